@@ -250,8 +250,9 @@ class DeploymentCalibrator::Fit {
     auto kept = std::make_shared<std::map<std::string, DeviceModels>>();  // shared: functions are copied
     facts.device_models = [make = facts.device_models, kept](const Device& device, const ParallelPlan& plan,
                                                              const PlacementSpec& placement) {
-      const std::string key = fmt::format("{} {} {} {} {} {} | {}", device.name, plan.tensor, plan.pipeline, plan.data,
-                                          plan.expert, plan.context, placement_key(placement));
+      const std::string key =
+          fmt::format("{} {} {} {} {} {} {} | {}", device.name, plan.tensor, plan.pipeline, plan.data, plan.expert,
+                      plan.context, static_cast<int>(plan.exchange), placement_key(placement));
       const auto found = kept->find(key);
       return found != kept->end() ? found->second : kept->emplace(key, make(device, plan, placement)).first->second;
     };
@@ -619,89 +620,21 @@ class DeploymentCalibrator::Fit {
     }
   }
 
-  // Loads of a closed loop, few and many requests at once, of short and long prompts: how much each would narrow the
-  // constants of the first engine.
   void suggest(const State& best, Calibration& result) {
-    struct Candidate {
-      int64_t concurrency, input, output;
-    };
-    constexpr Candidate candidates[] = {{1, 128, 128},  {1, 2048, 64},   {8, 128, 256},
-                                        {8, 2048, 128}, {32, 128, 256},  {32, 2048, 128},
-                                        {64, 512, 256}, {128, 128, 256}, {128, 1024, 128}};
-    const ConstantPosterior posterior = posterior_of(best, 0);
     const EngineSpec& engine = engines_.front();
-    std::vector<std::pair<Candidate, std::vector<Trial>>> asked;
-    std::vector<SuggestedLoad> loads(std::size(candidates));
     std::atomic<int64_t> simulated = 0;
-    on_threads(std::size(candidates), [&](unsigned thread, size_t i) {
-      const Candidate& one = candidates[i];
-      const LoadSpec load{.num_prompts = 4 * one.concurrency,
-                          .max_concurrency = one.concurrency,
-                          .input_len = one.input,
-                          .output_len = one.output};
-      const auto run_at = [&](const ConstantVector& constants) {
-        EngineBuilder builder(facts_with(thread, engine, constants));
-        ++simulated;
-        return simulate_serving(builder, engine, load, {.percentiles = {}, .step_bounds = false}).run.metrics;
-      };
-      // Rows: e2e and ttft.
-      std::array<ConstantVector, 2> slopes = {};
-      try {
-        const ServingMetrics here = run_at(posterior.mean);
-        for (const DeploymentConstant constant : result.used) {
-          const DeploymentConstantKind& kind = deployment_constant_kinds()[static_cast<size_t>(constant)];
-          ConstantVector moved = posterior.mean;
-          const double step = at(moved, constant) + kind.difference <= kind.most ? kind.difference : -kind.difference;
-          at(moved, constant) += step;
-          const ServingMetrics there = run_at(moved);
-          at(slopes[0], constant) = std::log(there.e2el.mean_ms / here.e2el.mean_ms) / step;
-          at(slopes[1], constant) = std::log(there.ttft.median_ms / here.ttft.median_ms) / step;
-        }
-      } catch (const InputError&) {
-        return;  // requests of these lengths do not fit the engine
-      }
-      ConstantMatrix covariance = posterior.covariance;
-      double information = 0;
-      constexpr double noise[] = {0.025, 0.09};
-      for (size_t row = 0; row < slopes.size(); ++row) {
-        // A Kalman update by one number.
-        ConstantVector gain = {};
-        double variance = noise[row] * noise[row];
-        for (size_t a = 0; a < deployment_constants; ++a) {
-          for (size_t b = 0; b < deployment_constants; ++b) gain[a] += covariance[a][b] * slopes[row][b];
-        }
-        double explained = 0;
-        for (size_t a = 0; a < deployment_constants; ++a) explained += slopes[row][a] * gain[a];
-        information += 0.5 * std::log1p(explained / variance);
-        variance += explained;
-        for (size_t a = 0; a < deployment_constants; ++a) {
-          for (size_t b = 0; b < deployment_constants; ++b) covariance[a][b] -= gain[a] * gain[b] / variance;
-        }
-      }
-      SuggestedLoad& load_of = loads[i];
-      load_of = {.max_concurrency = one.concurrency,
-                 .input_len = one.input,
-                 .output_len = one.output,
-                 .num_prompts = std::max<int64_t>(100, 4 * one.concurrency),
-                 .information = information};
-      double most = 0;
-      for (const DeploymentConstant constant : result.used) {
-        const auto k = static_cast<size_t>(constant);
-        const double before = std::sqrt(posterior.covariance[k][k]), after = std::sqrt(std::max(0.0, covariance[k][k]));
-        if (before <= 0 || 1 - after / before <= most) continue;
-        most = 1 - after / before;
-        load_of.narrows = constant;
-        load_of.sd_before = before;
-        load_of.sd_after = after;
-      }
-    });
+    const auto simulate_load = [&](unsigned thread, const LoadSpec& load, const ConstantVector& constants) {
+      EngineBuilder builder(facts_with(thread, engine, constants));
+      ++simulated;
+      const ServingMetrics metrics =
+          simulate_serving(builder, engine, load, {.percentiles = {}, .step_bounds = false}).run.metrics;
+      return TimesOfLoad{.mean_e2e_ms = metrics.e2el.mean_ms, .median_ttft_ms = metrics.ttft.median_ms};
+    };
+    const auto work_on_threads = [this](size_t count, const std::function<void(unsigned, size_t)>& work) {
+      on_threads(count, work);
+    };
+    result.next = suggest_loads(posterior_of(best, 0), result.used, simulate_load, work_on_threads);
     suggested_ = simulated;
-    std::erase_if(loads, [](const SuggestedLoad& load) { return load.information <= 0; });
-    std::stable_sort(loads.begin(), loads.end(),
-                     [](const SuggestedLoad& a, const SuggestedLoad& b) { return a.information > b.information; });
-    constexpr size_t most_suggested = 3;
-    if (loads.size() > most_suggested) loads.resize(most_suggested);
-    result.next = std::move(loads);
   }
 
   const CalibrationRequest& request_;

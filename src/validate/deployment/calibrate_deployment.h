@@ -11,6 +11,7 @@
 
 #include "library/deployment.h"
 #include "validate/deployment/run_case.h"
+#include "validate/deployment/suggested_load.h"
 
 namespace foretoken {
 
@@ -23,14 +24,6 @@ struct CalibrationRequest {
   bool suggest = true;                                // also look for the load that would tell most
   int64_t threads = 0;                                // 0 = all cores; the result is the same
   std::function<void(const std::string&)> tell = {};  // progress
-};
-
-// A load that could be run next.
-struct SuggestedLoad {
-  int64_t max_concurrency = 0, input_len = 0, output_len = 0, num_prompts = 0;
-  double information = 0;                                 // nats: how much it would narrow the constants
-  DeploymentConstant narrows = DeploymentConstant::host;  // most
-  double sd_before = 0, sd_after = 0;                     // of that constant
 };
 
 struct Calibration {
