@@ -12,10 +12,11 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
 
 import foretoken
-from foretoken import _foretoken, commands
+from foretoken import _foretoken, adapters, commands
 
 try:
     import numpy
@@ -269,6 +270,60 @@ class Types(unittest.TestCase):
             for level in [command, *command["subcommands"]]:
                 for flag in level["flags"]:
                     self.assertLessEqual({commands.python_name(name) for name in flag["names"]}, named, command["name"])
+
+
+class Steps(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.steps = foretoken.StepPredictor(model="Llama-3.1-8B", device="h100_sxm", engine="vllm")
+
+    def test_rows_and_the_step_command_agree(self):
+        seconds, low, high = self.steps.predict([[64, 2000, 0, 0, 0], [1, 100, 2, 512, 0]], return_interval=True)
+        asked = foretoken.step(model="Llama-3.1-8B", device="h100_sxm", batch=64, context_len=2000)
+        self.assertAlmostEqual(seconds[0] / asked.at("seconds.value"), 1, delta=0.01)
+        for i in range(2):
+            self.assertLess(low[i], seconds[i])
+            self.assertLess(seconds[i], high[i])
+
+    def test_a_batch_of_equal_sequences_is_its_row(self):
+        row = self.steps.predict([[3, 700, 2, 256, 128]])[0]
+        batch = self.steps.predict_batch(decodes=[700] * 3, prompts=[(256, 128), (256, 128, True)])
+        self.assertEqual(batch.seconds, row)
+        self.assertIn(batch.confidence, ("measured", "interpolated", "extrapolated", "roofline"))
+
+    def test_wrong_batches_are_named(self):
+        for wrong in ([[0, 0, 0, 0, 0]], [[-1, 0, 0, 0, 0]], [[1, float("nan"), 0, 0, 0]], [[0, 0, 1, 0, 0]]):
+            with self.assertRaises(foretoken.InputError):
+                self.steps.predict(wrong)
+        with self.assertRaises(ValueError):
+            self.steps.predict([[1, 2, 3]])
+        with self.assertRaises(foretoken.InputError):
+            foretoken.StepPredictor(model="Llama-3.1-8B", device="h100_sxm", engin="vllm")
+
+    def test_no_rows_no_seconds(self):
+        if numpy is not None:
+            self.assertEqual(len(self.steps.predict(numpy.empty((0, 5)))), 0)
+
+    def test_settings_of_llm_d_are_durations_and_a_factor(self):
+        settings = adapters.llm_d_settings(self.steps, input_tokens=2000)
+        for name in ("prefill-overhead", "prefill-time-per-token", "inter-token-latency"):
+            self.assertRegex(settings[name], r"^[0-9]+ns$")
+        alone = self.steps.predict([[0, 0, 1, 2000, 0]])[0]
+        line = int(settings["prefill-overhead"][:-2]) + 2000 * int(settings["prefill-time-per-token"][:-2])
+        self.assertAlmostEqual(1e-9 * line / alone, 1, delta=0.001)
+        self.assertGreater(settings["time-factor-under-load"], 1)
+
+    def test_steps_of_sglangs_schedule_simulator_take_as_long_as_the_slowest_gpu(self):
+        def request(tokens):
+            return types.SimpleNamespace(seq_len=lambda: tokens)
+
+        recorder = adapters.SglangStepTimes(self.steps)
+        idle = types.SimpleNamespace(running_requests=[])
+        busy = types.SimpleNamespace(running_requests=[request(1001)] * 16)
+        recorder.on_step_end(0, [idle, busy])
+        recorder.on_step_end(1, [idle, idle])
+        self.assertEqual(recorder.seconds, [self.steps.predict([[16, 1000, 0, 0, 0]])[0], 0])
+        self.assertEqual(recorder.get_summary(), {"seconds": recorder.seconds[0]})
 
 
 class Documentation(unittest.TestCase):

@@ -1,0 +1,30 @@
+// How long single steps of an engine take, for programs that schedule by themselves: under Python's StepPredictor and
+// the C API.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "library/library.h"
+#include "serving/engine/engine_builder.h"
+
+namespace foretoken {
+
+// Not thread-safe: one for each thread.
+class EngineSteps {
+ public:
+  // `fields`: what `foretoken endpoint` takes of model, device, engine and deployment, by field name; `source` stands
+  // for them in errors. EngineDoesNotFit where the engine would not start.
+  EngineSteps(Json fields, const std::string& source, const Library& library);
+
+  // InputError for a batch that no engine could have.
+  Estimate seconds(const StepBatch& batch);
+
+  const ReplicaGroup& engine() const { return group_; }
+
+ private:
+  ReplicaGroup group_;
+};
+
+}  // namespace foretoken
