@@ -27,7 +27,7 @@ Json part_json(const LifePart& part, Picoseconds arrival) {
 
 }  // namespace
 
-std::string request_life_text(const RequestLife& life, const std::vector<TypicalStep>& steps) {
+std::string request_life_text(const RequestLife& life, const OperatorAccount* steps) {
   const RequestRecord& record = life.record();
   std::string text = fmt::format("Request {} on replica {}: {} prompt tokens ({} cached), {} output tokens", record.id,
                                  record.replica, record.input_tokens, record.cached_tokens, record.output_tokens);
@@ -54,11 +54,11 @@ std::string request_life_text(const RequestLife& life, const std::vector<Typical
                 fmt::format("{}", part.tokens), fmt::format("{}", part.cached_tokens), bar(time / all, 30)});
   }
   text += phases.text();
-  if (!steps.empty()) text += "\n" + serving_breakdown_text(steps, "Its steps, with all that ran in them");
+  if (steps != nullptr) text += "\n" + serving_breakdown_text({*steps}, "Its steps, with all that ran in them");
   return text;
 }
 
-Json request_life_json(const RequestLife& life, const std::vector<TypicalStep>& steps) {
+Json request_life_json(const RequestLife& life, const OperatorAccount* steps) {
   const RequestRecord& record = life.record();
   Json json = Json::object({{"request", record.id},
                             {"replica", int64_t{record.replica}},
@@ -77,7 +77,7 @@ Json request_life_json(const RequestLife& life, const std::vector<TypicalStep>& 
       .set("e2el_ms", ms(record.e2el()))
       .set("phases", std::move(totals))
       .set("timeline", std::move(parts));
-  if (!steps.empty()) json.set("breakdown", serving_breakdown_json(steps));
+  if (steps != nullptr) json.set("breakdown", serving_breakdown_json({*steps}));
   return json;
 }
 

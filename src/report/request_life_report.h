@@ -10,8 +10,8 @@
 
 namespace foretoken {
 
-// `steps`: the typical ones it took part in, with their operators; empty where step times have none.
-std::string request_life_text(const RequestLife& life, const std::vector<TypicalStep>& steps);
-Json request_life_json(const RequestLife& life, const std::vector<TypicalStep>& steps);
+// `steps`: those it took part in, by operator; null where step times have none.
+std::string request_life_text(const RequestLife& life, const OperatorAccount* steps);
+Json request_life_json(const RequestLife& life, const OperatorAccount* steps);
 
 }  // namespace foretoken

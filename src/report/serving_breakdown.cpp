@@ -4,6 +4,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/table.h"
 
@@ -12,10 +13,10 @@ namespace {
 
 constexpr size_t most_shown = 12;
 
-double busy_seconds(const std::vector<TypicalStep>& steps) {
-  double sum = 0;
-  for (const TypicalStep& typical : steps) sum += typical.share.seconds;
-  return sum;
+Json numbers_json(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push(value);
+  return list;
 }
 
 }  // namespace
@@ -31,7 +32,7 @@ std::vector<OperatorShare> operator_shares(const std::vector<TypicalStep>& steps
         kernels += timed.seconds.value;
       }
     }
-    seconds["host and gaps"] += std::max(0.0, typical.step.seconds.value - kernels) * scale;
+    seconds[between_kernels] += std::max(0.0, typical.step.seconds.value - kernels) * scale;
   }
   std::vector<OperatorShare> shares;
   for (const auto& [name, sum] : seconds) shares.push_back({name, sum});
@@ -40,8 +41,9 @@ std::vector<OperatorShare> operator_shares(const std::vector<TypicalStep>& steps
   return shares;
 }
 
-std::string serving_breakdown_text(const std::vector<TypicalStep>& steps, const std::string& title) {
-  const double busy = busy_seconds(steps);
+std::string serving_breakdown_text(const std::vector<OperatorAccount>& pools, const std::string& title) {
+  const OperatorAccount all = together(pools);
+  const double busy = all.busy_seconds();
   Table kinds({{"device", Table::Align::left},
                {"steps", Table::Align::left},
                {"count"},
@@ -49,36 +51,50 @@ std::string serving_breakdown_text(const std::vector<TypicalStep>& steps, const 
                {"share"},
                {"sequences"},
                {"prompt tokens"}});
-  for (const TypicalStep& typical : steps) {
-    const auto count = static_cast<double>(typical.share.steps);
-    kinds.add(
-        {typical.device, std::string(step_phase_name(typical.share.phase)), fmt::format("{}", typical.share.steps),
-         fmt::format("{:.2f}", typical.share.seconds), fmt::format("{:.1f}%", 100 * typical.share.seconds / busy),
-         fmt::format("{}", typical.step.request.batch), fmt::format("{:.0f}", typical.share.prefill_tokens / count)});
+  for (const OperatorAccount& pool : pools) {
+    for (const StepShare& share : pool.shares) {
+      if (share.steps == 0) continue;
+      kinds.add({fmt::format("{}", fmt::join(pool.devices, ", ")), std::string(step_phase_name(share.phase)),
+                 fmt::format("{}", share.steps), fmt::format("{:.2f}", share.seconds),
+                 fmt::format("{:.1f}%", 100 * share.seconds / busy), fmt::format("{}", share.typical().batch),
+                 fmt::format("{:.0f}", share.prefill_tokens / static_cast<double>(share.steps))});
+    }
   }
   Table operators({{"operator", Table::Align::left}, {"time (s)"}, {"share"}, {"", Table::Align::left}});
-  const std::vector<OperatorShare> shares = operator_shares(steps);
-  for (size_t i = 0; i < std::min(most_shown, shares.size()); ++i) {
-    operators.add({shares[i].name, fmt::format("{:.2f}", shares[i].seconds),
-                   fmt::format("{:.1f}%", 100 * shares[i].seconds / busy), bar(shares[i].seconds / busy, 40)});
+  for (size_t i = 0; i < std::min(most_shown, all.operators.size()); ++i) {
+    const double seconds = all.operators[i].sum();
+    operators.add({all.operators[i].name, fmt::format("{:.2f}", seconds), fmt::format("{:.1f}%", 100 * seconds / busy),
+                   bar(seconds / busy, 40)});
   }
-  return title + "; operators as in the typical step of each kind\n" + kinds.text() + "\n" + operators.text();
+  return title + "\n" + kinds.text() + "\n" + operators.text();
 }
 
-Json serving_breakdown_json(const std::vector<TypicalStep>& steps) {
+Json serving_breakdown_json(const std::vector<OperatorAccount>& pools) {
+  const OperatorAccount all = together(pools);
   Json kinds = Json::array(), operators = Json::array();
-  for (const TypicalStep& typical : steps) {
-    kinds.push(Json::object({{"device", typical.device},
-                             {"kind", step_phase_name(typical.share.phase)},
-                             {"steps", typical.share.steps},
-                             {"seconds", typical.share.seconds},
-                             {"prefill_tokens", typical.share.prefill_tokens},
-                             {"decode_tokens", typical.share.decode_tokens}}));
+  for (const OperatorAccount& pool : pools) {
+    for (const StepShare& share : pool.shares) {
+      if (share.steps == 0) continue;
+      kinds.push(Json::object({{"device", fmt::format("{}", fmt::join(pool.devices, ", "))},
+                               {"kind", step_phase_name(share.phase)},
+                               {"steps", share.steps},
+                               {"seconds", share.seconds},
+                               {"prefill_tokens", share.prefill_tokens},
+                               {"decode_tokens", share.decode_tokens}}));
+    }
   }
-  for (const OperatorShare& share : operator_shares(steps)) {
-    operators.push(Json::object({{"operator", share.name}, {"seconds", share.seconds}}));
+  for (const OperatorTime& one : all.operators) {
+    Json by_kind = Json::object();
+    for (size_t kind = 0; kind < all.shares.size(); ++kind) {
+      by_kind.set(std::string(step_phase_name(all.shares[kind].phase)), one.seconds[kind]);
+    }
+    operators.push(Json::object({{"operator", one.name},
+                                 {"seconds", one.sum()},
+                                 {"by_kind", std::move(by_kind)},
+                                 {"over_time", numbers_json(one.slice_seconds)}}));
   }
-  return Json::object({{"step_kinds", std::move(kinds)}, {"operators", std::move(operators)}});
+  return Json::object(
+      {{"step_kinds", std::move(kinds)}, {"slice_seconds", all.slice_seconds}, {"operators", std::move(operators)}});
 }
 
 }  // namespace foretoken

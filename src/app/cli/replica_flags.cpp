@@ -22,6 +22,12 @@ PowerModel board_power(const ReplicaFlags& flags, const Device& device, const Li
   return flags.power.capped(*board, device);
 }
 
+void check_has_operators(const ReplicaGroup& group, const std::string& flag) {
+  if (group.has_operators) return;
+  throw InputError(
+      {.source = flag, .expected = "steps of our own kernels without drafts or adapters: others have no operators"});
+}
+
 }  // namespace
 
 void ReplicaFlags::declare_model(Options& options, bool required) {
@@ -136,11 +142,13 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
 }
 
 std::vector<TypicalStep> typical_steps_of(const ReplicaGroup& group, const StepMix& mix, const std::string& flag) {
-  if (!group.has_operators) {
-    throw InputError(
-        {.source = flag, .expected = "steps of our own kernels without drafts or adapters: others have no operators"});
-  }
+  check_has_operators(group, flag);
   return typical_steps(group.composed(), mix, group.logits);
+}
+
+OperatorAccount operator_account_of(const ReplicaGroup& group, const StepMix& mix, const std::string& flag) {
+  check_has_operators(group, flag);
+  return operator_account(group.composed(), mix, group.logits);
 }
 
 }  // namespace foretoken

@@ -26,6 +26,8 @@ namespace foretoken {
 
 // The typical step of each kind, by operator. InputError, which names the flag, where there are no operators.
 std::vector<TypicalStep> typical_steps_of(const ReplicaGroup& group, const StepMix& mix, const std::string& flag);
+// All of its steps, by operator; as above.
+OperatorAccount operator_account_of(const ReplicaGroup& group, const StepMix& mix, const std::string& flag);
 
 struct ReplicaFlags {
   ModelFlags model;

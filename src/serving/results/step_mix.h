@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <vector>
 
 #include "model/step.h"
 #include "serving/requests/request.h"
@@ -23,6 +25,12 @@ struct StepShare {
   StepRequest typical() const;
 };
 
+// Steps of nearly the same size: each size within a factor of 1.4.
+struct StepClass {
+  StepShare share;
+  std::vector<double> slice_seconds;  // of the run's slices (StepMix::slice_seconds), those after the last left out
+};
+
 class StepMix : public RunObserver {
  public:
   StepMix() = default;
@@ -32,10 +40,20 @@ class StepMix : public RunObserver {
   const std::array<StepShare, 3>& shares() const { return shares_; }
   double busy_seconds() const;
 
+  // All steps, by kind and size: few hundred whatever the run. By kind, then size.
+  std::vector<StepClass> classes() const;
+  // The run is cut into up to 64 equal slices of so many seconds.
+  double slice_seconds() const { return slice_seconds_; }
+
  private:
+  using SizeKey = std::array<int32_t, 5>;
+  void add_time(StepClass& one, double begin, double end);
+
   int32_t first_replica_ = 0, end_replica_ = std::numeric_limits<int32_t>::max();
   std::array<StepShare, 3> shares_ = {StepShare{.phase = StepPhase::prefill}, StepShare{.phase = StepPhase::decode},
                                       StepShare{.phase = StepPhase::mixed}};
+  std::map<SizeKey, StepClass> classes_;
+  double slice_seconds_ = 1.0 / 64;
 };
 
 }  // namespace foretoken

@@ -51,4 +51,37 @@ TEST(StepMix, time_is_shared_out_by_kind_and_nothing_is_lost) {
   }
 }
 
+TEST(StepMix, classes_and_slices_add_up_to_all_steps) {
+  StepMix mix;
+  Picoseconds now = 0;
+  double decodes = 0;
+  for (int64_t i = 1; i <= 3000; ++i) {
+    const Picoseconds end = now + to_picoseconds(Seconds(1e-3 * static_cast<double>(1 + i % 7)));
+    mix.step_ran({.begin = now,
+                  .end = end,
+                  .repeats = i % 5 == 0 ? 3 : 1,
+                  .prefill_tokens = i % 3 == 0 ? i : 0,
+                  .prompts = i % 3 == 0 ? 1 : 0,
+                  .decode_tokens = i % 40,
+                  .decode_context_tokens = i % 40 * i,
+                  .running = 4});
+    decodes += static_cast<double>(i % 40 * (i % 5 == 0 ? 3 : 1));
+    now = end;
+  }
+  double seconds = 0, sliced = 0, tokens = 0;
+  for (const StepClass& one : mix.classes()) {
+    seconds += one.share.seconds;
+    tokens += one.share.decode_tokens;
+    EXPECT_LE(one.slice_seconds.size(), 64u);
+    for (const double slice : one.slice_seconds) sliced += slice;
+  }
+  EXPECT_GT(mix.classes().size(), 50u);
+  EXPECT_LT(mix.classes().size(), 1000u);
+  EXPECT_NEAR(seconds, mix.busy_seconds(), 1e-9);
+  EXPECT_NEAR(sliced, mix.busy_seconds(), 1e-9);
+  EXPECT_DOUBLE_EQ(tokens, decodes);
+  EXPECT_LE(to_seconds(now).value(), 64 * mix.slice_seconds());
+  EXPECT_GT(to_seconds(now).value(), 32 * mix.slice_seconds());
+}
+
 }  // namespace foretoken::step_mix_test

@@ -94,9 +94,9 @@ class DeploymentCalibrator::Fit {
     return observations_[i][row - first_[i]];
   }
 
-  std::vector<Headline> predict(const CalibratedDeployment& deployment, size_t of_case) const {
+  std::vector<Headline> predict(const CalibratedDeployment* deployment, size_t of_case) const {
     ServingFacts facts = facts_.front();
-    facts.deployment = std::make_shared<const CalibratedDeployment>(deployment);
+    facts.deployment = deployment == nullptr ? nullptr : std::make_shared<const CalibratedDeployment>(*deployment);
     const RunCase& one = request_.cases[of_case];
     EngineBuilder builder(facts);
     std::vector<Headline> result;
@@ -668,7 +668,7 @@ const RunObservation& DeploymentCalibrator::observation(size_t row) const {
 Calibration DeploymentCalibrator::fit(const std::vector<bool>& used) {
   return fit_->fit(used);
 }
-std::vector<Headline> DeploymentCalibrator::predict(const CalibratedDeployment& deployment, size_t of_case) const {
+std::vector<Headline> DeploymentCalibrator::predict(const CalibratedDeployment* deployment, size_t of_case) const {
   return fit_->predict(deployment, of_case);
 }
 

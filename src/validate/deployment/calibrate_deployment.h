@@ -52,8 +52,9 @@ class DeploymentCalibrator {
 
   // `used`: the rows that count; empty = all. The result has all of them.
   Calibration fit(const std::vector<bool>& used = {});
-  // The rows of a case in seconds, as a user of the deployment gets them, with the intervals of 90%.
-  std::vector<Headline> predict(const CalibratedDeployment& deployment, size_t of_case) const;
+  // The rows of a case in seconds, as a user of the deployment (null: of what ships) gets them, with the intervals of
+  // 90%.
+  std::vector<Headline> predict(const CalibratedDeployment* deployment, size_t of_case) const;
 
  private:
   class Fit;

@@ -60,13 +60,13 @@ class StageSubsets {
   }
 
   void add_uncalibrated() {
-    const Calibration nothing = calibrator_.fit(std::vector<bool>(calibrator_.rows()));
+    before_.resize(calibrator_.rows());
+    std::map<size_t, std::vector<Headline>> by_case;
     for (const Stage& stage : stages_) {
       for (const size_t row : stage.rows) {
-        const double seconds = nothing.deployment.rows[row].before;
-        before_.resize(calibrator_.rows());
-        before_[row] = percent_error(seconds, nothing.deployment.rows[row].measured);
-        add("not calibrated", row, {seconds, seconds, seconds});
+        const Headline one = predicted(nullptr, row, by_case);
+        before_[row] = percent_error(one.value, calibrator_.observation(row).measured_s);
+        add("not calibrated", row, one);
       }
     }
   }
@@ -132,14 +132,25 @@ class StageSubsets {
     return indices;
   }
 
-  void add(const std::string& group, size_t row, const Headline& predicted) {
+  void add(const std::string& group, size_t row, const Headline& seconds) {
     const RunObservation& observation = calibrator_.observation(row);
     tally_.add(group + "/" + metric_of(observation),
                {.measured = 1e3 * observation.measured_s,
-                .predicted = predicted.value,
-                .low = predicted.low,
-                .high = predicted.high},
+                .predicted = 1e3 * seconds.value,
+                .low = 1e3 * seconds.low,
+                .high = 1e3 * seconds.high},
                0);
+  }
+
+  // In seconds. `by_case` keeps what was simulated of this deployment.
+  Headline predicted(const CalibratedDeployment* deployment, size_t row,
+                     std::map<size_t, std::vector<Headline>>& by_case) {
+    const size_t of_case = calibrator_.case_of(row);
+    auto answers = by_case.find(of_case);
+    if (answers == by_case.end()) {
+      answers = by_case.emplace(of_case, calibrator_.predict(deployment, of_case)).first;
+    }
+    return answers->second[row - first_row(of_case)];
   }
 
   // By how many points the mean error of the rest changed, by metric.
@@ -156,17 +167,10 @@ class StageSubsets {
     std::map<size_t, std::vector<Headline>> by_case;
     std::map<std::string, std::vector<double>> changes;
     for (const size_t stage : rest) {
-      auto answers = by_case.find(stages_[stage].of_case);
-      if (answers == by_case.end()) {
-        answers =
-            by_case.emplace(stages_[stage].of_case, calibrator_.predict(calibration.deployment, stages_[stage].of_case))
-                .first;
-      }
-      const size_t first = first_row(stages_[stage].of_case);
       for (const size_t row : stages_[stage].rows) {
-        const Headline& one = answers->second[row - first];
+        const Headline one = predicted(&calibration.deployment, row, by_case);
         const RunObservation& observation = calibrator_.observation(row);
-        add(group, row, {1e3 * one.value, 1e3 * one.low, 1e3 * one.high});
+        add(group, row, one);
         changes[metric_of(observation)].push_back(percent_error(one.value, observation.measured_s) - before_[row]);
       }
     }
@@ -246,18 +250,31 @@ void score_run(const std::filesystem::path& folder, const CalibrationValidationR
     ServingFacts with = facts;
     if (calibrated) with.deployment = std::make_shared<const CalibratedDeployment>(calibration.deployment);
     EngineBuilder builder(with);
-    const ReplayedRun simulated = simulate_run(builder, fit.cases.front(), load_of(run));
+    std::map<StepBound, ReplayedRun> simulated;
+    for (const StepBound bound : {StepBound::value, StepBound::low, StepBound::high}) {
+      simulated.emplace(bound, simulate_run(builder, fit.cases.front(), load_of(run), bound));
+    }
     double measured_sum = 0, predicted_sum = 0;
     const std::string group = fmt::format("{}, {}", name, calibrated ? "calibrated" : "not calibrated");
     for (size_t id = 0; id < run.requests.size(); ++id) {
       const MeasuredRequest& request_of = run.requests[id];
-      const RequestRecord& record = simulated.by_id[id];
-      if (request_of.stage == 0 || record.outcome != RequestOutcome::completed) continue;
-      const double e2e = to_seconds(record.e2el()).value(), ttft = to_seconds(record.ttft()).value();
-      tally.add(group + "/e2e_ms", {1e3 * *request_of.e2e_s, 1e3 * e2e, 1e3 * e2e, 1e3 * e2e}, 0);
-      tally.add(group + "/ttft_ms", {1e3 * *request_of.ttft_s, 1e3 * ttft, 1e3 * ttft, 1e3 * ttft}, 0);
+      if (request_of.stage == 0) continue;
+      const auto add = [&](const char* metric, double measured_s, auto time_of) {
+        const auto ms = [&](StepBound bound) {
+          return 1e3 * to_seconds(time_of(simulated.at(bound).by_id[id])).value();
+        };
+        const double low = ms(StepBound::low), high = ms(StepBound::high);
+        tally.add(fmt::format("{}/{}", group, metric),
+                  {1e3 * measured_s, ms(StepBound::value), std::min(low, high), std::max(low, high)}, 0);
+      };
+      const bool everywhere = std::all_of(simulated.begin(), simulated.end(), [&](const auto& one) {
+        return one.second.by_id[id].outcome == RequestOutcome::completed;
+      });
+      if (!everywhere) continue;
+      add("e2e_ms", *request_of.e2e_s, [](const RequestRecord& record) { return record.e2el(); });
+      add("ttft_ms", *request_of.ttft_s, [](const RequestRecord& record) { return record.ttft(); });
       measured_sum += *request_of.e2e_s;
-      predicted_sum += e2e;
+      predicted_sum += to_seconds(simulated.at(StepBound::value).by_id[id].e2el()).value();
     }
     result.notes.push_back(fmt::format("{}: mean end-to-end time of the other requests {:+.2f}%", group,
                                        100 * (predicted_sum / measured_sum - 1)));

@@ -106,6 +106,8 @@ class FitCommand : public Command {
     training_->text("--data", training_data_, "CSV file of training runs, as validate training reads it", true);
     training_->list("--stacks", stacks_, "Only runs of these stacks, and the constants that they use");
     training_->integer("--folds", folds_, {.least = 2, .most = 50}, "Of the cross-validation");
+    training_->number("--prior", prior_, {.least = 0, .most = 1},
+                      "Weight of a constant's squared log distance from its usual value");
     training_->text("--out", out_, "The folder to write stack files to", true);
     training_->text("--rows", rows_, "Also write every run, as fitted and as left out of its fit, to this CSV file");
     declare_calibration(*training_);
@@ -303,7 +305,7 @@ class FitCommand : public Command {
                         .expected = "runs of a training stack, as validate training reads them"});
     }
     const TrainingFit fit =
-        fit_training({.stacks = training_stacks_of(library).folder(), .only = stacks_, .folds = folds_}, cases,
+        fit_training({.stacks = training_stacks_of(library).folder(), .only = stacks_, .folds = folds_, .prior = prior_}, cases,
                      std::move(runs), show_progress);
     for (const FittedStack& stack : fit.stacks) {
       write_file(std::filesystem::path(out_) / (stack.name + ".json"), stack.file.dump() + "\n");
@@ -413,6 +415,7 @@ class FitCommand : public Command {
   Options* training_ = nullptr;
   std::string training_data_, rows_;
   int64_t folds_ = 5;
+  double prior_ = TrainingFitRequest{}.prior;
   Options* roofline_ = nullptr;
   Options* derates_ = nullptr;
   Options* campaign_ = nullptr;

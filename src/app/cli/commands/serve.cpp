@@ -606,12 +606,12 @@ class ServeCommand : public Command {
 
   static void add_breakdown(Answer& answer, const std::vector<ReplicaGroup>& groups,
                             const std::vector<StepMix>& mixes) {
-    std::vector<TypicalStep> steps;
+    std::vector<OperatorAccount> pools;
     for (size_t i = 0; i < groups.size(); ++i) {
-      for (TypicalStep& step : typical_steps_of(groups[i], mixes[i], "--breakdown")) steps.push_back(std::move(step));
+      pools.push_back(operator_account_of(groups[i], mixes[i], "--breakdown"));
     }
-    answer.text += "\n" + serving_breakdown_text(steps, "Where the time went, all replicas together");
-    answer.json.set("breakdown", serving_breakdown_json(steps));
+    answer.text += "\n" + serving_breakdown_text(pools, "Where the time went, all replicas and steps together");
+    answer.json.set("breakdown", serving_breakdown_json(pools));
   }
 
   static void add_life(Answer& answer, const std::vector<ReplicaGroup>& groups, const RequestLife& life) {
@@ -622,10 +622,11 @@ class ServeCommand : public Command {
     }
     size_t of = 0;
     for (int64_t before = life.record().replica; before >= groups[of].count; ++of) before -= groups[of].count;
-    std::vector<TypicalStep> steps;
-    if (groups[of].has_operators) steps = typical_steps_of(groups[of], life.steps(), "--explain-request");
-    answer.text += "\n" + request_life_text(life, steps);
-    answer.json.set("request", request_life_json(life, steps));
+    std::optional<OperatorAccount> steps;
+    if (groups[of].has_operators) steps = operator_account_of(groups[of], life.steps(), "--explain-request");
+    const OperatorAccount* known = steps ? &*steps : nullptr;
+    answer.text += "\n" + request_life_text(life, known);
+    answer.json.set("request", request_life_json(life, known));
   }
 
   static void add_memory(Answer& answer, const std::vector<ReplicaGroup>& groups) {

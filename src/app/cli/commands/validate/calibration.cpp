@@ -16,7 +16,7 @@ class ValidateCalibration : public Command {
   void declare(Options& options) override {
     options.text("--data", data_, "CSV file of load stages of inference-perf runs, several for each model");
     options.list("--runs", runs_, "Or folders of single runs with meta.json and requests.csv (comma-separated)");
-    options.list("--stages", stages_, "--data: calibrate on every choice of so many stages of a model");
+    options.list("--stages", stages_, "--data: calibrate on every choice of so many stages of a model; default: 1,3");
     options.flag("--other-models", other_models_, "--data: also calibrate on all stages of the other models");
     options.integer("--first-requests", request_.first_requests, {.least = 1, .most = 1'000'000},
                     "--runs: calibrate on so many requests, the first ones, and predict the others");
@@ -40,7 +40,7 @@ class ValidateCalibration : public Command {
     request.data = data_;
     request.runs.assign(runs_.begin(), runs_.end());
     request.other_models = other_models_;
-    request.stages.clear();
+    if (!stages_.empty()) request.stages.clear();
     for (const std::string& text : stages_) {
       request.stages.push_back(parse_size("--stages", text, {.least = 1, .most = 1000}));
     }
@@ -54,7 +54,7 @@ class ValidateCalibration : public Command {
 
  private:
   std::string data_, tier_ = "best";
-  std::vector<std::string> runs_, stages_ = {"1", "3"};
+  std::vector<std::string> runs_, stages_;
   bool other_models_ = true;
   CalibrationValidationRequest request_;
 };
