@@ -46,6 +46,7 @@ std::string help_text(const CLI::App& app) {
   std::string text;
   std::istringstream lines(page.substr(0, notes));
   for (std::string line; std::getline(lines, line);) {
+    if (line.empty() && text.ends_with("\n\n")) continue;
     text += wrap_lines(line + "\n", page_width, line.starts_with(' ') ? 36 : 0);
   }
   return text + page.substr(notes);
@@ -118,6 +119,8 @@ class ParsedLine {
  public:
   explicit ParsedLine(const std::vector<std::string>& arguments) : arguments_(arguments) {
     app_.set_version_flag("--version", "foretoken " FORETOKEN_VERSION);
+    app_.set_help_flag("-h,--help", "Show the flags people use most");
+    app_.set_help_all_flag("--help-all", "Show every flag");
     app_.footer(std::string(program_notes));
     app_.get_formatter()->column_width(34);
     app_.require_subcommand(1);
@@ -145,10 +148,16 @@ class ParsedLine {
   std::optional<std::string> parse() {
     std::vector<std::string> reversed = with_library_flags(arguments_);
     std::reverse(reversed.begin(), reversed.end());  // the parser takes them from the back
-    if (reversed.empty()) return help_text(app_);
+    if (reversed.empty()) return std::string(first_questions);
     try {
       app_.parse(reversed);
     } catch (const CLI::CallForHelp&) {
+      const size_t hidden = hide_rare();
+      const CLI::App& app = innermost(app_);
+      const std::string text = help_text(app);
+      if (hidden == 0) return text;
+      return text + fmt::format("\n{} more flags: foretoken {} --help-all\n", hidden, command_path(app));
+    } catch (const CLI::CallForAllHelp&) {
       return help_text(innermost(app_));
     } catch (const CLI::CallForVersion& version) {
       return std::string(version.what()) + "\n";
@@ -178,6 +187,25 @@ class ParsedLine {
   bool as_json() const { return as_json_; }
 
  private:
+  // Of the command that was named last.
+  size_t hide_rare() {
+    for (const Declared& candidate : declared_) {
+      if (!candidate.app->parsed()) continue;
+      Options* options = candidate.options.get();
+      for (bool inside = true; inside;) {
+        inside = false;
+        for (const std::unique_ptr<Options>& child : options->subcommands()) {
+          if (!child->was_chosen()) continue;
+          options = child.get();
+          inside = true;
+          break;
+        }
+      }
+      return options->hide_rare();
+    }
+    return 0;
+  }
+
   void fill_from_launch_line() {
     if (spec_file_) {
       throw InputError({.source = "--from",

@@ -40,11 +40,11 @@ TEST(Completion, offers_the_negation_of_a_flag_only_when_it_is_begun) {
 
 TEST(Completion, knows_the_library_and_the_choices_of_a_flag) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"serve", "--device", "h100_s"}, {"serve", "--device", "=", "h100_s"}, {"devices", "h100_s"}}) {
-    EXPECT_THAT(offered(words), ElementsAre("h100_sxm"));
+           {"serve", "--device", "h200_s"}, {"serve", "--device", "=", "h200_s"}, {"devices", "h200_s"}}) {
+    EXPECT_THAT(offered(words), ElementsAre("h200_sxm"));
   }
-  EXPECT_THAT(offered({"serve", "--device=h100_s"}), ElementsAre("--device=h100_sxm"));
-  EXPECT_THAT(offered({"step", "--device", "="}), Contains("h100_sxm"));
+  EXPECT_THAT(offered({"serve", "--device=h200_s"}), ElementsAre("--device=h200_sxm"));
+  EXPECT_THAT(offered({"step", "--device", "="}), Contains("h200_sxm"));
   EXPECT_THAT(offered({"models", "Llama-3.1-"}), Contains("Llama-3.1-8B"));
   EXPECT_THAT(offered({"step", "--phase", "pre"}), ElementsAre("prefill"));
   EXPECT_THAT(offered({"train", "--cluster", "h100_ib"}), Contains("h100_ib_rail"));

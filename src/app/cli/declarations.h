@@ -15,6 +15,31 @@ inline constexpr std::string_view program_about =
     "foretoken predicts how fast an ML workload will run, and what memory it needs,\n"
     "before anyone rents the hardware.";
 
+// What the program says when it is called alone.
+inline constexpr std::string_view first_questions =
+    "foretoken predicts how fast an ML workload will run, and what memory, energy and money it needs, before you rent\n"
+    "the hardware. Five questions to start with:\n"
+    "\n"
+    "Which GPUs serve my model within my latency limits, and what does that cost?\n"
+    "  foretoken plan serve --model Llama-3.1-8B --hardware h100_sxm:2,l40s:4 --slo ttft:500,tpot:50 --request-rate "
+    "10\n"
+    "\n"
+    "How does an engine behave under load?\n"
+    "  foretoken serve --model Llama-3.1-8B --device h100_sxm --request-rate 4 --num-prompts 200\n"
+    "\n"
+    "How long does a training run take, and does it fit?\n"
+    "  foretoken train --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 -tp 4 -pp 8 --global-batch-size 128\n"
+    "\n"
+    "Where does the time of one step go?\n"
+    "  foretoken step --model Llama-3.1-70B --device h100_sxm -tp 8 --phase decode --batch 64 --context-len 2048\n"
+    "\n"
+    "Does my own server do what was predicted?\n"
+    "  foretoken observe --url http://127.0.0.1:8000 --request-rate 2 --num-prompts 100 --out my-run\n"
+    "  foretoken replay-run my-run --model Llama-3.1-8B --device h100_sxm\n"
+    "\n"
+    "A first answer in seconds: foretoken demo. In the browser: foretoken ui. All commands: foretoken --help.\n"
+    "What a word means: foretoken explain ttft\n";
+
 inline constexpr std::string_view program_notes =
     "Start with `foretoken demo`. Each command teaches its flags: `foretoken step --help`.\n"
     "Every command takes --json: one JSON document on standard output and nothing else.\n"

@@ -109,6 +109,7 @@ void Options::add(FlagDeclaration declaration, Take take, std::function<Json()> 
   constexpr int most_words = 10'000;
   const bool takes_all = declaration.is_positional() && declaration.kind == FlagKind::list;
   option->expected(1, takes_all ? most_words : 1);
+  if (takes_all) option->allow_extra_args();
   declaration.heading = heading_;
   fields_.push_back(
       {.declaration = std::move(declaration), .take = take_one, .value = std::move(value), .on_line = option});
@@ -235,6 +236,33 @@ void Options::heading(const std::string& title) {
 }
 void Options::footer(const std::string& examples) {
   app_.footer(laid_out_notes(examples));
+}
+
+void Options::show_first(const std::vector<std::string>& flags) {
+  for (const std::string& flag : flags) {
+    const bool known = std::any_of(fields_.begin(), fields_.end(), [&](const OptionField& field) {
+      const std::vector<std::string>& names = field.declaration.names;
+      return std::find(names.begin(), names.end(), flag) != names.end();
+    });
+    ensure(known, "only flags of the command are shown first");
+  }
+  shown_first_ = flags;
+}
+
+size_t Options::hide_rare() {
+  if (shown_first_.empty()) return 0;
+  size_t hidden = 0;
+  for (const OptionField& field : fields_) {
+    const std::vector<std::string>& names = field.declaration.names;
+    const bool shown = field.declaration.required || field.declaration.is_positional() ||
+                       std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+                         return std::find(shown_first_.begin(), shown_first_.end(), name) != shown_first_.end();
+                       });
+    if (shown) continue;
+    field.on_line->group("");  // the library does not print this group
+    ++hidden;
+  }
+  return hidden;
 }
 
 Options& Options::subcommand(const std::string& name, const std::string& summary) {

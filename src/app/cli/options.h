@@ -25,7 +25,7 @@ struct OptionField {
   FlagDeclaration declaration;
   std::function<void(const std::string& text)> take;  // InputError names the flag
   std::function<Json()> value;                        // what it holds now
-  const CLI::Option* on_line = nullptr;               // what the command line's parser knows of it
+  CLI::Option* on_line = nullptr;                     // what the command line's parser knows of it
   bool filled = false;                                // by a question in JSON
 
   bool was_typed() const;
@@ -55,12 +55,16 @@ class Options {
   void choice(const std::string& names, std::string& target, std::vector<std::string> allowed, const std::string& help,
               bool required = false);
 
-  void heading(const std::string& title);                                    // groups the flags that follow in --help
-  void footer(const std::string& examples);                                  // shown below the flags
+  void heading(const std::string& title);    // groups the flags that follow in --help
+  void footer(const std::string& examples);  // shown below the flags
+  // Once all are declared: the flags people use. --help shows these and required ones, --help-all every flag.
+  void show_first(const std::vector<std::string>& flags);
   Options& subcommand(const std::string& name, const std::string& summary);  // exactly one must be chosen
   void make_subcommand_optional();         // once they are declared: flags of the command itself can do without
   CommandDeclaration declaration() const;  // all of the above
   bool was_chosen() const;
+  // Leaves out of --help what is not shown first, and counts it; 0 where all is shown.
+  size_t hide_rare();
 
   // For a question that comes without a command line (question.h).
   const std::string& name() const;
@@ -105,6 +109,7 @@ class Options {
                   bool required, std::string_view sign);
   CLI::App& app_;
   std::string heading_ = "Options";
+  std::vector<std::string> shown_first_;
   std::string line_, calibration_, deployment_;
   std::vector<std::unique_ptr<Options>> children_;
   std::vector<OptionField> fields_;

@@ -98,7 +98,7 @@ py::tuple ask_spec(const py::dict& spec, const std::string& program) {
 }
 
 std::string help_text(std::vector<std::string> words, const std::string& program) {
-  words.emplace_back("--help");
+  words.emplace_back("--help-all");
   const auto work = [words = std::move(words)](const Library& library) {
     return Reply{.text = answer_command(words, library).text};
   };
@@ -239,5 +239,5 @@ PYBIND11_MODULE(_foretoken, module) {
       .def("predict", &StepPredictor::predict, py::arg("rows"), py::arg("seconds"), py::arg("low"), py::arg("high"))
       .def("predict_batch", &StepPredictor::predict_batch, py::arg("decodes"), py::arg("prompts"))
       .def("limits", &StepPredictor::limits);
-  module.def("help", &foretoken::help_text, py::arg("words"), py::arg("program"), "What --help prints.");
+  module.def("help", &foretoken::help_text, py::arg("words"), py::arg("program"), "What --help-all prints.");
 }

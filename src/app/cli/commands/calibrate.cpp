@@ -21,6 +21,8 @@ class CalibrateCommand : public Command {
     options.flag("--suggest", suggest_, "Also find the load that would tell most about the constants");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
     flags_.declare(options);
+    options.show_first({"--out", "--name", "--suggest", "--model", "--device", "--tensor-parallel-size", "--engine",
+                        "--max-model-len"});
     options.footer(
         "Flags describe the deployment as in foretoken serve. What run.json says of it need not be repeated.\n"
         "Examples:\n"

@@ -17,6 +17,8 @@ class CheckRunCommand : public Command {
     options.number("--false-alarms", false_alarms_, {.least = 1e-6, .most = 0.5},
                    "Share of runs of an unchanged deployment that may be said to drift");
     flags_.declare(options);
+    options.show_first(
+        {"--false-alarms", "--model", "--device", "--tensor-parallel-size", "--engine", "--max-model-len"});
     options.footer(
         "The exit status is 0 where the run agrees with the deployment and 3 where it drifts.\n"
         "Examples:\n"

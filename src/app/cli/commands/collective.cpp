@@ -62,6 +62,8 @@ class CollectiveCommand : public Command {
                  "A time that you measured, of this --op with these ranks, to set the others right: 256M=12ms");
     kernel_.declare(options);
     astra_.declare(options);
+    options.show_first({"--cluster", "--node", "--topology", "--op", "--bytes", "--sizes", "--ranks", "--algorithm",
+                        "--protocol", "--fidelity", "--kernel", "--links", "--plot"});
     options.footer(
         "Examples:\n"
         "  foretoken collective --node hgx_h100 --op all_reduce --sizes 1K:1G\n"

@@ -41,6 +41,9 @@ class EndpointCommand : public Command {
     declare_calibration(options);
     declare_deployment(options);
     replica_.declare_replicas(options, {.least = 1, .most = 1000});
+    options.show_first({"--quantization", "--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size",
+                        "--enable-expert-parallel", "--engine", "--max-model-len", "--port", "--time-scale",
+                        "--served-model-name", "--mean-output-len", "--deployment", "--replicas"});
     options.footer(
         "Says on standard error where it listens, and serves until SIGINT or SIGTERM.\n"
         "Examples:\n"

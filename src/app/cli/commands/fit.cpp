@@ -304,9 +304,9 @@ class FitCommand : public Command {
                         .value = "no run that can be predicted",
                         .expected = "runs of a training stack, as validate training reads them"});
     }
-    const TrainingFit fit =
-        fit_training({.stacks = training_stacks_of(library).folder(), .only = stacks_, .folds = folds_, .prior = prior_}, cases,
-                     std::move(runs), show_progress);
+    const TrainingFit fit = fit_training(
+        {.stacks = training_stacks_of(library).folder(), .only = stacks_, .folds = folds_, .prior = prior_}, cases,
+        std::move(runs), show_progress);
     for (const FittedStack& stack : fit.stacks) {
       write_file(std::filesystem::path(out_) / (stack.name + ".json"), stack.file.dump() + "\n");
     }

@@ -37,6 +37,7 @@ constexpr CommandKind kinds[] = {
     {"endpoint", "An OpenAI-compatible server that answers at the predicted speed", make_endpoint},
     {"observe", "Load a real OpenAI-compatible server and measure it: the run folder and vLLM's table", make_observe},
     {"fit", "Fit coefficients from measurements", make_fit},
+    {"explain", "What a word means: TTFT, KV cache, interval, ...", make_explain},
     {"check", "Check data files for mistakes", make_check},
     {"man", "The manual page of all commands, for man; with --json, every flag", make_man},
     {"schema", "The JSON Schema of a command's question, for --spec", make_schema},

@@ -17,6 +17,7 @@ std::unique_ptr<Command> make_completions();
 std::unique_ptr<Command> make_dataflow();
 std::unique_ptr<Command> make_demo();
 std::unique_ptr<Command> make_devices();
+std::unique_ptr<Command> make_explain();
 std::unique_ptr<Command> make_edge();
 std::unique_ptr<Command> make_endpoint();
 std::unique_ptr<Command> make_observe();

@@ -64,6 +64,9 @@ class ObserveCommand : public Command {
                  "What started the server, as text or @FILE (see serve --from): kept in run.json as its deployment");
     options.text("--device", device_, "GPU of the server, kept in run.json (foretoken devices)");
     goals_.declare(options);
+    options.show_first({"--url", "--model", "--api-key-env", "--max-seconds", "--num-prompts", "--request-rate",
+                        "--max-concurrency", "--dataset-name", "--random-input-len", "--random-output-len", "--trace",
+                        "--out", "--goodput"});
     options.footer(
         "Sends real requests: by default one a second, 60 in all, for at most 10 minutes.\n"
         "Ctrl-C ends the run; what was measured is written.\n"

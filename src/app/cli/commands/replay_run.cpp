@@ -21,6 +21,8 @@ class ReplayRunCommand : public Command {
     options.text("--out", out_, "Write each request, measured and predicted, to this CSV file");
     options.text("--html", html_, "Write one page: measured and predicted over time, and what explains the difference");
     flags_.declare(options);
+    options.show_first({"--requests", "--out", "--html", "--model", "--device", "--tensor-parallel-size", "--engine",
+                        "--max-model-len"});
     options.footer(
         "Flags describe the deployment as in foretoken serve. What run.json says of it need not be repeated.\n"
         "Examples:\n"

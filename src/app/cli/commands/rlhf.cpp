@@ -46,6 +46,10 @@ class RlhfCommand : public Command {
                    "GB/s at which new weights reach all engines");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
+    options.show_first({"--cluster", "--devices", "--algorithm", "--prompts", "--samples-per-prompt", "--prompt-len",
+                        "--response-len", "--placement", "--rollout-devices", "--rollout-tensor-parallel-size",
+                        "--micro-batch-size", "--tensor-model-parallel-size", "--pipeline-model-parallel-size",
+                        "--sharding"});
     options.footer(
         "Critic, reference and reward model are of the actor's size. The flags of the plan say how the actor is "
         "trained;\ncosts per token are assumed the same on any number of devices.\n"

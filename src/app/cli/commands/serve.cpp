@@ -97,6 +97,31 @@ class ServeCommand : public Command {
         "--html", html_,
         "Write one page: the answer, latencies of all requests and against other rates, the run over time, where "
         "time, memory, energy and money go, the roofline, how far to trust it");
+    options.show_first({"--quantization",
+                        "--kv-cache-dtype",
+                        "--tensor-parallel-size",
+                        "--pipeline-parallel-size",
+                        "--data-parallel-size",
+                        "--enable-expert-parallel",
+                        "--cluster",
+                        "--trace",
+                        "--request-rate",
+                        "--max-concurrency",
+                        "--num-prompts",
+                        "--dataset-name",
+                        "--random-input-len",
+                        "--random-output-len",
+                        "--engine",
+                        "--max-model-len",
+                        "--max-num-seqs",
+                        "--speculative-config",
+                        "--deployment",
+                        "--replicas",
+                        "--prefill-pool",
+                        "--goodput",
+                        "--energy",
+                        "--breakdown",
+                        "--html"});
     options.footer(
         "A request of no tokens, or one that can never fit, counts as failed; the rest of the run goes on.\n"
         "Examples:\n"

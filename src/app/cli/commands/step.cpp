@@ -58,6 +58,10 @@ class StepCommand : public Command {
     options.text(
         "--html", html_,
         "Write one page: the answer, where time, memory, energy and money go, the roofline, how far to trust it");
+    options.show_first({"--quantization", "--kv-cache-dtype", "--tensor-parallel-size", "--pipeline-parallel-size",
+                        "--data-parallel-size", "--enable-expert-parallel", "--expert-parallel-size", "--cluster",
+                        "--phase", "--batch", "--input-len", "--context-len", "--stack", "--engine", "--memory",
+                        "--by-time", "--roofline", "--html"});
     options.footer(
         "Examples:\n"
         "  foretoken step --model Llama-3.1-8B --device h100_sxm --phase prefill --input-len 2048\n"

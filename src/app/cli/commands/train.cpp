@@ -31,6 +31,29 @@ class TrainCommand : public Command {
         "--html", html_,
         "Write one page: the answer, where time, memory, energy and money go, the pipeline, the roofline, how far "
         "to trust it");
+    options.show_first({"--config",
+                        "--seq-length",
+                        "--precision",
+                        "--lora-rank",
+                        "--cluster",
+                        "--device",
+                        "--devices",
+                        "--stack",
+                        "--micro-batch-size",
+                        "--global-batch-size",
+                        "--tensor-model-parallel-size",
+                        "--pipeline-model-parallel-size",
+                        "--context-parallel-size",
+                        "--expert-model-parallel-size",
+                        "--sequence-parallel",
+                        "--num-virtual-stages-per-pipeline-rank",
+                        "--sharding",
+                        "--use-distributed-optimizer",
+                        "--recompute-granularity",
+                        "--train-tokens",
+                        "--gpu-price",
+                        "--timeline",
+                        "--html"});
     options.footer(
         "Examples:\n"
         "  foretoken train --model Llama-3.1-405B --cluster h100_roce_pods --devices 16384 -tp 8 -pp 16\n"
