@@ -8,6 +8,7 @@
 #include "compose/serving_engine.h"
 #include "hardware/software.h"
 #include "report/table.h"
+#include "serving/engine/engine_setup.h"
 
 namespace foretoken {
 namespace {
@@ -86,6 +87,23 @@ void DeviceNotes::add_engine(std::string_view engine, const Device& device) {
            fmt::format("On {}, {} needs {}. foretoken assumes the scheduler and memory limits that {} has on "
                        "GPUs.",
                        device.title, kind->name, needs, kind->name));
+}
+
+void DeviceNotes::add_deployment(const CalibratedDeployment* deployment, std::string_view engine, const Device& device,
+                                 const Model& model, const ParallelPlan& plan) {
+  if (deployment == nullptr) return;
+  const std::string_view family = engine_family(engine);
+  const std::string name = deployment->name.empty() ? "The deployment" : "The deployment " + deployment->name;
+  if (!deployment->constants_of(family, device.name, model.name, plan)) {
+    add_sentence(
+        fmt::format("{} was calibrated for {} on {}. It does not cover {} on {}, which is predicted without it.", name,
+                    deployment->engine, deployment->device, family, device.name));
+  } else if (!deployment->has_measured(model.name, plan)) {
+    add_sentence(
+        fmt::format("{} has no run of {} in this layout. Only what carries over from its other runs is used, "
+                    "and intervals are wider.",
+                    name, model.name));
+  }
 }
 
 void DeviceNotes::add_sentence(const std::string& sentence) {

@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "hardware/device.h"
 #include "kernel/kernel.h"
+#include "library/deployment.h"
+#include "model/model.h"
 #include "network/rank_network.h"
 
 namespace foretoken {
@@ -26,6 +28,9 @@ struct DeviceNotes {
   void add_kernels(const KernelPredictor& predictor);
   // An engine (or stack) that needs a plugin or a build of its own there.
   void add_engine(std::string_view engine, const Device& device);
+  // Where a calibrated deployment (null: none) does not cover such an engine, or only by what carries over from others.
+  void add_deployment(const CalibratedDeployment* deployment, std::string_view engine, const Device& device,
+                      const Model& model, const ParallelPlan& plan);
   void add_sentence(const std::string& sentence);
   // What was assumed of the links between the ranks.
   void add_network(const RankNetwork& network);

@@ -77,6 +77,8 @@ class EndpointCommand : public Command {
     DeviceNotes notes;
     if (group.has_own_kernels) notes.add_kernels(group.models.kernels);
     notes.add_engine(group.memory.flags.engine, group.models.kernels.device());
+    notes.add_deployment(library.deployment().get(), group.memory.flags.engine, group.models.kernels.device(),
+                         group.model, group.plan);
     if (group.models.collectives) notes.add_network(*group.models.collectives);
 
     block_stop_signals();

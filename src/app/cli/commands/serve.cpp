@@ -222,6 +222,8 @@ class ServeCommand : public Command {
     for (const ReplicaGroup& group : groups) {
       if (group.has_own_kernels) report.notes.add_kernels(group.models.kernels);
       report.notes.add_engine(group.memory.flags.engine, group.models.kernels.device());
+      report.notes.add_deployment(library.deployment().get(), group.memory.flags.engine, group.models.kernels.device(),
+                                  group.model, group.plan);
       if (group.models.collectives) report.notes.add_network(*group.models.collectives);
     }
     const std::string remark = files.finish(report);
