@@ -31,7 +31,7 @@ TEST(DeviceNotes, say_where_a_calibrated_deployment_does_not_cover_the_engine) {
     return notes.sentences;
   };
   EXPECT_THAT(sentences(nullptr, "vllm", other, {}), IsEmpty());
-  EXPECT_THAT(sentences(&deployment, "vllm-0.14", own, {.tensor = 2}), IsEmpty());
+  EXPECT_THAT(sentences(&deployment, "vllm-0.19", own, {.tensor = 2}), IsEmpty());
   EXPECT_THAT(sentences(&deployment, "vllm", own, {.tensor = 4}), ElementsAre(HasSubstr("no run of some/model")));
   EXPECT_THAT(sentences(&deployment, "vllm", other, {.tensor = 2}),
               ElementsAre(HasSubstr("does not cover vllm on a100_sxm")));
