@@ -83,6 +83,13 @@ std::string sentence(const AcceleratorPlanReport& report) {
                                  figures_text(winner->costs), figures_text(plan.base));
   if (ratio >= 1) text += "Nothing found is better than the base. ";
   if (!plan.base.is_usable()) text += fmt::format("The base itself breaks a limit: {}. ", plan.base.fault);
+  if (const size_t ties = plan.ties(report.question.objective); ties > 0 && plan.frontier.empty()) {
+    text += fmt::format(
+        "Tied with {} of the designs below: two searches of the same mappings differ by up to {:.2g}%, and these "
+        "designs "
+        "are closer than that. ",
+        ties == 1 ? std::string("one") : fmt::format("{}", ties), 100 * plan.search_noise);
+  }
   return text + certainty_text(report);
 }
 
@@ -356,6 +363,7 @@ Json accelerator_plan_json(const AcceleratorPlanReport& report) {
                             {"base", costs_json(report, plan.base)}});
   json.set("winner", plan.winner() != nullptr ? design_json(report, *plan.winner()) : Json());
   json.set("finalists", designs_json(report, plan.finalists));
+  json.set("search_noise", plan.search_noise).set("ties", plan.ties(report.question.objective));
   if (!plan.frontier.empty()) json.set("frontier", designs_json(report, plan.frontier));
   if (plan.bound) {
     json.set("bound", Json::object({{"of_base", plan.bound->value / base_value(report)},
@@ -371,6 +379,12 @@ Json accelerator_plan_json(const AcceleratorPlanReport& report) {
 
 std::string accelerator_plan_csv(const AcceleratorPlanReport& report) {
   Json rows = Json::array();
+  const auto final_costs = [&](const EvaluatedDesign& own) {
+    for (const EvaluatedDesign& other : report.plan.remapped) {
+      if (other.point == own.point) return &other.costs;
+    }
+    return &own.costs;
+  };
   for (const DesignSearchResult& search : report.plan.searches) {
     for (size_t i = 0; i < search.designs.size(); ++i) {
       const EvaluatedDesign& own = search.designs[i];
@@ -379,9 +393,12 @@ std::string accelerator_plan_csv(const AcceleratorPlanReport& report) {
       for (size_t k = 0; k < own.point.size(); ++k) {
         row.set(report.space.knobs()[k].name(), report.space.value(own.point, k));
       }
-      row.set("energy_pj", own.costs.run.energy_pj).set("cycles", own.costs.run.cycles);
-      row.set("latency_cycles", own.costs.run.latency_cycles).set("area_mm2", own.costs.area_mm2);
-      rows.push(row.set("watts", own.costs.watts).set("fault", own.costs.fault));
+      const DesignCosts& costs = *final_costs(own);
+      row.set("energy_pj", costs.run.energy_pj).set("cycles", costs.run.cycles);
+      row.set("latency_cycles", costs.run.latency_cycles).set("area_mm2", costs.area_mm2);
+      row.set("watts", costs.watts).set("fault", costs.fault);
+      rows.push(row.set("tries",
+                        &costs == &own.costs ? report.question.work.mapper.most_tries : report.question.final_tries));
     }
   }
   return json_rows_csv(rows);

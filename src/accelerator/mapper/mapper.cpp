@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 
 #include "accelerator/mapper/annealing.h"
 #include "accelerator/mapper/enumeration.h"
@@ -69,10 +70,15 @@ class MappingSearch {
 
   // Passes, each with new chains and twice as long as the one before: a good mapping early, a better one later.
   void anneal() {
+    constexpr double gain = 1e-3;  // of the first metric, that counts as one
     int64_t pass_tries = first_pass_tries;
+    int idle_passes = 0;
     for (int pass = 0; result_.tried < options_.most_tries && !clock_.expired(); ++pass) {
       const int64_t tries = std::min(pass_tries, options_.most_tries - result_.tried);
+      const double before = best_ ? best_->score.first : std::numeric_limits<double>::infinity();
       if (!run_pass(pass, tries) || is_proven()) break;
+      idle_passes = best_->score.first > before * (1 - gain) ? idle_passes + 1 : 0;
+      if (options_.ends_when_settled && idle_passes == 2) break;
       pass_tries *= 2;
     }
     result_.out_of_time = clock_.expired();

@@ -24,6 +24,7 @@ struct MapperProgress {
 struct MapperOptions {
   MappingObjective objective;
   int64_t most_tries = 300'000;              // mappings looked at; the result depends on nothing else but the seed
+  bool ends_when_settled = false;            // also after two passes, each twice the one before, that gained nothing
   std::optional<double> time_limit_seconds;  // CPU time of all threads; a guard
   unsigned threads = 1;
   uint64_t seed = 1;

@@ -107,7 +107,9 @@ class Fuser {
 
   FusedGroup alone(size_t index) const {
     const AcceleratorLayer& layer = layers_[index];
-    MapperResult found = search_mappings(architecture_, layer.problem, constraints_(layer.problem), options_.mapper);
+    MapperOptions options = options_.mapper;
+    options.most_tries = std::max(options.most_tries, options_.alone_tries);
+    MapperResult found = search_mappings(architecture_, layer.problem, constraints_(layer.problem), options);
     if (!found.best) throw InputError({.source = layer.name, .expected = found.reason});
     FusedGroup group{.first = index};
     add(group, layer.problem, std::move(*found.best), layer.count);
@@ -134,6 +136,11 @@ class Fuser {
     return own.layer->from_previous && own.layer->count == before.layer->count && own.input >= 0 && before.output >= 0;
   }
 
+  // What the whole network is judged by; groups are chosen by cost(), which adds up.
+  double objective(const NetworkTotals& totals) const {
+    return options_.mapper.objective.first == MappingMetric::edp ? totals.energy_pj * totals.cycles : cost(totals);
+  }
+
   double cost(const NetworkTotals& totals) const {
     const MappingMetric first = options_.mapper.objective.first;
     const bool counts_time = first == MappingMetric::delay || first == MappingMetric::latency;
@@ -146,6 +153,7 @@ class Fuser {
   static void add(FusedGroup& group, const Problem& problem, FoundMapping found, double times) {
     group.totals.operations += times * found.evaluation.operations;
     group.totals.cycles += times * found.evaluation.cycles;
+    group.totals.latency_cycles += times * found.evaluation.latency_cycles();
     group.totals.energy_pj += times * found.evaluation.energy_pj;
     group.totals.outer_words += times * outer_words(found.evaluation, problem);
     group.mappings.push_back(std::move(found));
@@ -223,6 +231,7 @@ class Fuser {
 void accumulate(NetworkTotals& sum, const NetworkTotals& part) {
   sum.operations += part.operations;
   sum.cycles += part.cycles;
+  sum.latency_cycles += part.latency_cycles;
   sum.energy_pj += part.energy_pj;
   sum.outer_words += part.outer_words;
 }
@@ -237,12 +246,13 @@ FusionResult fuse_layers(const Architecture& architecture, std::span<const Accel
   FusionResult result;
   // Best cost of the first i layers, and the group that ends there.
   std::vector<double> least(layers.size() + 1, std::numeric_limits<double>::infinity());
-  std::vector<FusedGroup> last(layers.size() + 1);
+  std::vector<FusedGroup> last(layers.size() + 1), singles;
   least[0] = 0;
   for (size_t end = 1; end <= layers.size(); ++end) {
     FusedGroup single = fuser.alone(end - 1);
     accumulate(result.apart, single.totals);
     least[end] = least[end - 1] + fuser.cost(single.totals);
+    singles.push_back(single);
     last[end] = std::move(single);
     for (size_t count = 2; count <= std::min(options.most_layers, end); ++count) {
       const size_t first = end - count;
@@ -261,6 +271,10 @@ FusionResult fuse_layers(const Architecture& architecture, std::span<const Accel
     result.groups.push_back(std::move(last[end]));
   }
   std::reverse(result.groups.begin(), result.groups.end());
+  if (fuser.objective(result.together) > fuser.objective(result.apart)) {
+    result.groups = std::move(singles);
+    result.together = result.apart;
+  }
   return result;
 }
 

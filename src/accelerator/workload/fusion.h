@@ -14,8 +14,9 @@ namespace foretoken {
 
 struct FusionOptions {
   MapperOptions mapper;
-  int level = 1;           // that holds what passes between layers
-  size_t most_layers = 4;  // in a group
+  int64_t alone_tries = 50'000;  // mappings of a layer alone: as many as without fusion, or fusion would seem to pay
+  int level = 1;                 // that holds what passes between layers
+  size_t most_layers = 4;        // in a group
 };
 
 struct FusedGroup {
@@ -33,7 +34,8 @@ struct FusionResult {
 };
 
 // The groups of consecutive layers, each fed by the one before it alone, that take the least energy (cycles, where the
-// objective starts with delay or latency). InputError when a layer says it is fed by one whose channels differ.
+// objective starts with delay or latency). Never worse by the objective than all layers alone. InputError when a layer
+// says it is fed by one whose channels differ.
 FusionResult fuse_layers(const Architecture& architecture, std::span<const AcceleratorLayer> layers,
                          const ConstraintsFor& constraints, const FusionOptions& options);
 

@@ -59,6 +59,28 @@ TEST(Fusion, a_buffer_without_room_leaves_layers_apart) {
   EXPECT_EQ(result.together.energy_pj, result.apart.energy_pj);
 }
 
+TEST(Fusion, is_never_worse_than_layers_alone_with_their_full_search) {
+  const std::vector<AcceleratorLayer> layers = {conv_layer_of("wide", 4, 24, 1, false),
+                                                conv_layer_of("between", 24, 24, 3, true),
+                                                conv_layer_of("narrow", 24, 6, 1, true)};
+  for (const MappingMetric metric : {MappingMetric::energy, MappingMetric::delay, MappingMetric::edp}) {
+    FusionOptions few = options();
+    few.mapper = {.objective = {.first = metric, .second = MappingMetric::energy}, .most_tries = 50};
+    few.alone_tries = 2000;
+    const FusionResult result = fuse_layers(small_chip(16'384), layers, no_constraints, few);
+    MapperOptions full = few.mapper;
+    full.most_tries = 2000;
+    const NetworkTotals alone = map_network(small_chip(16'384), layers, no_constraints, full).totals;
+    EXPECT_EQ(result.apart.energy_pj, alone.energy_pj);
+    const auto value = [&](const NetworkTotals& totals) {
+      return metric == MappingMetric::energy  ? totals.energy_pj
+             : metric == MappingMetric::delay ? totals.cycles
+                                              : totals.energy_pj * totals.cycles;
+    };
+    EXPECT_LE(value(result.together), value(alone));
+  }
+}
+
 TEST(Fusion, layers_that_do_not_follow_each_other_are_not_joined) {
   const std::vector<AcceleratorLayer> layers = {conv_layer_of("one", 4, 32, 1, false),
                                                 conv_layer_of("other", 32, 4, 3, false)};

@@ -37,6 +37,7 @@ NetworkMap map_network(const Architecture& architecture, std::vector<Accelerator
     const Evaluation& evaluation = own.result.best->evaluation;
     map.totals.operations += own.layer.count * evaluation.operations;
     map.totals.cycles += own.layer.count * evaluation.cycles;
+    map.totals.latency_cycles += own.layer.count * evaluation.latency_cycles();
     map.totals.energy_pj += own.layer.count * evaluation.energy_pj;
     map.totals.outer_words += own.layer.count * outer_words(evaluation, own.layer.problem);
   }

@@ -19,7 +19,7 @@ struct SearchedLayer {
 };
 
 struct NetworkTotals {
-  double operations = 0, cycles = 0, energy_pj = 0;
+  double operations = 0, cycles = 0, latency_cycles = 0, energy_pj = 0;
   double outer_words = 0;  // read from and written to the outermost level
 };
 

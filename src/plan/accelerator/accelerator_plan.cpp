@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr double most_bounds = 400'000;  // of a layer on a design: tens of seconds
 constexpr size_t most_of_a_frontier = 16;
+constexpr size_t candidates_per_finalist = 3;  // few tries rank roughly: so many are mapped again for one that is shown
 
 void check_exhaustive(const AcceleratorPlanQuestion& question, const ChoiceGrid& grid) {
   const auto& methods = question.methods;
@@ -53,6 +55,14 @@ std::vector<EvaluatedDesign> all_designs(const std::vector<DesignSearchResult>& 
 
 }  // namespace
 
+size_t AcceleratorPlan::ties(const DesignObjective& objective) const {
+  if (finalists.empty()) return 0;
+  const double most = objective.value(finalists.front().costs.run) * (1 + search_noise);
+  return static_cast<size_t>(std::count_if(finalists.begin() + 1, finalists.end(), [&](const EvaluatedDesign& own) {
+    return objective.value(own.costs.run) <= most;
+  }));
+}
+
 AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const DesignSpace& space,
                                  const std::function<void(const std::string&)>& tell) {
   MappedDesigns evaluator(space, question.work);
@@ -61,9 +71,10 @@ AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const 
   check_exhaustive(question, grid);
 
   const DesignObjective& objective = question.objective;
-  AcceleratorPlan plan{.designs = grid.size(),
-                       .base = evaluator.costs_of(space.base().architecture, question.final_tries),
-                       .base_quickly = evaluator.costs_of(space.base().architecture, question.work.mapper.most_tries)};
+  AcceleratorPlan plan{
+      .designs = grid.size(),
+      .base = evaluator.settled_costs_of(space.base().architecture, question.final_tries, question.work.mapper.seed),
+      .base_quickly = evaluator.costs_of(space.base().architecture)};
   if (plan.base.run.cycles == 0 || plan.base_quickly.run.cycles == 0) {
     throw InputError(
         {.source = space.base().architecture.name, .expected = "work that fits it: " + plan.base_quickly.fault});
@@ -89,16 +100,36 @@ AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const 
   const bool has_frontier = objective.metrics.size() > 1;
   std::vector<EvaluatedDesign> best =
       ranked_designs(has_frontier ? design_frontier(designs, objective) : designs, objective);
-  best.resize(std::min(best.size(), has_frontier ? most_of_a_frontier : question.finalists));
-  if (tell) tell(fmt::format("{} designs with {} tries of each layer", best.size(), question.final_tries));
-  std::atomic<size_t> next = 0;
-  run_on_threads(question.work.mapper.threads, [&] {
-    for (size_t i = next++; i < best.size(); i = next++) {
-      best[i].costs = evaluator.costs_of(space.design(best[i].point).architecture, question.final_tries);
-    }
-  });
+  best.resize(std::min(best.size(), has_frontier ? most_of_a_frontier : candidates_per_finalist * question.finalists));
+  if (tell) tell(fmt::format("{} designs with up to {} tries of each layer", best.size(), question.final_tries));
+  const auto remap = [&](std::vector<EvaluatedDesign>& designs_to_map, uint64_t seed) {
+    std::atomic<size_t> next = 0;
+    run_on_threads(question.work.mapper.threads, [&] {
+      for (size_t i = next++; i < designs_to_map.size(); i = next++) {
+        designs_to_map[i].costs =
+            evaluator.settled_costs_of(space.design(designs_to_map[i].point).architecture, question.final_tries, seed);
+      }
+    });
+  };
+  remap(best, question.work.mapper.seed);
   plan.finalists = ranked_designs(best, objective);
+  if (!has_frontier && plan.finalists.size() > question.finalists) plan.finalists.resize(question.finalists);
+  // A second search of the same designs shows how much of a figure is luck; the better of the two stays.
+  std::vector<EvaluatedDesign> again = plan.finalists;
+  remap(again, question.work.mapper.seed + 1);
+  for (size_t i = 0; i < again.size(); ++i) {
+    if (!again[i].costs.is_usable()) continue;
+    const double first = objective.value(plan.finalists[i].costs.run), second = objective.value(again[i].costs.run);
+    plan.search_noise = std::max(plan.search_noise, std::abs(first - second) / std::min(first, second));
+    if (second >= first) continue;
+    for (EvaluatedDesign& own : best) {
+      if (own.point == again[i].point) own.costs = again[i].costs;
+    }
+    plan.finalists[i].costs = again[i].costs;
+  }
+  plan.finalists = ranked_designs(std::move(plan.finalists), objective);
   if (has_frontier) plan.frontier = design_frontier(best, objective);
+  plan.remapped = std::move(best);
   if (const EvaluatedDesign* winner = plan.winner()) {
     plan.winner_least = evaluator.least(winner->point);
     if (!has_frontier) {

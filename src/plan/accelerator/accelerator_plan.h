@@ -17,9 +17,9 @@ struct AcceleratorPlanQuestion {
   DesignBudget budget;
   std::vector<std::string> methods = {"bayesian"};  // names of searchers; several are compared, the best of all wins
   uint64_t seed = 1;
-  size_t seeds = 1;              // searches of each method, with seeds from `seed` on: how much of a result is luck
-  size_t finalists = 3;          // of one objective; of two, the designs of the frontier
-  int64_t final_tries = 20'000;  // mappings of each layer of the base and the finalists
+  size_t seeds = 1;               // searches of each method, with seeds from `seed` on: how much of a result is luck
+  size_t finalists = 3;           // of one objective; of two, the designs of the frontier
+  int64_t final_tries = 100'000;  // mappings of each layer of the base and the finalists, while they gain something
 };
 
 struct AcceleratorPlan {
@@ -28,12 +28,18 @@ struct AcceleratorPlan {
   DesignCosts base_quickly;                  // with the tries of the searches, to compare them with
   std::vector<DesignSearchResult> searches;  // one for each method and seed
   std::vector<EvaluatedDesign> finalists;    // best first; empty = nothing found keeps the limits
-  std::vector<EvaluatedDesign> frontier;     // of two objectives
-  std::optional<RunCosts> winner_least;      // what no mapping onto the winner can beat
-  std::optional<SpaceBound> bound;           // of a space that is small enough to look at all its bounds
+  std::vector<EvaluatedDesign> remapped;     // with final_tries: finalists, and others that might have been
+  // The largest relative difference between two final searches of a finalist's mappings: designs that are closer to
+  // each other are not told apart.
+  double search_noise = 0;
+  std::vector<EvaluatedDesign> frontier;  // of two objectives
+  std::optional<RunCosts> winner_least;   // what no mapping onto the winner can beat
+  std::optional<SpaceBound> bound;        // of a space that is small enough to look at all its bounds
   std::vector<KnobEffect> effects;
   int64_t evaluations = 0, ruled_out = 0;  // of all searches; a design that two evaluated counts twice
 
+  // Finalists that are no worse than the winner beyond the noise, without it.
+  size_t ties(const DesignObjective& objective) const;
   const EvaluatedDesign* winner() const { return finalists.empty() ? nullptr : &finalists.front(); }
 };
 

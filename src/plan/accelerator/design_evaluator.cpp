@@ -72,25 +72,30 @@ std::vector<DesignCosts> MappedDesigns::evaluate(std::span<const DesignPoint> po
   run_on_threads(work_.mapper.threads, [&] {
     for (size_t u = next++; u < unknown.size(); u = next++) {
       const size_t i = unknown[u];
-      costs[i] = costs_of(space_.design(points[i]).architecture, work_.mapper.most_tries);
+      costs[i] = costs_of(space_.design(points[i]).architecture);
     }
   });
   for (const size_t i : unknown) known_.emplace(points[i], costs[i]);
   return costs;
 }
 
-DesignCosts MappedDesigns::costs_of(const Architecture& architecture, int64_t tries) const {
+DesignCosts MappedDesigns::settled_costs_of(const Architecture& architecture, int64_t tries, uint64_t seed) const {
+  MapperOptions options = work_.mapper;
+  options.most_tries = tries;
+  options.ends_when_settled = true;
+  options.seed = seed;
+  return costs_of(architecture, options);
+}
+
+DesignCosts MappedDesigns::costs_of(const Architecture& architecture, MapperOptions options) const {
   DesignCosts costs{.area_mm2 = area_mm2(architecture), .fault = architecture_fault(architecture)};
   if (!costs.is_usable()) return costs;
-  MapperOptions options = work_.mapper;
   options.threads = 1;
-  options.most_tries = tries;
   try {
     const NetworkMap map = map_network(architecture, work_.layers, work_.constraints, options);
-    costs.run = {.energy_pj = map.totals.energy_pj, .cycles = map.totals.cycles};
-    for (const SearchedLayer& own : map.layers) {
-      costs.run.latency_cycles += own.layer.count * own.result.best->evaluation.latency_cycles();
-    }
+    costs.run = {.energy_pj = map.totals.energy_pj,
+                 .cycles = map.totals.cycles,
+                 .latency_cycles = map.totals.latency_cycles};
   } catch (const InputError& error) {
     costs.fault = error.what();
     return costs;

@@ -52,10 +52,14 @@ class MappedDesigns : public DesignEvaluator {
   bool is_allowed(const DesignPoint& point) const override;
   std::optional<RunCosts> least(const DesignPoint& point) const override;
   std::vector<DesignCosts> evaluate(std::span<const DesignPoint> points) override;
-  // Of any design of the same kind, such as the base that knobs leave out; with so many tries.
-  DesignCosts costs_of(const Architecture& architecture, int64_t tries) const;
+  // Of any design of the same kind, such as the base that knobs leave out; by the same search as evaluate().
+  DesignCosts costs_of(const Architecture& architecture) const { return costs_of(architecture, work_.mapper); }
+  // With up to so many tries of each layer, as long as they gain something.
+  DesignCosts settled_costs_of(const Architecture& architecture, int64_t tries, uint64_t seed) const;
 
  private:
+  DesignCosts costs_of(const Architecture& architecture, MapperOptions options) const;
+
   const DesignSpace& space_;
   DesignWork work_;
   std::map<DesignPoint, DesignCosts> known_;

@@ -43,7 +43,8 @@ class PlanAccelCommand : public Command {
     options.integer("--tries", tries_, {.least = 1, .most = int64_t{1} << 40},
                     "Mappings of each layer in the search of designs");
     options.integer("--final-tries", final_tries_, {.least = 1, .most = int64_t{1} << 40},
-                    "And for the base and the finalists, whose figures are shown");
+                    "At most for the base and the finalists, whose figures are shown; a layer's search ends earlier "
+                    "when it gains nothing more");
     options.integer("--finalists", finalists_, {.least = 1, .most = 100}, "Of one objective");
     options.integer("--seed", seed_, {.least = 0}, "Of the search");
     options.integer(
@@ -52,7 +53,7 @@ class PlanAccelCommand : public Command {
         "quartiles");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
     options.heading("Output");
-    options.text("--csv", csv_, "Write every design evaluated");
+    options.text("--csv", csv_, "Write every design evaluated; those mapped again have their final figures");
     options.text("--svg", svg_, "Draw the best so far against designs evaluated");
     options.text("--html", html_, "One page with the answer, figures and tables");
     options.text("--out-design", out_design_, "Write the best design, for foretoken accel --arch FILE");
@@ -162,7 +163,8 @@ class PlanAccelCommand : public Command {
   std::vector<std::string> knobs_;
   std::string objective_ = "edp", method_ = "bayesian";
   std::string csv_, svg_, html_, out_design_;
-  int64_t evaluations_ = 200, tries_ = 2000, final_tries_ = 20'000, finalists_ = 3, seed_ = 1, seeds_ = 1, threads_ = 0;
+  int64_t evaluations_ = 200, tries_ = 2000, final_tries_ = 100'000, finalists_ = 3, seed_ = 1, seeds_ = 1,
+          threads_ = 0;
   double most_area_ = 0, most_power_ = 0;
   bool compare_ = false;
 };
