@@ -32,10 +32,13 @@ Flops flops_of(std::span<const Operator> operators) {
   return sum;
 }
 
-EdgeKernel traffic_kernel(const OnnxGraph& graph, const OnnxNode& node) {
-  const Work work = onnx_traffic(graph, node);
+EdgeKernel traffic_of(const Work& work) {
   return edge_tensor(Kind::traffic, {.elements = elements_of(work.weights_read + work.activations_read),
                                      .outputs = elements_of(work.written)});
+}
+
+EdgeKernel traffic_kernel(const OnnxGraph& graph, const OnnxNode& node) {
+  return traffic_of(onnx_traffic(graph, node));
 }
 
 // A product whose right-hand side is a constant has it packed beforehand; a single row is a product with a vector.
@@ -62,6 +65,38 @@ EdgeKernel convolution_kernel(const ConvShape& shape) {
                            .stride = shape.stride});
 }
 
+bool multiplies(const EdgeKernel& kernel) {
+  return std::holds_alternative<ConvolutionSizes>(kernel.sizes) || std::holds_alternative<ProductSizes>(kernel.sizes);
+}
+
+Scheme scheme_of(const KernelShape& shape) {
+  if (const auto* conv = std::get_if<ConvShape>(&shape)) return conv->scheme;
+  if (const auto* product = std::get_if<GemmShape>(&shape)) return product->scheme;
+  return Scheme::fp32;
+}
+
+EdgeKernel softmax_kernel(const SoftmaxShape& softmax) {
+  return edge_tensor(
+      Kind::softmax,
+      {.elements = softmax.rows * softmax.width, .rows = softmax.rows, .outputs = softmax.rows * softmax.width});
+}
+
+std::vector<EdgeKernel> norm_kernels(const NormShape& norm) {
+  const TensorSizes sizes{.elements = norm.rows * norm.width, .rows = norm.rows, .outputs = norm.rows * norm.width};
+  std::vector<EdgeKernel> kernels = {edge_tensor(Kind::fused_layer_norm, sizes)};
+  if (norm.adds_residual) kernels.push_back(edge_tensor(Kind::add, sizes));
+  return kernels;
+}
+
+// Scores, their softmax, and what they mix.
+std::vector<EdgeKernel> attention_kernels(const AttentionShape& a) {
+  const int64_t products = a.batch * a.heads, scores = products * a.q_len * a.kv_len;
+  const int64_t value_dim = a.value_dim > 0 ? a.value_dim : a.head_dim;
+  return {edge_product(Kind::batched_matmul, {.batch = products, .m = a.q_len, .k = a.head_dim, .n = a.kv_len}),
+          edge_tensor(Kind::softmax, {.elements = scores, .rows = products * a.q_len, .outputs = scores}),
+          edge_product(Kind::batched_matmul, {.batch = products, .m = a.q_len, .k = a.kv_len, .n = value_dim})};
+}
+
 // The calls of one node.
 class NodeLowering {
  public:
@@ -73,7 +108,10 @@ class NodeLowering {
       const bool is_stand_in =
           std::holds_alternative<PoolShape>(own.shape) && view_.node().operation.find("MaxPool") == std::string::npos;
       for (const EdgeKernel& kernel : kernels_of(own.shape)) {
-        calls.push_back({.kernel = kernel, .count = own.count, .is_stand_in = is_stand_in});
+        calls.push_back({.kernel = kernel,
+                         .count = own.count,
+                         .is_stand_in = is_stand_in,
+                         .scheme = multiplies(kernel) ? scheme_of(own.shape) : Scheme::fp32});
       }
     }
     return calls;
@@ -84,10 +122,7 @@ class NodeLowering {
     if (const auto* conv = std::get_if<ConvShape>(&shape)) return {with_fused_parts(convolution_kernel(*conv))};
     if (const auto* product = std::get_if<GemmShape>(&shape)) return {product_kernel(*product, has_constant_right())};
     if (const auto* norm = std::get_if<NormShape>(&shape)) return norm_kernels(*norm);
-    if (const auto* softmax = std::get_if<SoftmaxShape>(&shape))
-      return {edge_tensor(Kind::softmax, {.elements = softmax->rows * softmax->width,
-                                          .rows = softmax->rows,
-                                          .outputs = softmax->rows * softmax->width})};
+    if (const auto* softmax = std::get_if<SoftmaxShape>(&shape)) return {softmax_kernel(*softmax)};
     if (const auto* pool = std::get_if<PoolShape>(&shape)) return {pool_kernel(*pool)};
     if (const auto* attention = std::get_if<AttentionShape>(&shape)) return attention_kernels(*attention);
     return {tensor_kernel()};
@@ -105,13 +140,11 @@ class NodeLowering {
     return kernel;
   }
 
-  bool has_constant_right() const { return view_.has(1) && view_.input(1).is_constant; }
-
-  static std::vector<EdgeKernel> norm_kernels(const NormShape& norm) {
-    const TensorSizes sizes{.elements = norm.rows * norm.width, .rows = norm.rows, .outputs = norm.rows * norm.width};
-    std::vector<EdgeKernel> kernels = {edge_tensor(Kind::fused_layer_norm, sizes)};
-    if (norm.adds_residual) kernels.push_back(edge_tensor(Kind::add, sizes));
-    return kernels;
+  // Scales and zero points stand between the two sides of some quantized products.
+  bool has_constant_right() const {
+    const std::string& operation = view_.node().operation;
+    const size_t right = operation == "QLinearMatMul" || operation == "QGemm" ? 3 : 1;
+    return view_.has(right) && view_.input(right).is_constant;
   }
 
   static EdgeKernel pool_kernel(const PoolShape& pool) {
@@ -120,15 +153,6 @@ class NodeLowering {
     return edge_tensor(Kind::max_pool, {.elements = maps * pool.height * pool.width,
                                         .outputs = maps * positions(pool.height) * positions(pool.width),
                                         .window = pool.kernel});
-  }
-
-  // Scores, their softmax, and what they mix.
-  static std::vector<EdgeKernel> attention_kernels(const AttentionShape& a) {
-    const int64_t products = a.batch * a.heads, scores = products * a.q_len * a.kv_len;
-    const int64_t value_dim = a.value_dim > 0 ? a.value_dim : a.head_dim;
-    return {edge_product(Kind::batched_matmul, {.batch = products, .m = a.q_len, .k = a.head_dim, .n = a.kv_len}),
-            edge_tensor(Kind::softmax, {.elements = scores, .rows = products * a.q_len, .outputs = scores}),
-            edge_product(Kind::batched_matmul, {.batch = products, .m = a.q_len, .k = a.kv_len, .n = value_dim})};
   }
 
   // What works on the elements of tensors, by its operator.
@@ -208,13 +232,62 @@ std::vector<EdgeCall> fused_calls(const OnnxGraph& graph, const FusionMatch& mat
   }
 }
 
+std::string narrow_format_note(const std::string& what) {
+  return fmt::format(
+      "{} multiply in narrower formats than fp32, which no sweep of this device has measured: their intervals go from "
+      "what the format allows at best to the fp32 time",
+      what);
+}
+
+// The kernels of an operator that stands in no graph.
+std::vector<EdgeKernel> step_kernels(const KernelShape& shape) {
+  if (const auto* product = std::get_if<GemmShape>(&shape)) return {product_kernel(*product, true)};
+  if (const auto* norm = std::get_if<NormShape>(&shape)) return norm_kernels(*norm);
+  if (const auto* softmax = std::get_if<SoftmaxShape>(&shape)) return {softmax_kernel(*softmax)};
+  if (const auto* attention = std::get_if<AttentionShape>(&shape)) return attention_kernels(*attention);
+  if (const auto* activation = std::get_if<ActivationShape>(&shape)) {
+    const int64_t elements = activation->rows * activation->width;
+    const TensorSizes sizes{.elements = elements, .outputs = elements};
+    std::vector<EdgeKernel> kernels = {edge_tensor(Kind::sigmoid, sizes)};
+    if (activation->gated) kernels.push_back(edge_tensor(Kind::add, sizes));  // a product of two tensors costs the same
+    return kernels;
+  }
+  const Work work = count_work(shape);
+  if (work.flops.value() > 0 && work.weights_read.value() > 0) {
+    throw InputError({.source = "--model",
+                      .value = std::string(family_name(shape)),
+                      .expected = "a model of dense layers: no CPU sweep prices such operators"});
+  }
+  return {traffic_of(work)};
+}
+
 }  // namespace
+
+EdgeLowering lower_edge_step(std::span<const Operator> operators) {
+  EdgeLowering result;
+  bool narrow = false;
+  for (const Operator& own : operators) {
+    if (std::holds_alternative<CollectiveShape>(own.shape)) continue;
+    EdgeStep step{.name = own.name, .flops = count_work(own.shape).flops * static_cast<double>(own.count)};
+    const auto* attention = std::get_if<AttentionShape>(&own.shape);
+    const Scheme scheme = attention != nullptr ? plain_scheme(attention->kv_dtype) : scheme_of(own.shape);
+    for (const EdgeKernel& kernel : step_kernels(own.shape)) {
+      EdgeCall call{.kernel = kernel, .count = own.count};
+      if (multiplies(kernel)) call.scheme = scheme;
+      narrow = narrow || call.scheme != Scheme::fp32;
+      step.calls.push_back(call);
+    }
+    result.steps.push_back(std::move(step));
+  }
+  if (narrow) result.notes.push_back(narrow_format_note("products"));
+  return result;
+}
 
 EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
   EdgeLowering result;
   const FusionMatcher matcher(graph, rules);
   std::vector<bool> taken(graph.nodes.size(), false);
-  size_t other_types = 0;
+  size_t other_types = 0, quantized = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const OnnxNode& node = graph.nodes[i];
     if (taken[i] || node.is_folded || node.control != OnnxControl::none || !graph.is_counted(node)) continue;
@@ -237,11 +310,18 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
       if (!step.rule.empty()) step.flops += flops_of(onnx_operators(graph, graph.nodes[static_cast<size_t>(own)]));
     }
     const bool computes = !step.calls.empty() && step.flops.value() > 0;
-    if (computes && OnnxNodeView(graph, node).type(0) != OnnxType::float32) ++other_types;
+    const bool is_quantized = std::any_of(step.calls.begin(), step.calls.end(),
+                                          [](const EdgeCall& call) { return call.scheme != Scheme::fp32; });
+    if (is_quantized) {
+      ++quantized;
+    } else if (computes && OnnxNodeView(graph, node).type(0) != OnnxType::float32) {
+      ++other_types;
+    }
     result.steps.push_back(std::move(step));
   }
   std::stable_sort(result.steps.begin(), result.steps.end(),
                    [](const EdgeStep& a, const EdgeStep& b) { return a.nodes.back() < b.nodes.back(); });
+  if (quantized > 0) result.notes.push_back(narrow_format_note(fmt::format("{} steps", quantized)));
   if (other_types > 0)
     result.notes.push_back(
         fmt::format("{} steps compute in other types than fp32 and are priced as fp32", other_types));

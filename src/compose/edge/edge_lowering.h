@@ -9,6 +9,7 @@
 #include "compose/edge/fusion_rules.h"
 #include "kernel/edge/edge_kernel.h"
 #include "model/onnx/graph.h"
+#include "model/step.h"
 
 namespace foretoken {
 
@@ -16,10 +17,13 @@ struct EdgeCall {
   EdgeKernel kernel;
   int64_t count = 1;
   bool is_stand_in = false;  // of a kernel that no sweep has: an average pool as a max pool
+  // Of a product or convolution. Sweeps measure fp32: a narrower format has a wide interval below its fp32 time.
+  Scheme scheme = Scheme::fp32;
 };
 
 // What runs in one go. Nodes that leave nothing to do (views, what a runtime removes) are steps without calls.
 struct EdgeStep {
+  std::string name;             // of an operator of a model's step; empty: nodes of a graph
   std::vector<int64_t> nodes;   // of the graph, in its order
   std::string rule;             // that joined them; empty: a node by itself
   std::vector<EdgeCall> calls;  // most often one; attention has several
@@ -35,6 +39,10 @@ struct EdgeLowering {
 // Every counted node that is not folded stands in exactly one step. An operator without a kernel of its own becomes
 // traffic of its bytes.
 EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules);
+
+// A step of a language model, each operator by itself. Rotary embeddings, caches and look-ups are traffic of their
+// bytes.
+EdgeLowering lower_edge_step(std::span<const Operator> operators);
 
 // The kernel for `factor` times as many pictures or sequences; weights stay.
 EdgeKernel with_batch_times(const EdgeKernel& kernel, int64_t factor);

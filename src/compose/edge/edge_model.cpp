@@ -1,6 +1,7 @@
 #include "compose/edge/edge_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "model/onnx/activation_peak.h"
@@ -32,6 +33,24 @@ Estimate on_threads(const Estimate& seconds, EdgeKernelKind kind, double threads
           .low = seconds.low / threads,
           .high = seconds.high,
           .kind = Confidence::extrapolated};
+}
+
+// The least share of its fp32 time that a product in this format takes: int8 instructions multiply four pairs where
+// fp32 ones multiply one (VNNI, SDOT), and other formats save the bytes of weights.
+double format_share(Scheme scheme) {
+  const SchemeFacts& format = facts(scheme);
+  constexpr double fp32_bytes = 4, int8_pairs = 4;
+  return std::min(1.0, format.math == DType::int8 ? 1 / int8_pairs : format.weight_bytes / fp32_bytes);
+}
+
+// Half way, as a logarithm, between what the format allows and no gain at all.
+Estimate in_format(const Estimate& fp32, Scheme scheme) {
+  const double share = format_share(scheme);
+  if (share == 1) return fp32;
+  return {.value = fp32.value * std::sqrt(share),
+          .low = fp32.low * share,
+          .high = fp32.high,
+          .kind = std::max(fp32.kind, Confidence::extrapolated)};
 }
 
 // The largest part of a kernel's time beside the call.
@@ -132,10 +151,11 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
     for (const EdgeCall& call_of : step.calls) {
       const EdgeKernel kernel = with_batch_times(call_of.kernel, options.batch_times);
       const auto count = static_cast<double>(call_of.count);
-      own.push_back(on_threads(scaled(predictor.kernel_seconds_in_model(kernel), count), kernel.kind, threads));
+      const Estimate one = in_format(predictor.kernel_seconds_in_model(kernel), call_of.scheme);
+      own.push_back(on_threads(scaled(one, count), kernel.kind, threads));
       if (call_of.is_stand_in) own.back().kind = std::max(own.back().kind, Confidence::extrapolated);
       const Work work = edge_work(kernel);
-      const double least = roofline.seconds(work) * count;
+      const double least = roofline.seconds(work) * count * format_share(call_of.scheme);
       time.least_seconds += least;
       find_largest(predictor.kernel_terms(kernel), time);
       EdgeKindTime& kind = kinds[kernel.kind];

@@ -43,6 +43,44 @@ TEST(EdgeModel, a_larger_batch_takes_longer_but_shares_the_call) {
   }
 }
 
+TEST(EdgeModel, narrow_formats_have_wide_intervals_from_what_they_allow_to_the_fp32_time) {
+  const EdgePredictor predictor = shipped_predictor();
+  const auto seconds = [&](Scheme scheme) {
+    EdgeLowering lowering;
+    const EdgeKernel kernel = edge_product(EdgeKernelKind::gemv, {.k = 1024, .n = 4096});
+    lowering.steps.push_back({.name = "product", .calls = {{.kernel = kernel, .scheme = scheme}}});
+    return estimate_edge_model(lowering, predictor).steps.front().seconds;
+  };
+  const Estimate fp32 = seconds(Scheme::fp32), int8 = seconds(Scheme::int8), int4 = seconds(Scheme::int4_wo);
+  EXPECT_DOUBLE_EQ(int8.value, fp32.value / 2);
+  EXPECT_DOUBLE_EQ(int8.low, fp32.low / 4);
+  EXPECT_DOUBLE_EQ(int8.high, fp32.high);
+  EXPECT_EQ(int8.kind, Confidence::extrapolated);
+  EXPECT_LT(int4.value, int8.value);
+  EXPECT_LT(int4.low, 0.14 * fp32.low);
+}
+
+TEST(EdgeModel, a_step_of_a_language_model_is_priced_operator_by_operator) {
+  const std::vector<Operator> operators = {
+      {.name = "norm", .count = 2, .shape = NormShape{.rows = 1, .width = 512}},
+      {.name = "qkv_proj", .count = 2, .shape = GemmShape{.m = 1, .n = 1536, .k = 512, .scheme = Scheme::int4_wo}},
+      {.name = "attention",
+       .count = 2,
+       .shape =
+           AttentionShape{.phase = AttentionPhase::decode, .heads = 8, .kv_heads = 8, .head_dim = 64, .kv_len = 100}},
+      {.name = "tp_all_reduce", .count = 2, .shape = CollectiveShape{}}};
+  const EdgeLowering lowering = lower_edge_step(operators);
+  ASSERT_EQ(lowering.steps.size(), 3u);
+  EXPECT_EQ(lowering.steps[1].calls.front().kernel.kind, EdgeKernelKind::gemv);
+  EXPECT_EQ(lowering.steps[1].calls.front().scheme, Scheme::int4_wo);
+  EXPECT_EQ(lowering.steps[2].calls.size(), 3u);
+  ASSERT_EQ(lowering.notes.size(), 1u);
+  EXPECT_NE(lowering.notes.front().find("no sweep"), std::string::npos);
+  const EdgeModelEstimate estimate = estimate_edge_model(lowering, shipped_predictor());
+  EXPECT_EQ(estimate.steps.size(), 3u);
+  EXPECT_GT(estimate.seconds.value, estimate.steps[1].seconds.value);
+}
+
 TEST(EdgeModel, threads_that_nobody_measured_are_between_all_work_divided_and_none) {
   const EdgeLowering lowering = lowered(block_network(2, 2).graph({.bind = {{"batch", 1}}}));
   const EdgePredictor predictor = shipped_predictor();

@@ -9,10 +9,13 @@
 #include "app/cli/out_file.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compose/model_spec.h"
 #include "compose/step_estimate.h"
 #include "model/onnx/read_graph.h"
+#include "model/weights.h"
 #include "report/device_notes.h"
 #include "report/edge_model_report.h"
+#include "report/edge_step_report.h"
 #include "report/graph_run_report.h"
 #include "report/json_rows_csv.h"
 
@@ -26,8 +29,17 @@ class EdgeCommand : public Command {
   void declare(Options& options) override {
     options_ = &options;
     options.heading("Network");
-    options.text("--onnx", onnx_, "An ONNX file, or a graph of another framework (.graph.json)", true);
+    options.text("--onnx", onnx_, "An ONNX file, or a graph of another framework (.graph.json)");
     graph_.declare(options);
+    options.text("--model", model_.model,
+                 "Instead: one step of a language model, by name (foretoken models) or config.json");
+    options.text("--quantization,-q", model_.quantization,
+                 "With --model: scheme of the linear layers, such as int4_wo or int8; default: as the config says");
+    options.choice("--phase", phase_, {"prefill", "decode"}, "With --model: which step");
+    options.integer("--batch", batch_, {.least = 1, .most = 4096}, "With --model: sequences");
+    options.integer("--input-len", input_len_, {.least = 1, .most = 1 << 20}, "With --model: tokens of a prompt");
+    options.integer("--context-len", context_len_, {.least = 0, .most = 1 << 20},
+                    "With --model: tokens in the cache before the step");
     options.list("--batch-sizes", batches_, "Batch sizes to report, as multiples of the graph's batch: 1,2,4");
     options.heading("Device");
     device_.declare(options);
@@ -48,6 +60,7 @@ class EdgeCommand : public Command {
         "  foretoken edge --onnx data/edge/networks/encoder.onnx --bind batch=8 --all\n"
         "  foretoken edge --onnx net.onnx --device mine.json --fusion xnnpack --batch-sizes 1,2,4 --html net.html\n"
         "  foretoken edge --onnx data/edge/networks/encoder.onnx --device h100_sxm\n"
+        "  foretoken edge --model Qwen3-0.6B -q int4_wo --context-len 512\n"
         "On a GPU (foretoken devices) each node is a kernel of its own; `accel`, `systolic` and `chip` take the same "
         "file as --network.\n"
         "A dimension called batch is 1 unless bound. `foretoken profile cpu` makes a predictor of the machine it runs "
@@ -56,6 +69,13 @@ class EdgeCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
+    if (onnx_.empty() == model_.model.empty()) {
+      throw InputError({.source = "--onnx, --model",
+                        .value = onnx_.empty() ? "neither" : "both",
+                        .expected = "one of them: a graph file, or a language model by name"});
+    }
+    if (!model_.model.empty()) return of_model(library);
+    options_->refuse({"--quantization", "--phase", "--batch", "--input-len", "--context-len"}, {}, "--onnx");
     const OnnxOptions options = graph_.options();
     if (device_.is_hardware(library)) return on_gpu(library, read_onnx(onnx_, options));
     const EdgePredictor predictor = device_.predictor(library);
@@ -102,6 +122,34 @@ class EdgeCommand : public Command {
   }
 
  private:
+  Answer of_model(const Library& library) const {
+    options_->refuse({"--bind", "--batch-sizes", "--fusion", "--top", "--all", "--svg", "--html", "--csv"}, {},
+                     "--model");
+    if (phase_ == "decode") options_->refuse({"--input-len"}, {}, "a decode step");
+    if (device_.is_hardware(library)) {
+      throw InputError(
+          {.source = "--device",
+           .value = device_.device(),
+           .expected = "a CPU with a sweep (foretoken profile cpu); foretoken step runs models on others"});
+    }
+    const EdgePredictor predictor = device_.predictor(library);
+    const Model model = open_model(library, model_);
+    const StepRequest request{.phase = step_phase_from_name(phase_).value(),
+                              .batch = batch_,
+                              .input_len = input_len_,
+                              .context_len = context_len_};
+    const EdgeLowering lowering = lower_edge_step(stage_operators(model, request, {}, 0));
+    const EdgeModelEstimate estimate = estimate_edge_model(lowering, predictor, {.threads = threads_});
+    const EdgeStepReport report{.model = model_.model,
+                                .phase = phase_,
+                                .predictor = predictor,
+                                .lowering = lowering,
+                                .estimate = estimate,
+                                .tokens = phase_ == "decode" ? batch_ : batch_ * input_len_,
+                                .weights = weight_bytes(model)};
+    return {.text = edge_step_text(report), .json = edge_step_json(report)};
+  }
+
   // Of a device of the hardware library, whose kernels are those of GPUs.
   Answer on_gpu(const Library& library, const OnnxGraph& graph) const {
     options_->refuse({"--fusion", "--threads", "--svg"}, {}, "a device that is no CPU");
@@ -141,6 +189,9 @@ class EdgeCommand : public Command {
   GraphFlags graph_;
   EdgeFlags device_;
   std::vector<std::string> batches_;
+  ModelSpec model_;
+  std::string phase_ = "decode";
+  int64_t batch_ = 1, input_len_ = 128, context_len_ = 0;
   int64_t threads_ = 0, top_ = 15;
   bool all_ = false;
 };
