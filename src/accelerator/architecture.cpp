@@ -73,4 +73,9 @@ double area_um2(const Architecture& architecture) {
   return area;
 }
 
+double vector_operations_per_cycle(const Architecture& architecture) {
+  const double stated = architecture.vector.operations_per_cycle;
+  return stated > 0 ? stated : static_cast<double>(architecture.levels.back().instances_x);
+}
+
 }  // namespace foretoken

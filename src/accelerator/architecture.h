@@ -42,6 +42,9 @@ struct AcceleratorLevel {
   int words_per_access = 1;
   int64_t depth = 0;  // accesses it can hold; 0 = unlimited
   int banks = 1;
+  // Instances that share one wide memory: each has its words, an access costs the whole width (Timeloop's
+  // cluster_size).
+  int cluster_size = 1;
   int buffers = 1;           // copies of a tile held at once; 2 = the next is filled while one is in use
   double access_cycles = 1;  // from asking for a word to having it
   double hop_cycles = 0;  // from an instance below to its neighbour, where words travel through them: systolic arrays
@@ -53,11 +56,19 @@ struct AcceleratorLevel {
   double area_um2 = 0;  // of one instance
 };
 
+// Lanes beside the array for what multiplies nothing: softmax, norms, activations, rotations, casts.
+struct VectorLanes {
+  double operations_per_cycle = 0;  // 0 = not said
+  double operation_pj = 0;          // 0 = not said: that of a multiply-accumulate
+};
+
 struct Architecture {
   std::string name;
   double clock_hz = 1e9;
   int technology_nm = 0;                 // 0 = not said
   std::vector<AcceleratorLevel> levels;  // outermost first; the last one computes
+  int sum_bits = 0;                      // of a partial sum; 0 = not said
+  VectorLanes vector;
 };
 
 // Nothing when the architecture can be evaluated; else what is wrong with it.
@@ -71,5 +82,7 @@ int64_t fanout_y(const Architecture& architecture, size_t level);
 int find_level(const Architecture& architecture, std::string_view name);  // -1 when there is none
 std::vector<std::string> level_names(const Architecture& architecture);
 double area_um2(const Architecture& architecture);
+// One for each column of the array where the design says nothing.
+double vector_operations_per_cycle(const Architecture& architecture);
 
 }  // namespace foretoken

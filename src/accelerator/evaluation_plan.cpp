@@ -1,5 +1,8 @@
 #include "accelerator/evaluation_plan.h"
 
+#include <algorithm>
+
+#include "accelerator/element_width.h"
 #include "base/error.h"
 
 namespace foretoken {
@@ -24,6 +27,7 @@ EvaluationPlan::EvaluationPlan(const Architecture& of_architecture, const Proble
                 .fanout_y = computes ? 1 : static_cast<double>(fanout_y(of_architecture, i)),
                 .instances = static_cast<double>(instances(own)),
                 .words_per_access = static_cast<double>(own.words_per_access),
+                .clusters = std::max(1.0, static_cast<double>(instances(own) / own.cluster_size)),
                 .read_rate = own.bandwidth.read.value_or(0),
                 .write_rate = own.bandwidth.write.value_or(0),
                 .shared_rate = own.bandwidth.shared.value_or(0),
@@ -40,6 +44,11 @@ EvaluationPlan::EvaluationPlan(const Architecture& of_architecture, const Proble
     TensorPlan& own = tensor[t];
     own.written = given.written;
     own.words = tensor_words(given, of_problem);
+    for (size_t i = 0; i < of_architecture.levels.size(); ++i) {
+      own.element_words[i] = words_of_element(of_architecture, i, given);
+      own.sum_words[i] = words_of_sum(of_architecture, i, given);
+      own.sums_differ = own.sums_differ || own.sum_words[i] != own.element_words[i];
+    }
     own.ranks = static_cast<int>(given.ranks.size());
     for (size_t r = 0; r < given.ranks.size(); ++r) {
       RankPlan& rank = own.rank[r];

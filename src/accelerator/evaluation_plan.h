@@ -20,6 +20,9 @@ struct RankPlan {
 struct TensorPlan {
   bool written = false;
   double words = 1;
+  bool sums_differ = false;  // partial sums are wider than what is complete, at some level
+  // Words of a level that an element takes, and that a partial sum takes.
+  std::array<double, max_accelerator_levels> element_words{}, sum_words{};
   uint32_t dimensions = 0;  // bits
   int ranks = 0;
   std::array<RankPlan, max_tensor_ranks> rank;
@@ -30,6 +33,7 @@ struct LevelPlan {
   double held = 0;  // 0 = unlimited
   double fanout_x = 1, fanout_y = 1, instances = 1;
   double words_per_access = 1;
+  double clusters = 1;                                    // memories that the instances are parts of
   double read_rate = 0, write_rate = 0, shared_rate = 0;  // 0 = no limit
   double access_cycles = 0, hop_cycles = 0;
   bool single_buffer = true, multicast = true, reduces = true, links = false;

@@ -33,9 +33,11 @@ struct MappingEvaluator::Plan : EvaluationPlan {
   using EvaluationPlan::EvaluationPlan;
 
   bool fits(const Mapping& mapping, const FlatNest& nest, Evaluation& result) const;
+  double words_per_element(const TensorTraffic& traffic, int level_index, int tensor_index) const;
+  bool has_room_for_sums(Evaluation& result) const;
   bool place_tiles(const Mapping& mapping, Evaluation& result, std::span<const TileSizes> tiles) const;
   void count_tensor(const FlatNest& nest, int tensor, Evaluation& result, std::span<const TileSizes> tiles) const;
-  void add_network_energy(const TensorFlow& moved, int parent, int child, Evaluation& result) const;
+  void add_network_energy(const TensorFlow& moved, int parent, int child, int tensor_index, Evaluation& result) const;
   void add_feeding(Evaluation& result) const;
   void add_cycles_and_energy(Evaluation& result) const;
 };
@@ -87,9 +89,32 @@ bool MappingEvaluator::Plan::place_tiles(const Mapping& mapping, Evaluation& res
       }
       const double words = tile_words(problem->tensors[t], tiles[i]);
       traffic = {.kept = true, .tile_words = words, .instances = use.instances};
-      use.used_words += words;
+      use.used_words += words * tensor[t].element_words[i];
     }
     if (own.held > 0 && use.used_words > own.held) return false;
+  }
+  return true;
+}
+
+// A level that adds to sums holds them at their full width; one that only gets complete ones, at the result's.
+double MappingEvaluator::Plan::words_per_element(const TensorTraffic& traffic, int level_index,
+                                                 int tensor_index) const {
+  const TensorPlan& own = tensor[tensor_index];
+  const bool adds = own.written && traffic.reads > rounding_slack;
+  return adds ? own.sum_words[level_index] : own.element_words[level_index];
+}
+
+// place_tiles took all sums for complete.
+bool MappingEvaluator::Plan::has_room_for_sums(Evaluation& result) const {
+  for (int t = 0; t < tensors; ++t) {
+    if (!tensor[t].sums_differ) continue;
+    for (int i = 0; i < levels; ++i) {
+      const TensorTraffic& traffic = result.traffic[i * tensors + t];
+      if (!traffic.kept) continue;
+      LevelUse& use = result.levels[i];
+      use.used_words += traffic.tile_words * (words_per_element(traffic, i, t) - tensor[t].element_words[i]);
+      if (level[i].held > 0 && use.used_words > level[i].held) return false;
+    }
   }
   return true;
 }
@@ -129,7 +154,8 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
       // what moves is the mean, and a first tile no more than that.
       const LevelPlan& from = level[parent];
       const double rate = slower_rate(own.written ? from.write_rate : from.read_rate, from.shared_rate);
-      const double all = moved.delivered / above.instances, first = std::min(moved.first, all);
+      const double width = words_per_element(above, parent, tensor_index);
+      const double all = width * moved.delivered / above.instances, first = std::min(width * moved.first, all);
       double& part = own.written ? result.latency.drain_cycles : result.latency.fill_cycles;
       part += from.access_cycles + (rate > 0 ? first / rate : 0);
       double exposed = first;
@@ -139,20 +165,22 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
       }
       LevelUse& use = result.levels[parent];
       (own.written ? use.exposed_writes : use.exposed_reads) += exposed;
-      add_network_energy(moved, parent, child, result);
+      add_network_energy(moved, parent, child, tensor_index, result);
     }
     parent = child;
   }
 }
 
 // A word goes half way across and down to one instance, and one link further to each other one that wants it.
-void MappingEvaluator::Plan::add_network_energy(const TensorFlow& moved, int parent, int child,
+void MappingEvaluator::Plan::add_network_energy(const TensorFlow& moved, int parent, int child, int tensor_index,
                                                 Evaluation& result) const {
+  const TensorTraffic& above = result.traffic[parent * tensors + tensor_index];
   for (int i = parent; i < child; ++i) {
     LevelUse& use = result.levels[i];
     const double hop_pj = level[i].energy.hop_pj_per_word;
     if (hop_pj <= 0 || use.across * use.down == 1) continue;
-    use.network_pj += hop_pj * (moved.delivered * (use.across + use.down - 2) / 2 + (moved.received - moved.delivered));
+    use.network_pj += hop_pj * words_per_element(above, i, tensor_index) *
+                      (moved.delivered * (use.across + use.down - 2) / 2 + (moved.received - moved.delivered));
   }
 }
 
@@ -190,11 +218,14 @@ void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
     for (int t = 0; t < tensors; ++t) {
       TensorTraffic& traffic = result.traffic[i * tensors + t];
       if (!traffic.kept) continue;
-      reads += traffic.reads;
-      writes += traffic.fills + traffic.updates;
-      traffic.energy_pj = traffic.instances * (accesses(traffic.reads, own.words_per_access) * own.energy.read_pj +
-                                               accesses(traffic.fills, own.words_per_access) * own.energy.fill_pj +
-                                               accesses(traffic.updates, own.words_per_access) * own.energy.update_pj);
+      const double width = words_per_element(traffic, i, t);
+      reads += width * traffic.reads;
+      writes += width * (traffic.fills + traffic.updates);
+      // As Timeloop has it, instances with work are spread over all memories that they are parts of.
+      traffic.energy_pj = std::min(traffic.instances, own.clusters) *
+                          (accesses(width * traffic.reads, own.words_per_access) * own.energy.read_pj +
+                           accesses(width * traffic.fills, own.words_per_access) * own.energy.fill_pj +
+                           accesses(width * traffic.updates, own.words_per_access) * own.energy.update_pj);
       use.access_pj += traffic.energy_pj;
     }
     const auto port_cycles = [&own](double read, double written) {
@@ -261,6 +292,7 @@ bool MappingEvaluator::evaluate(const Mapping& mapping, Evaluation& result) cons
   }
   if (!plan.place_tiles(mapping, result, tiles)) return false;
   for (int t = 0; t < plan.tensors; ++t) plan.count_tensor(nest, t, result, tiles);
+  if (!plan.has_room_for_sums(result)) return false;
   plan.add_feeding(result);
   plan.add_cycles_and_energy(result);
   return true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accelerator/element_width.h"
 #include "accelerator/flat_nest.h"
 #include "accelerator/tile.h"
 
@@ -100,7 +101,7 @@ void add_storage_faults(const Mapping& mapping, const Architecture& architecture
     std::string parts;
     for (size_t t = 0; t < problem.tensors.size(); ++t) {
       if ((kept >> t & 1) == 0) continue;
-      const double own = tile_words(problem.tensors[t], tile);
+      const double own = tile_words(problem.tensors[t], tile) * words_of_element(architecture, i, problem.tensors[t]);
       words += own;
       parts += fmt::format("{}{} of {}", parts.empty() ? "" : ", ", own, problem.tensors[t].name);
     }

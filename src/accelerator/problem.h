@@ -25,6 +25,10 @@ struct ProblemTensor {
   // Each rank's index is the sum of its terms: `2 p + r` for the rows of a convolution's input at stride 2.
   std::vector<std::vector<ProjectionTerm>> ranks;
   bool written = false;  // accumulated into, rather than only read
+  // Bits of one element, scales of its block included; 0 = a word of whatever level holds it.
+  double bits = 0;
+  double outside_bits = 0;  // in the outermost memory, where it is converted on its way in; 0 = the same
+  double sum_bits = 0;      // of a written tensor's elements until they are complete; 0 = the same
 };
 
 struct ProblemDimension {

@@ -50,12 +50,24 @@ bool is_stacked(MemoryType type) {
   return type <= MemoryType::hbm4;
 }
 
+bool Device::multiplies_integers_only() const {
+  using enum DType;
+  for (const DType type : {fp64, fp32, tf32, bf16, fp16, fp8, fp4}) {
+    if (dense_peak[static_cast<size_t>(type)]) return false;
+  }
+  return dense_peak[static_cast<size_t>(int8)] || dense_peak[static_cast<size_t>(int4)];
+}
+
 std::optional<DType> Device::type_or_fallback(DType type) const {
   for (const DType candidate : compute_types(type)) {
     if (dense_peak[static_cast<size_t>(candidate)]) return candidate;
   }
   const bool in_passes = kind == DeviceKind::tpu && (type == DType::fp32 || type == DType::tf32);
   if (in_passes && dense_peak[static_cast<size_t>(DType::bf16)]) return DType::bf16;
+  if (type == DType::fp64) return std::nullopt;
+  for (const DType candidate : {DType::int8, DType::int4}) {
+    if (multiplies_integers_only() && dense_peak[static_cast<size_t>(candidate)]) return candidate;
+  }
   return std::nullopt;
 }
 

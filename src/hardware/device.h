@@ -116,9 +116,11 @@ struct Device {
   //   fp16 -> bf16 -> fp32                  TPUs and Gaudi quote bf16
   //   tf32 -> fp32                          before Ampere
   //   fp32 on a TPU -> a sixth of bf16      six bf16 passes at highest precision (JAX documentation, jax.lax.Precision)
+  //   any of these on a device that multiplies integers only -> int8 -> int4    converted on the way in
   // Nothing if none of these is known either.
   std::optional<FlopsPerSecond> peak_or_fallback(DType type) const;
   std::optional<DType> type_or_fallback(DType type) const;  // the type whose peak that is
+  bool multiplies_integers_only() const;
 };
 
 }  // namespace foretoken

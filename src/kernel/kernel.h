@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/estimate.h"
 #include "base/units.h"
@@ -31,6 +33,8 @@ class DescribedKernels {
   virtual Time time(const KernelShape& shape) const = 0;
   // What the sheet is derated by; null where the description is a design.
   virtual const SheetDerates* derates() const { return nullptr; }
+  // Sentences: what it assumes beyond the sheet.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 // By the sheet, derated by what kernels reach on devices that were measured.
@@ -87,6 +91,7 @@ class KernelPredictor {
 
   const RooflineIntervals& intervals() const { return intervals_; }
   const SheetDerates* derates() const { return described_ ? described_->derates() : nullptr; }
+  std::vector<std::string> notes() const { return described_ ? described_->notes() : std::vector<std::string>(); }
   Tier tier() const { return tier_; }  // that was asked for
   Caches caches() const { return caches_; }
 

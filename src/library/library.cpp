@@ -230,6 +230,12 @@ ErrorCorrelations Library::error_correlations() const {
 }
 
 std::optional<PowerModel> Library::power_model(const Device& device) const {
+  if (!device.accelerator.empty()) {
+    const AcceleratorDesign design = design_of(device);
+    const PowerCalibration own =
+        design_power(design.architecture, [&](const Problem& problem) { return design_constraints(design, problem); });
+    return PowerModel::make(device, std::span(&own, 1));
+  }
   std::error_code error;
   const fs::path own = own_ / "kernels" / "power" / (device.name + ".json");
   if (!own_.empty() && fs::exists(own, error)) return PowerModel::make(device, read_power_calibrations(own));
@@ -356,9 +362,13 @@ KernelPredictor Library::predictor(const Device& device, Tier tier) const {
                         calibrations(), tier, Caches::cold);
 }
 
-KernelPredictor Library::designed_predictor(const Device& device) const {
+AcceleratorDesign Library::design_of(const Device& device) const {
   const Json document = parse_json(device.accelerator, device.name);
-  AcceleratorDesign design = accelerator_designs().design_in(JsonView(document, device.name)).design;
+  return accelerator_designs().design_in(JsonView(document, device.name)).design;
+}
+
+KernelPredictor Library::designed_predictor(const Device& device) const {
+  AcceleratorDesign design = design_of(device);
   Architecture architecture = design.architecture;
   check_sheet(device, architecture);
   const ConstraintsFor constraints = [design = std::move(design)](const Problem& problem) {

@@ -91,6 +91,7 @@ class Library {
   DeviceModels with_collectives(KernelPredictor kernels, const ParallelPlan& plan,
                                 const PlacementSpec& placement) const;
   static std::filesystem::path this_program();
+  AcceleratorDesign design_of(const Device& device) const;
   KernelPredictor designed_predictor(const Device& device) const;
   KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,
                                  std::function<std::vector<Device>()> more_swept,

@@ -16,8 +16,9 @@ double words_in_bytes(double words, const Architecture& architecture) {
 
 std::string totals_line(const NetworkTotals& totals, const Architecture& architecture) {
   return fmt::format(
-      "{:.4g} cycles ({}), {}, {} to and from {}, {:.1f}% of the multipliers", totals.cycles,
-      duration_text(totals.cycles / architecture.clock_hz), picojoule_text(totals.energy_pj),
+      "{:.4g} cycles ({}), latency {}, {}, {} to and from {}, {:.1f}% of the multipliers", totals.cycles,
+      duration_text(totals.cycles / architecture.clock_hz),
+      duration_text(totals.latency_cycles / architecture.clock_hz), picojoule_text(totals.energy_pj),
       bytes_text(words_in_bytes(totals.outer_words, architecture)), architecture.levels.front().name,
       100 * totals.operations / (totals.cycles * static_cast<double>(instances(architecture.levels.back()))));
 }
@@ -26,6 +27,7 @@ Json totals_json(const NetworkTotals& totals, const Architecture& architecture) 
   return Json::object({{"operations", totals.operations},
                        {"cycles", totals.cycles},
                        {"seconds", totals.cycles / architecture.clock_hz},
+                       {"latency_cycles", totals.latency_cycles},
                        {"energy_pj", totals.energy_pj},
                        {"outer_words", totals.outer_words}});
 }
@@ -37,6 +39,34 @@ std::string group_name(const FusedGroup& group, std::span<const AcceleratorLayer
 }
 
 }  // namespace
+
+VectorSummary vector_summary(std::span<const VectorWork> work, const Architecture& architecture) {
+  VectorSummary summary;
+  double operations = 0;
+  for (const VectorWork& own : work) operations += own.operations;
+  if (operations == 0) return summary;
+  const double rate = vector_operations_per_cycle(architecture);
+  const double cycles = operations / rate;
+  const bool assumed = architecture.vector.operations_per_cycle <= 0;
+  std::string families;
+  Json list = Json::array();
+  for (const VectorWork& own : work) {
+    if (own.operations == 0) continue;
+    families += fmt::format("{}{} ({:.4g})", families.empty() ? "" : ", ", own.family, own.count);
+    list.push(Json::object({{"family", own.family}, {"count", own.count}, {"operations", own.operations}}));
+  }
+  summary.text = fmt::format(
+      "Beside the array, not in the total: {} take {:.4g} cycles ({}) on a vector unit of {:.6g} operations per "
+      "cycle{}\n",
+      families, cycles, duration_text(cycles / architecture.clock_hz), rate,
+      assumed ? ", one for each column of the array (assumed; `vector` in the design changes it)" : "");
+  summary.json = Json::object({{"operations_per_cycle", rate},
+                               {"assumed", assumed},
+                               {"operations", operations},
+                               {"cycles", cycles},
+                               {"work", std::move(list)}});
+  return summary;
+}
 
 std::string network_map_text(const NetworkMap& map, const Architecture& architecture) {
   Table table({{.title = "layer", .align = Table::Align::left},

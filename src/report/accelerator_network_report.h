@@ -6,9 +6,17 @@
 
 #include "accelerator/workload/fusion.h"
 #include "accelerator/workload/network_map.h"
+#include "accelerator/workload/vector_work.h"
 #include "base/json.h"
 
 namespace foretoken {
+
+// What runs beside the array, by the rate of the design's vector unit. Without such work the text is empty.
+struct VectorSummary {
+  std::string text;
+  Json json;
+};
+VectorSummary vector_summary(std::span<const VectorWork> work, const Architecture& architecture);
 
 std::string network_map_text(const NetworkMap& map, const Architecture& architecture);
 Json network_map_json(const NetworkMap& map, const Architecture& architecture);

@@ -65,6 +65,7 @@ void DeviceNotes::add_like(const Device& device) {
 
 void DeviceNotes::add_kernels(const KernelPredictor& predictor) {
   add_like(predictor.device());
+  for (const std::string& note : predictor.notes()) add_sentence(note);
   if (predictor.is_known_by_sheet_only()) add_once(sheet_only, predictor.device().name);
   if (predictor.tier() == Tier::roofline) {
     add_bounds(predictor.device());

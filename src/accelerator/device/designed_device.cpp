@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "accelerator/formats/mapper_constraints.h"
 #include "accelerator/workload/operator_problems.h"
+#include "accelerator/workload/vector_work.h"
 #include "base/error.h"
 #include "hardware/device_file.h"
 #include "model/work.h"
@@ -24,6 +27,67 @@ constexpr double low_share = 0.9, high_share = 1.3;
 constexpr double slowest_stream = 2;
 
 constexpr int64_t exact_up_to = 16;
+
+// Modules that a design without a bandwidth or size of its own is taken to have.
+struct UsualMemory {
+  std::string_view component;
+  double bytes_per_second, bytes;
+  std::string_view what;
+};
+constexpr UsualMemory usual_memories[] = {
+    {"LPDDR4", 25.6e9, 16.0 * (1LL << 30), "a 64-bit LPDDR4-3200 package of 16 GiB (JEDEC JESD209-4)"},
+    {"DDR3", 12.8e9, 8.0 * (1LL << 30), "a DDR3-1600 module of 8 GiB (JEDEC JESD79-3)"},
+    {"DDR4", 25.6e9, 16.0 * (1LL << 30), "a DDR4-3200 module of 16 GiB (JEDEC JESD79-4)"},
+    {"HBM2", 256e9, 8.0 * (1LL << 30), "an HBM2 stack of 8 GiB (JEDEC JESD235A)"},
+    {"HBM3", 819.2e9, 16.0 * (1LL << 30), "an HBM3 stack of 16 GiB (JEDEC JESD238)"},
+};
+
+const UsualMemory* usual_memory(const AcceleratorLevel& level) {
+  for (const UsualMemory& usual : usual_memories) {
+    if (usual.component == level.component) return &usual;
+  }
+  return nullptr;
+}
+
+bool has_rate(const AcceleratorLevel& level) {
+  return level.bandwidth.shared || level.bandwidth.read;
+}
+
+// With the bandwidth of its outermost memory, which may be that of a usual module.
+Architecture with_bandwidth(Architecture architecture) {
+  AcceleratorLevel& memory = architecture.levels.front();
+  if (has_rate(memory)) return architecture;
+  const UsualMemory* usual = usual_memory(memory);
+  if (usual == nullptr) {
+    throw InputError({.source = architecture.name,
+                      .path = memory.name + ".bandwidth",
+                      .value = "(not given)",
+                      .expected = "words per cycle of the outermost memory: a device needs its bandwidth"});
+  }
+  memory.bandwidth.shared =
+      usual->bytes_per_second * 8 / memory.word_bits / architecture.clock_hz / static_cast<double>(instances(memory));
+  return architecture;
+}
+
+bool multiplies_integers(const Architecture& architecture) {
+  return architecture.levels.back().component.starts_with("int");
+}
+
+int widest_word(const Architecture& architecture) {
+  int bits = 0;
+  for (const AcceleratorLevel& level : architecture.levels) {
+    if (level.kind == LevelKind::storage) bits = std::max(bits, level.word_bits);
+  }
+  return bits;
+}
+
+int sum_bits(const Architecture& architecture) {
+  return architecture.sum_bits > 0 ? architecture.sum_bits : widest_word(architecture);
+}
+
+double vector_operations_per_second(const Architecture& architecture) {
+  return architecture.clock_hz * vector_operations_per_cycle(architecture);
+}
 
 // The largest of 16, 20, 24, 28, 32, 40, ... that is not above `size`, and the next one.
 std::pair<int64_t, int64_t> grid_around(int64_t size) {
@@ -42,25 +106,66 @@ int64_t nearest_on_grid(int64_t size) {
 class MappedKernels : public DescribedKernels {
  public:
   MappedKernels(Architecture architecture, ConstraintsFor constraints, int64_t tries)
-      : architecture_(std::move(architecture)),
+      : architecture_(with_bandwidth(architecture)),
+        assumes_memory_(!has_rate(architecture.levels.front())),
         memory_bandwidth_(device_of(architecture_).memory_bandwidth->value),
         constraints_(std::move(constraints)),
         tries_(tries) {}
 
   Time time(const KernelShape& shape) const override {
-    const std::vector<CountedProblem> problems = operator_problems(shape);
+    std::vector<CountedProblem> problems = operator_problems(shape);
+    const double vector_rate = vector_operations_per_second(architecture_);
     if (problems.empty()) {
-      const double moved = (count_work(shape).bytes() / memory_bandwidth_).value();
-      const Estimate seconds{
-          .value = moved, .low = moved, .high = slowest_stream * moved, .kind = Confidence::roofline};
+      const Work work = count_work(shape);
+      const double moved = (work.bytes() / memory_bandwidth_).value();
+      const double worked = work.flops.value() / vector_rate;
+      const double value = std::max(moved, worked);
+      const Estimate seconds{.value = value,
+                             .low = value,
+                             .high = std::max(slowest_stream * moved, moved + worked),
+                             .kind = Confidence::roofline};
       return {.seconds = seconds};
     }
+    const TensorBits bits = tensor_bits(shape);
     double cycles = 0;
-    for (const CountedProblem& own : problems) cycles += own.count * cycles_of(own.problem);
-    const double value = cycles / architecture_.clock_hz;
-    const Estimate seconds{
-        .value = value, .low = low_share * value, .high = high_share * value, .kind = Confidence::extrapolated};
+    for (CountedProblem& own : problems) {
+      set_bits(own.problem, bits, architecture_.levels.back().word_bits, sum_bits(architecture_));
+      cycles += own.count * cycles_of(own.problem);
+    }
+    const double array = cycles / architecture_.clock_hz;
+    const double vector = softmax_operations * attention_scores(shape, problems) / vector_rate;
+    const Estimate seconds{.value = array + vector,
+                           .low = std::max(low_share * array, vector),  // beside the products, at best
+                           .high = high_share * (array + vector),
+                           .kind = Confidence::extrapolated};
     return {.seconds = seconds, .mapped = true};
+  }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> sentences;
+    const int bits = architecture_.levels.back().word_bits;
+    if (multiplies_integers(architecture_)) {
+      sentences.push_back(
+          bits < 16
+              ? fmt::format("{} multiplies {}-bit integers only. Values in wider formats are converted to {} bits "
+                            "on their way into the chip; -q int8 also stores the weights that way.",
+                            architecture_.name, bits, bits)
+              : fmt::format("{} multiplies {}-bit integers: they stand in for bf16 and fp16.", architecture_.name,
+                            bits));
+    }
+    if (architecture_.vector.operations_per_cycle <= 0) {
+      sentences.push_back(
+          fmt::format("The design of {} has no vector unit. foretoken assumes {} operations per cycle, one for each "
+                      "column of the array, for softmax, norms, activations, rotary embeddings and casts (`vector` in "
+                      "the design changes it).",
+                      architecture_.name, architecture_.levels.back().instances_x));
+    }
+    if (assumes_memory_) {
+      sentences.push_back(fmt::format("The design of {} gives no bandwidth for {}. foretoken assumes {}.",
+                                      architecture_.name, architecture_.levels.front().name,
+                                      usual_memory(architecture_.levels.front())->what));
+    }
+    return sentences;
   }
 
  private:
@@ -86,6 +191,9 @@ class MappedKernels : public DescribedKernels {
     std::vector<int64_t> key;
     for (const ProblemDimension& dimension : problem.dimensions) key.push_back(dimension.size);
     for (const ProblemTensor& tensor : problem.tensors) {
+      for (const double bits : {tensor.bits, tensor.outside_bits, tensor.sum_bits}) {
+        key.push_back(std::llround(1000 * bits));
+      }
       for (const auto& rank : tensor.ranks) {
         for (const ProjectionTerm& term : rank) key.push_back(term.coefficient);
       }
@@ -107,6 +215,7 @@ class MappedKernels : public DescribedKernels {
   }
 
   Architecture architecture_;
+  bool assumes_memory_;
   BytesPerSecond memory_bandwidth_;
   ConstraintsFor constraints_;
   int64_t tries_;
@@ -119,31 +228,41 @@ Fact<Value> from_design(Value value) {
   return {.value = value, .source = "the accelerator's design"};
 }
 
+template <class Value>
+Fact<Value> from_usual(Value value, const UsualMemory& usual) {
+  return {.value = value, .source = fmt::format("not in the design: {}", usual.what), .assumed = true};
+}
+
+bool takes(const AcceleratorLevel& multipliers, bool integers, DType type) {
+  if (8 * bytes_per_element(type) > multipliers.word_bits) return false;
+  if (!integers) return true;
+  const bool stands_in = type == DType::bf16 || type == DType::fp16;  // 16-bit integers
+  return type == DType::int8 || type == DType::int4 || stands_in;
+}
+
 }  // namespace
 
-Device device_of(const Architecture& architecture) {
+Device device_of(const Architecture& given) {
+  const Architecture architecture = with_bandwidth(given);
   const AcceleratorLevel& memory = architecture.levels.front();
   const AcceleratorLevel& multipliers = architecture.levels.back();
-  const std::optional<double> words = memory.bandwidth.shared ? memory.bandwidth.shared : memory.bandwidth.read;
-  if (!words) {
-    throw InputError({.source = architecture.name,
-                      .path = memory.name + ".bandwidth",
-                      .value = "(not given)",
-                      .expected = "words per cycle of the outermost memory: a device needs its bandwidth"});
-  }
+  const double words = memory.bandwidth.shared ? *memory.bandwidth.shared : *memory.bandwidth.read;
   Device device{.name = architecture.name, .title = architecture.name, .vendor = "designed", .kind = DeviceKind::npu};
   device.boost_clock = from_design(Hertz(architecture.clock_hz));
   const double memory_instances = static_cast<double>(instances(memory));
   const double bytes_per_word = memory.word_bits / 8.0;
-  device.memory_bandwidth =
-      from_design(BytesPerSecond(*words * memory_instances * bytes_per_word * architecture.clock_hz));
+  const BytesPerSecond bandwidth(words * memory_instances * bytes_per_word * architecture.clock_hz);
+  const UsualMemory* usual = usual_memory(memory);
+  device.memory_bandwidth = has_rate(given.levels.front()) ? from_design(bandwidth) : from_usual(bandwidth, *usual);
   if (memory.depth > 0) {
     device.memory = from_design(
         Bytes(static_cast<double>(memory.depth) * memory.words_per_access * bytes_per_word * memory_instances));
+  } else if (usual != nullptr) {
+    device.memory = from_usual(Bytes(usual->bytes), *usual);
   }
   const FlopsPerSecond peak(2 * static_cast<double>(instances(multipliers)) * architecture.clock_hz);
   for (size_t type = 0; type < dtype_count; ++type) {
-    if (8 * bytes_per_element(static_cast<DType>(type)) <= multipliers.word_bits)
+    if (takes(multipliers, multiplies_integers(architecture), static_cast<DType>(type)))
       device.dense_peak[type] = from_design(peak);
   }
   return device;
@@ -170,7 +289,12 @@ void check_sheet(const Device& device, const Architecture& architecture) {
 }
 
 Json device_json(const AcceleratorDesign& design) {
-  const Device device = device_of(design.architecture);
+  Device device = device_of(design.architecture);
+  const double watts = design_power(design.architecture, [&](const Problem& problem) {
+                         return design_constraints(design, problem);
+                       }).limit_watts;
+  constexpr double least_watts = 1e-6, most_watts = 5000;  // beyond which energies are missing or not those of a chip
+  if (watts >= least_watts && watts <= most_watts) device.power_limit = from_design(Watts(watts));
   Json file = Json::object({{"name", device.name},
                             {"title", device.title},
                             {"vendor", device.vendor},
@@ -179,6 +303,7 @@ Json device_json(const AcceleratorDesign& design) {
   Json peaks = Json::object();
   for (const DeviceFact& fact : device_facts(device)) {
     Json entry = Json::object({{"value", fact.value}, {"source", fact.source}});
+    if (fact.assumed) entry.set("assumed", true);
     const size_t point = fact.key.find('.');
     if (point == std::string::npos) {
       file.set(fact.key, std::move(entry));
@@ -193,6 +318,56 @@ Json device_json(const AcceleratorDesign& design) {
 std::shared_ptr<const DescribedKernels> mapped_kernels(Architecture architecture, ConstraintsFor constraints,
                                                        int64_t tries) {
   return std::make_shared<MappedKernels>(std::move(architecture), std::move(constraints), tries);
+}
+
+PowerCalibration design_power(const Architecture& given, const ConstraintsFor& constraints) {
+  const Architecture architecture = with_bandwidth(given);
+  const Device device = device_of(given);
+  const AcceleratorLevel& memory = architecture.levels.front();
+  const double byte_of_access = memory.words_per_access * memory.word_bits / 8.0;
+  double leak = 0;
+  for (const AcceleratorLevel& level : architecture.levels) {
+    leak += static_cast<double>(instances(level)) * level.energy.leak_pj_per_cycle;
+  }
+  // On the chip alone, and beyond what leaks anyway.
+  const auto joules_per_flop = [&](double bits) {
+    constexpr int64_t side = 1024;  // large enough for every buffer to be used well
+    Problem product = gemm_problem({.m = side, .n = side, .k = side});
+    set_bits(product, {.input = bits, .weight = bits, .result = 16}, architecture.levels.back().word_bits,
+             sum_bits(architecture));
+    const MapperOptions options{.objective = {.first = MappingMetric::latency, .second = MappingMetric::energy},
+                                .most_tries = 1000};
+    const MapperResult found = search_mappings(architecture, product, constraints(product), options);
+    if (!found.best) throw InputError({.source = architecture.name, .value = product.name, .expected = found.reason});
+    const Evaluation& best = found.best->evaluation;
+    const double inside = best.energy_pj - best.levels.front().access_pj - leak * best.cycles;
+    return std::max(inside, best.compute_pj) * 1e-12 / (2 * best.operations);
+  };
+  constexpr double none = 1e-18;  // constants are above zero
+  PowerCalibration power{.device = architecture.name + " (design)",
+                         .source = "energies of the design",
+                         .fitted_on = "mappings of a product of 1,024 cubed",
+                         .bandwidth = device.memory_bandwidth->value.value(),
+                         .idle_watts = std::max(none, leak * 1e-12 * architecture.clock_hz)};
+  const auto peak = [&](DType type) { return device.peak_or_fallback(type).value_or(FlopsPerSecond(0)).value(); };
+  power.peak_16 = peak(DType::bf16);
+  power.peak_8 = peak(DType::fp8);
+  const double operation_pj = architecture.vector.operation_pj > 0 ? architecture.vector.operation_pj
+                                                                   : architecture.levels.back().energy.compute_pj;
+  PowerConstants& own = power.constants;
+  own[flop_joules] = std::max(none, joules_per_flop(16));
+  own[fp8_flop_joules] = std::max(none, joules_per_flop(8));
+  own[vector_flop_joules] = std::max(none, operation_pj * 1e-12);
+  own[byte_joules] = std::max(none, (memory.energy.read_pj + memory.energy.fill_pj) / 2 * 1e-12 / byte_of_access);
+  own[padded_byte_joules] = own[busy_watts] = own[attention_watts] = own[launch_seconds] = none;
+  own[byte_chip_share] = 0.01;
+  own[clock_exponent] = own[overlap_power] = own[streaming_share] = 1;
+  own[burst_limit] = 4;  // never reached: the limit below is all parts at their full rate
+  const double peak_rate = std::max(power.peak_16, power.peak_8);
+  power.limit_watts = power.idle_watts + peak_rate * std::max(own[flop_joules], own[fp8_flop_joules]) +
+                      power.bandwidth * own[byte_joules] +
+                      vector_operations_per_second(architecture) * own[vector_flop_joules];
+  return power;
 }
 
 }  // namespace foretoken

@@ -10,11 +10,13 @@
 #include "base/json.h"
 #include "hardware/device.h"
 #include "kernel/kernel.h"
+#include "kernel/power.h"
 
 namespace foretoken {
 
-// The sheet that a design implies: peak of its multipliers for number formats up to their width, bandwidth and size of
-// its outermost memory. InputError where that level says no bandwidth: nothing above a kernel can do without.
+// The sheet that a design implies: peak of its multipliers for number formats up to their width (integer multipliers
+// take integers only), bandwidth and size of its outermost memory. Where the design gives neither bandwidth nor size, a
+// usual module of its kind is assumed; InputError where its kind is not known: nothing above a kernel can do without.
 Device device_of(const Architecture& architecture);
 
 // InputError where a device file's bandwidth or peaks are not those of the design inside it, as when only one of the
@@ -24,11 +26,16 @@ void check_sheet(const Device& device, const Architecture& architecture);
 // That sheet as a device file with the design inside, which foretoken step, train and serve take.
 Json device_json(const AcceleratorDesign& design);
 
-// Multiplications by the best mapping found in so many tries, the rest by the bandwidth of the sheet. Searches once
-// for each shape. Sizes that change from step to step (tokens, keys) are searched at four sizes to a doubling: times of
-// a layer are interpolated over its tokens, those of attention scaled by its operations.
-// The constraints are called from many threads.
+// Multiplications by the best mapping found in so many tries, with tensors as wide as their formats; the rest by the
+// bandwidth of the sheet or by the vector unit, whichever takes longer, and attention's softmax after its products.
+// Searches once for each shape. Sizes that change from step to step (tokens, keys) are searched at four sizes to a
+// doubling: times of a layer are interpolated over its tokens, those of attention scaled by its operations. The
+// constraints are called from many threads.
 std::shared_ptr<const DescribedKernels> mapped_kernels(Architecture architecture, ConstraintsFor constraints,
                                                        int64_t tries = 3000);
+
+// Energies of the design as a power model takes them: per FLOP of a large product with what it moves on the chip, and
+// per byte of the outermost memory. The limit is what the design draws with everything at its full rate.
+PowerCalibration design_power(const Architecture& architecture, const ConstraintsFor& constraints);
 
 }  // namespace foretoken

@@ -272,7 +272,7 @@ ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Archite
       extrapolate(costs, fmt::format("the design names no technology, {} nm assumed", number_text(nm)));
     }
   }
-  const double access_bits = static_cast<double>(level.word_bits) * level.words_per_access;
+  const double access_bits = static_cast<double>(level.word_bits) * level.words_per_access * level.cluster_size;
   double leaking_size = 1;
   switch (component.kind) {
     case EnergyComponent::Kind::dram:
@@ -289,7 +289,7 @@ ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Archite
       }
       return costs;
     case EnergyComponent::Kind::memory: {
-      const double bytes = memory_bytes(level);
+      const double bytes = memory_bytes(level) * level.cluster_size;
       if (bytes <= 0) {
         throw InputError({.path = fmt::format("level {}: depth", level.name),
                           .value = "unlimited",
@@ -300,8 +300,8 @@ ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Archite
       costs.energy.read_pj = energy_at(component, bytes, nm, false, costs) * width;
       costs.energy.fill_pj = energy_at(component, bytes, nm, true, costs) * width;
       costs.energy.update_pj = costs.energy.fill_pj;
-      costs.area_um2 = component.area_um2_per_bit * bytes * 8;
-      leaking_size = bytes;
+      costs.area_um2 = component.area_um2_per_bit * bytes * 8 / level.cluster_size;
+      leaking_size = bytes / level.cluster_size;
       break;
     }
     case EnergyComponent::Kind::multiplier: {
@@ -339,7 +339,9 @@ std::vector<EnergyFill> fill_costs(Architecture& architecture, const std::vector
   double inside_um2 = 0;  // of all instances
   for (size_t i = count; i-- > 0;) {
     AcceleratorLevel& level = architecture.levels[i];
-    const bool nothing_to_fill = (energies_given[i] && areas_given[i]) || level.component.empty();
+    // An area is worth less than an answer: a level with energies of its own may be of a kind that nobody knows here.
+    const bool only_area_unknown = energies_given[i] && !library.has_costs(level);
+    const bool nothing_to_fill = (energies_given[i] && areas_given[i]) || level.component.empty() || only_area_unknown;
     if (!nothing_to_fill) {
       const auto below = i + 1 < count ? static_cast<double>(instances(architecture.levels[i + 1])) : 1;
       const ComponentCosts costs = library.costs(level, architecture, inside_um2 / below);

@@ -109,6 +109,7 @@ LevelEntry read_level_entry(const JsonView& view) {
                    "depth",
                    "capacity_bytes",
                    "banks",
+                   "cluster_size",
                    "buffers",
                    "access_cycles",
                    "hop_cycles",
@@ -139,6 +140,7 @@ LevelEntry read_level_entry(const JsonView& view) {
   set_integer(view, "words_per_access", {.least = 1, .most = 1 << 20}, level.words_per_access);
   read_capacity(view, level);
   set_integer(view, "banks", {.least = 1, .most = 1 << 20}, level.banks);
+  set_integer(view, "cluster_size", {.least = 1, .most = 1 << 20}, level.cluster_size);
   set_integer(view, "buffers", {.least = 1, .most = 64}, level.buffers);
   if (const auto cycles = view.find("access_cycles")) level.access_cycles = cycles->number({.least = 0, .most = 1e6});
   if (const auto cycles = view.find("hop_cycles")) level.hop_cycles = cycles->number({.least = 0, .most = 1e6});
@@ -271,7 +273,7 @@ bool means_role(const std::string& name, const ProblemTensor& tensor) {
 }  // namespace
 
 AcceleratorDesign read_architecture_json(const JsonView& view) {
-  view.allow_only({"name", "summary", "clock_ghz", "technology_nm", "sources", "levels"});
+  view.allow_only({"name", "summary", "clock_ghz", "technology_nm", "sources", "sum_bits", "vector", "levels"});
   AcceleratorDesign design;
   Architecture& own = design.architecture;
   own.name = view.at("name").string();
@@ -279,6 +281,12 @@ AcceleratorDesign read_architecture_json(const JsonView& view) {
   if (const auto clock = view.find("clock_ghz")) own.clock_hz = clock->number({.least = 1e-6, .most = 100}) * 1e9;
   set_integer(view, "technology_nm", {.least = 1, .most = 1000}, own.technology_nm);
   design.sources = read_names(view, "sources");
+  set_integer(view, "sum_bits", {.least = 1, .most = 4096}, own.sum_bits);
+  if (const auto vector = view.find("vector")) {
+    vector->allow_only({"operations_per_cycle", "operation_pj"});
+    own.vector.operations_per_cycle = vector->at("operations_per_cycle").number(rate_bounds);
+    if (const auto energy = vector->find("operation_pj")) own.vector.operation_pj = energy->number(energy_bounds);
+  }
 
   const JsonView list = view.at("levels");
   const auto items = list.items();
@@ -316,6 +324,12 @@ Json architecture_json(const AcceleratorDesign& design) {
   json.set("clock_ghz", own.clock_hz / 1e9);
   if (own.technology_nm > 0) json.set("technology_nm", own.technology_nm);
   if (!design.sources.empty()) json.set("sources", names_json(design.sources));
+  if (own.sum_bits > 0) json.set("sum_bits", own.sum_bits);
+  if (own.vector.operations_per_cycle > 0) {
+    Json vector = Json::object({{"operations_per_cycle", own.vector.operations_per_cycle}});
+    if (own.vector.operation_pj > 0) vector.set("operation_pj", own.vector.operation_pj);
+    json.set("vector", std::move(vector));
+  }
   Json levels = Json::array();
   for (size_t i = 0; i < own.levels.size(); ++i) {
     const AcceleratorLevel& level = own.levels[i];
@@ -329,6 +343,7 @@ Json architecture_json(const AcceleratorDesign& design) {
     entry.set("word_bits", level.word_bits).set("words_per_access", level.words_per_access);
     if (level.depth > 0) entry.set("depth", level.depth);
     entry.set("banks", level.banks).set("buffers", level.buffers).set("access_cycles", level.access_cycles);
+    if (level.cluster_size > 1) entry.set("cluster_size", level.cluster_size);
     if (level.hop_cycles > 0) entry.set("hop_cycles", level.hop_cycles);
     Json bandwidth = Json::object();
     add_optional(bandwidth, "read", level.bandwidth.read);

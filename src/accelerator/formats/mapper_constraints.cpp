@@ -12,6 +12,8 @@ std::vector<FactorRule> factor_rules(const TimeloopDirective& directive, const P
   for (const TimeloopFactor& factor : directive.factors) {
     if (factor.last) fail_directive(directive, factor.dimension, "a factor without a remainder in a constraint");
     FactorRule rule{.dimension = directive_dimension(directive, factor.dimension, problem), .value = factor.bound};
+    // As Timeloop does, so that the constraints of a design serve smaller problems.
+    rule.value = std::min(rule.value, problem.dimensions[rule.dimension].size);
     rule.kind = factor.bound == 0                                      ? FactorRule::Kind::remaining
                 : factor.relation == TimeloopFactor::Relation::at_most ? FactorRule::Kind::at_most
                                                                        : FactorRule::Kind::exactly;
@@ -80,11 +82,14 @@ Constraints directive_constraints(std::span<const TimeloopDirective> directives,
       add_storage(directive, level, problem, constraints);
       continue;
     }
+    std::optional<int> split = directive.split;
+    // More than all dimensions is all of them.
+    if (split) split = std::min(*split, static_cast<int>(problem.dimensions.size()));
     LoopConstraint loops{.level = level,
                          .spatial = directive.kind != TimeloopDirective::Kind::temporal,
                          .factors = factor_rules(directive, problem),
                          .permutation = directive_permutation(directive, problem),
-                         .split = directive.split,
+                         .split = split,
                          .least_utilization = directive.min_utilization.value_or(0)};
     constraints.loops.push_back(std::move(loops));
   }

@@ -82,6 +82,12 @@ bool class_contains(const std::string& name, std::initializer_list<std::string_v
                      [&](std::string_view part) { return contains_ignoring_case(name, part); });
 }
 
+// What decides energies: the subclass where there is one, as the class may say no more than `storage`.
+std::string component_class(const JsonView& component) {
+  const auto subclass = component.find("subclass");
+  return subclass && !subclass->is(Json::Kind::null) ? subclass->string() : component.at("class").string();
+}
+
 LevelKind level_kind(const JsonView& view) {
   const std::string name = view.string();
   if (class_contains(name, {"dummy"})) return LevelKind::network;
@@ -90,6 +96,12 @@ LevelKind level_kind(const JsonView& view) {
     return LevelKind::storage;
   }
   view.fail("a class of storage (DRAM, SRAM, regfile, smartbuffer ...), dummy_storage or of multipliers (intmac ...)");
+}
+
+// What Timeloop's templates put where a value is still missing.
+bool is_placeholder(const JsonView& view) {
+  if (view.is_number()) return view.number() == -1;
+  return view.is(Json::Kind::string) && lower_case(view.string()) == "set me";
 }
 
 // `32nm` or 32.
@@ -121,7 +133,7 @@ class ArchitectureBuilder {
     const JsonView class_view = component.at("class");
     AcceleratorLevel level{.name = name,
                            .kind = level_kind(class_view),
-                           .component = class_view.string(),
+                           .component = component_class(component),
                            .instances_x = x,
                            .instances_y = y};
     note_unused(attributes, name);
@@ -143,6 +155,12 @@ class ArchitectureBuilder {
   // A place for spatial loops over the instances below.
   void add_fanout(const JsonView& view, const std::string& name, int64_t x, int64_t y) {
     add_level(view, {.name = name, .kind = LevelKind::network, .instances_x = x, .instances_y = y});
+  }
+
+  void add_sparse_optimizations(const JsonView& view, const std::string& target) {
+    Json own = Json::object({{"name", target}});
+    for (const auto& [key, value] : view.members()) own.set(key, value.value());
+    result_.sparse_targets.push(std::move(own));
   }
 
   void add_constraints(const JsonView& view, const std::string& target) {
@@ -168,10 +186,12 @@ class ArchitectureBuilder {
 
   void set_chip_attributes(const TimeloopAttributes& attributes) {
     Architecture& own = result_.architecture;
-    if (const JsonView* technology = attributes.find_or_variable("technology")) {
+    if (const JsonView* technology = attributes.find_or_variable("technology");
+        technology != nullptr && !is_placeholder(*technology)) {
       own.technology_nm = technology_nm(*technology);
     }
-    if (const JsonView* cycle = attributes.find_or_variable("global_cycle_seconds")) {
+    if (const JsonView* cycle = attributes.find_or_variable("global_cycle_seconds");
+        cycle != nullptr && !is_placeholder(*cycle)) {
       const double seconds = attributes.value_of(*cycle);
       if (seconds < 1e-15 || seconds > 1) cycle->fail("seconds of a clock cycle");
       own.clock_hz = 1 / seconds;
@@ -180,20 +200,24 @@ class ArchitectureBuilder {
 
   void set_storage(const JsonView& component, const TimeloopAttributes& attributes, AcceleratorLevel& level) {
     constexpr Range<int64_t> count{.least = 1, .most = max_dimension_size};
-    // One wide memory that serves several instances has an energy for all of them together; nothing here divides it.
-    if (const auto cluster = attributes.integer({"cluster_size"}, count); cluster && *cluster != 1) {
-      attributes.find("cluster_size")->fail("1: memories that several instances share are not supported");
+    if (const auto cluster = attributes.integer({"cluster_size"}, {.least = 1, .most = 1 << 20})) {
+      if (level.instances_x * level.instances_y % *cluster != 0) {
+        attributes.find("cluster_size")
+            ->fail(fmt::format("a divisor of its {} instances", level.instances_x * level.instances_y));
+      }
+      level.cluster_size = static_cast<int>(*cluster);
     }
     const auto block = attributes.integer({"block_size", "n_words"}, {.least = 1, .most = 1 << 20});
     const auto width =
         attributes.integer({"width", "memory_width", "data_storage_width"}, {.least = 1, .most = 1 << 24});
-    if (width && *width % level.word_bits != 0) {
-      component.fail(fmt::format("a width that is a multiple of its words, {} and {} bits", *width, level.word_bits));
+    const int64_t words_bits = int64_t{level.word_bits} * level.cluster_size;  // a word of each instance that shares it
+    if (width && *width % words_bits != 0) {
+      component.fail(fmt::format("a width that is a multiple of its words, {} and {} bits", *width, words_bits));
     }
-    if (block && width && *block * level.word_bits != *width) {
-      component.fail(fmt::format("block_size {} times {} bits to be the width, {}", *block, level.word_bits, *width));
+    if (block && width && *block * words_bits != *width) {
+      component.fail(fmt::format("block_size {} times {} bits to be the width, {}", *block, words_bits, *width));
     }
-    level.words_per_access = static_cast<int>(block ? *block : width ? *width / level.word_bits : 1);
+    level.words_per_access = static_cast<int>(block ? *block : width ? *width / words_bits : 1);
     if (const auto depth = attributes.integer({"depth", "memory_depth", "data_storage_depth"}, count)) {
       level.depth = *depth;
     } else if (const auto entries = attributes.integer({"entries"}, count)) {
@@ -212,8 +236,10 @@ class ArchitectureBuilder {
     if (const auto write = attributes.number({"write_bandwidth"}, rate)) level.bandwidth.write = *write;
     if (const auto shared = attributes.number({"shared_bandwidth"}, rate)) level.bandwidth.shared = *shared;
     // Which DRAM decides its energy; the class only says that it is one.
-    if (class_contains(level.component, {"DRAM"})) {
-      if (const JsonView* type = attributes.find("type")) level.component = type->string();
+    if (class_contains(component.at("class").string(), {"DRAM"})) {
+      const JsonView* type = attributes.find("type");
+      // Accelergy prices 8 pJ a bit where none is named, as it does LPDDR4.
+      level.component = type != nullptr ? type->string() : "LPDDR4";
     }
   }
 
@@ -246,7 +272,8 @@ int64_t multiplied(const JsonView& view, int64_t count, int64_t more) {
 // In v0.3 ranges in names say how many there are, and meshX how they lie.
 void add_local(const JsonView& component, const TimeloopAttributes& inherited, int64_t outside,
                ArchitectureBuilder& builder) {
-  component.allow_only({"name", "class", "subclass", "attributes", "actions", "required_actions", "enabled"});
+  component.allow_only({"name", "class", "subclass", "attributes", "actions", "required_actions", "enabled",
+                        "constraints", "sparse_optimizations"});
   TimeloopAttributes attributes = inherited;
   if (const auto own = component.find("attributes")) attributes.add(*own);
   const RangedName ranged = read_ranged_name(component.at("name"));
@@ -260,6 +287,9 @@ void add_local(const JsonView& component, const TimeloopAttributes& inherited, i
     component.fail(fmt::format("meshX and meshY whose product is its {} instances", total));
   }
   builder.add_component(component, ranged.name, attributes, x, y);
+  if (const auto sparse = component.find("sparse_optimizations"))
+    builder.add_sparse_optimizations(*sparse, ranged.name);
+  if (const auto constraints = component.find("constraints")) builder.add_constraints(*constraints, ranged.name);
 }
 
 void add_subtree(const JsonView& node, const TimeloopAttributes& inherited, int64_t outside,
@@ -291,7 +321,7 @@ class NodeWalk {
  private:
   void add_node(const JsonView& node) {
     node.allow_only({yaml_tag_key, "name", "class", "subclass", "attributes", "spatial", "constraints", "nodes",
-                     "actions", "required_actions", "enabled", "version"});
+                     "actions", "required_actions", "enabled", "version", "sparse_optimizations"});
     const std::string tag = node.at(yaml_tag_key).string();
     if (tag == "Container") {
       add_container(node);
@@ -327,6 +357,7 @@ class NodeWalk {
     const RangedName ranged = read_ranged_name(node.at("name"));
     fan_out(node, ranged.count);
     builder_.add_component(node, ranged.name, attributes, x_, y_);
+    if (const auto sparse = node.find("sparse_optimizations")) builder_.add_sparse_optimizations(*sparse, ranged.name);
     if (const auto constraints = node.find("constraints")) builder_.add_constraints(*constraints, ranged.name);
   }
 

@@ -14,6 +14,7 @@ namespace foretoken {
 struct TimeloopArchitecture {
   Architecture architecture;
   std::vector<TimeloopDirective> constraints;  // those inside nodes of v0.4
+  Json sparse_targets = Json::array();         // the same of sparse_optimizations, as that section's targets
   std::vector<std::string> notes;              // attributes nobody here uses
 };
 

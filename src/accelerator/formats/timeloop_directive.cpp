@@ -210,7 +210,9 @@ TimeloopDirective read_timeloop_directive(const JsonView& view, const std::strin
   if (const auto permutation = view.find("permutation"))
     directive.permutation = read_timeloop_permutation(*permutation);
   if (const auto split = view.find("split")) {
-    directive.split = static_cast<int>(split->integer({.least = 0, .most = max_problem_dimensions}));
+    // More than there are dimensions is all of them: Timeloop's files write 999.
+    const int64_t given = split->integer({.least = 0, .most = 1 << 20});
+    directive.split = static_cast<int>(std::min<int64_t>(given, max_problem_dimensions));
   }
   if (const auto keep = view.find("keep")) directive.keep = name_list(*keep);
   if (const auto bypass = view.find("bypass")) directive.bypass = name_list(*bypass);

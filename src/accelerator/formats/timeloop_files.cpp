@@ -30,13 +30,15 @@ constexpr std::array read_sections = {"architecture",
                                       "mapspace_constraints",
                                       "map_constraints",
                                       "mapspace",
+                                      "extra_mapping_constraints",
                                       "ERT",
                                       "ART",
                                       "variables",
                                       "sparse_optimizations"};
 // Steer Timeloop's own search, its estimators or its output.
-constexpr std::array skipped_sections = {"mapper",  "components", "compound_components", "primitive_components",
-                                         "globals", "model",      "environment",         "version"};
+constexpr std::array skipped_sections = {
+    "mapper",      "components", "compound_components",         "primitive_components", "globals", "model",
+    "environment", "version",    "dumped_by_timeloop_front_end"};
 
 class SectionReader {
  public:
@@ -57,6 +59,9 @@ class SectionReader {
       TimeloopArchitecture own = read_timeloop_architecture(*view, variables);
       result_.architecture = std::move(own.architecture);
       result_.constraints = std::move(own.constraints);
+      if (!own.sparse_targets.items().empty()) {
+        result_.sparse_optimizations = Json::object({{"targets", std::move(own.sparse_targets)}});
+      }
       add_notes(own.notes);
     }
     if (const auto view = only({"problem"})) {
@@ -67,12 +72,20 @@ class SectionReader {
     }
     read_constraints();
     read_tables();
-    if (const auto view = only({"mapping"})) read_mapping(*view);
-    if (const auto view = only({"sparse_optimizations"})) result_.sparse_optimizations = view->value();
+    if (const auto view = only_of(written_mappings(), "mapping")) read_mapping(*view);
+    if (const auto view = only({"sparse_optimizations"}); view && !has_no_targets(*view)) {
+      if (result_.sparse_optimizations) view->fail("optimizations in the nodes of the architecture or here, not both");
+      result_.sparse_optimizations = view->value();
+    }
     return std::move(result_);
   }
 
  private:
+  static bool has_no_targets(const JsonView& view) {
+    const auto targets = view.find("targets");
+    return targets && targets->is(Json::Kind::array) && targets->items().empty();
+  }
+
   void check_sections(const JsonView& document) {
     std::vector<std::string> names(read_sections.begin(), read_sections.end());
     for (const auto& [name, section] : document.members()) {
@@ -98,12 +111,22 @@ class SectionReader {
   }
 
   std::optional<JsonView> only(std::initializer_list<std::string_view> names) const {
-    const auto found = sections(names);
+    return only_of(sections(names), *names.begin());
+  }
+
+  static std::optional<JsonView> only_of(const std::vector<JsonView>& found, std::string_view name) {
     if (found.empty()) return std::nullopt;
     if (found.size() > 1) {
-      found[1].fail(fmt::format("{} once in all files; it stands in {} as well", *names.begin(), found[0].source()));
+      found[1].fail(fmt::format("{} once in all files; it stands in {} as well", name, found[0].source()));
     }
     return found.front();
+  }
+
+  // Without the empty ones, which Timeloop's front end writes for a search.
+  std::vector<JsonView> written_mappings() const {
+    std::vector<JsonView> found = sections({"mapping"});
+    std::erase_if(found, [](const JsonView& view) { return view.is(Json::Kind::array) && view.items().empty(); });
+    return found;
   }
 
   void add_notes(const std::vector<std::string>& notes) {
@@ -130,9 +153,11 @@ class SectionReader {
   }
 
   void read_constraints() {
-    for (const auto& names : {std::initializer_list<std::string_view>{"architecture_constraints", "arch_constraints"},
-                              {"constraints", "mapspace_constraints", "map_constraints", "mapspace"}}) {
+    for (const auto& names :
+         {std::initializer_list<std::string_view>{"architecture_constraints", "arch_constraints"},
+          {"constraints", "mapspace_constraints", "map_constraints", "mapspace", "extra_mapping_constraints"}}) {
       for (const JsonView& section : sections(names)) {
+        result_.constraints_given = true;
         for (TimeloopDirective& directive : read_directives(section)) {
           result_.constraints.push_back(std::move(directive));
         }
@@ -174,29 +199,28 @@ class SectionReader {
 
 }  // namespace
 
-AcceleratorInputs read_timeloop_texts(std::span<const TimeloopText> texts, AcceleratorInputs known) {
+AcceleratorInputs read_timeloop_texts(std::span<const TimeloopText> texts, AcceleratorInputs known,
+                                      const JinjaVariables& variables) {
   std::vector<Json> documents;
   for (const TimeloopText& text : texts) {
-    for (const std::string_view mark : {"{{", "{%"}) {
-      if (text.text.find(mark) == std::string::npos) continue;
-      throw InputError({.source = text.source,
-                        .value = std::string(mark),
-                        .expected = "YAML without Jinja templates: expand them first"});
-    }
-    documents.push_back(json_of_yaml(parse_yaml(text.text, text.source), text.source));
+    const std::string expanded = has_jinja(text.text) ? expand_jinja(text.text, text.source, variables) : text.text;
+    documents.push_back(json_of_yaml(parse_yaml(expanded, text.source), text.source));
   }
   return SectionReader(documents, texts, std::move(known)).read();
 }
 
-AcceleratorInputs read_timeloop_files(std::span<const std::filesystem::path> paths, AcceleratorInputs known) {
+AcceleratorInputs read_timeloop_files(std::span<const std::filesystem::path> paths, AcceleratorInputs known,
+                                      const JinjaVariables& variables) {
   if (paths.size() > most_files) {
     throw InputError({.value = std::to_string(paths.size()), .expected = fmt::format("at most {} files", most_files)});
   }
   std::vector<TimeloopText> texts;
   for (const std::filesystem::path& path : paths) {
-    texts.push_back({.source = path.string(), .text = read_file(path, most_bytes)});
+    std::string text = read_file(path, most_bytes);
+    if (has_jinja(text)) text = expand_jinja_file(path, variables);
+    texts.push_back({.source = path.string(), .text = std::move(text)});
   }
-  return read_timeloop_texts(texts, std::move(known));
+  return read_timeloop_texts(texts, std::move(known), variables);
 }
 
 }  // namespace foretoken

@@ -9,6 +9,7 @@
 
 #include "accelerator/architecture.h"
 #include "accelerator/formats/accelergy_tables.h"
+#include "accelerator/formats/jinja.h"
 #include "accelerator/formats/timeloop_directive.h"
 #include "accelerator/formats/timeloop_problem.h"
 #include "accelerator/mapping.h"
@@ -25,6 +26,7 @@ struct AcceleratorInputs {
   std::vector<TimeloopDensity> densities;
   std::optional<Json> sparse_optimizations;   // as it is written
   std::vector<AccelergyTable> energy_tables;  // with actions that only sparse hardware has
+  bool constraints_given = false;             // some file has a section of them, which may be empty
   bool energies_given = false;                // by an ERT, for every level
   bool areas_given = false;
   std::vector<std::string> notes;  // what was read in another way than written, or not at all
@@ -37,9 +39,12 @@ struct TimeloopText {
 
 // A section may stand once; constraints, tables and variables of several files add up. A mapping needs its architecture
 // and problem beside it. Sections that only steer Timeloop's own search are skipped with a note; others that nobody
-// here knows are errors, as is text with Jinja templates in it, which must be expanded first.
+// here knows are errors. Jinja templates are expanded (formats/jinja.h) with `variables`; those of a text cannot
+// include other files.
 // `known`: an architecture and a problem that came from elsewhere, for tables, constraints and a mapping to apply to.
-AcceleratorInputs read_timeloop_texts(std::span<const TimeloopText> texts, AcceleratorInputs known = {});
-AcceleratorInputs read_timeloop_files(std::span<const std::filesystem::path> paths, AcceleratorInputs known = {});
+AcceleratorInputs read_timeloop_texts(std::span<const TimeloopText> texts, AcceleratorInputs known = {},
+                                      const JinjaVariables& variables = {});
+AcceleratorInputs read_timeloop_files(std::span<const std::filesystem::path> paths, AcceleratorInputs known = {},
+                                      const JinjaVariables& variables = {});
 
 }  // namespace foretoken

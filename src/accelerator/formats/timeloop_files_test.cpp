@@ -289,6 +289,102 @@ TEST(TimeloopFiles, remainders_are_checked_against_the_size) {
             std::string::npos);
 }
 
+constexpr const char* small_v4 = R"(
+architecture:
+  version: 0.4
+  nodes:
+  - !Container {name: system, attributes: {technology: 45nm}}
+  - !Component
+    name: Memory
+    class: DRAM
+    attributes: {width: 64, datawidth: 8}
+    sparse_optimizations:
+      representation_format:
+        data_spaces: [{name: A, ranks: [{format: CP}]}]
+  - !Container {name: PE, spatial: {meshX: 16}, constraints: {spatial: {permutation: [M, N, K], split: 999}}}
+  - !Component
+    name: Registers
+    class: storage
+    subclass: smartbuffer_RF
+    attributes: {depth: 4, width: 64, cluster_size: 8, datawidth: 8}
+  - !Component {name: mac, class: intmac, attributes: {multiplier_width: 8}}
+)";
+
+TEST(TimeloopFiles, a_dram_without_a_type_is_lpddr4_and_a_subclass_says_what_storage_is_made_of) {
+  const Architecture own = *read_all({small_v4}).architecture;
+  EXPECT_EQ(own.levels[0].component, "LPDDR4");
+  EXPECT_EQ(own.levels[2].component, "smartbuffer_RF");
+  EXPECT_EQ(own.levels[2].kind, LevelKind::storage);
+}
+
+TEST(TimeloopFiles, optimizations_of_nodes_become_targets) {
+  const AcceleratorInputs inputs = read_all({small_v4, gemm});
+  ASSERT_TRUE(inputs.sparse_optimizations);
+  const auto& targets = inputs.sparse_optimizations->find("targets")->items();
+  ASSERT_EQ(targets.size(), 1u);
+  EXPECT_EQ(targets[0].find("name")->string(), "Memory");
+  EXPECT_NE(targets[0].find("representation_format"), nullptr);
+  EXPECT_NE(timeloop_complaint({small_v4, gemm, "sparse_optimizations: {targets: [{name: Memory}]}"})
+                .expected.find("not both"),
+            std::string::npos);
+  EXPECT_TRUE(timeloop_complaint({small_v4, gemm, "sparse_optimizations: {targets: []}"}).expected.empty());
+}
+
+// Eight instances share a memory of eight words: an access costs all of it, whatever the instances at work.
+TEST(TimeloopFiles, a_memory_that_instances_share_costs_its_whole_width_for_each_access) {
+  const AcceleratorInputs inputs = read_all({small_v4, gemm, R"(
+mapping:
+- {target: Memory, type: temporal, factors: M=4 N=8 K=20, permutation: KNM}
+- {target: PE, type: spatial, factors: M=4, permutation: M}
+- {target: Registers, type: bypass, keep: [A], bypass: [B, Z]}
+)"});
+  Architecture own = *inputs.architecture;
+  ASSERT_EQ(own.levels[2].cluster_size, 8);
+  EXPECT_EQ(own.levels[2].words_per_access, 1);
+  own.levels[2].energy = {.read_pj = 8, .fill_pj = 8};
+  Evaluation evaluation;
+  ASSERT_TRUE(MappingEvaluator(own, *inputs.problem).evaluate(*inputs.mapping, evaluation));
+  const TensorTraffic& traffic = traffic_at(evaluation, *inputs.problem, 2, 0);
+  EXPECT_EQ(traffic.instances, 4);
+  // Timeloop spreads the four instances at work over both memories.
+  EXPECT_EQ(traffic.energy_pj, 2 * 8 * (traffic.reads + traffic.fills));
+  EXPECT_NE(timeloop_complaint({with(small_v4, "cluster_size: 8", "cluster_size: 5")}).expected.find("divisor"),
+            std::string::npos);
+}
+
+TEST(TimeloopFiles, files_as_the_front_end_writes_them_are_read) {
+  const AcceleratorInputs inputs = read_all({R"(
+dumped_by_timeloop_front_end: true
+architecture:
+  version: '0.4'
+  subtree:
+  - name: System_top_level
+    attributes: {version: '0.4', technology: SET ME, global_cycle_seconds: 1e-9, has_power_gating: false,
+                 power_gated_at: null}
+    local:
+    - {name: "Memory[1..1]", class: DRAM, attributes: {width: 64, datawidth: 8, technology: 40nm}, enabled: true,
+       required_actions: [read, write]}
+    - {name: "mac[1..1]", class: intmac, attributes: {width: 8, technology: 40nm}}
+architecture_constraints: {targets: []}
+mapping: []
+problem:
+  version: '0.4'
+  shape:
+    name: gemm
+    dimensions: [M, K]
+    coefficients: []
+    data_spaces:
+    - {name: A, projection: [[[M]], [[K]]], read_write: false}
+    - {name: Z, projection: [[[M]]], read_write: true}
+  instance: {M: 4, K: 8, H: 4, Hpad: 1, densities: {}}
+mapper: {version: '0.4'}
+)"});
+  EXPECT_EQ(inputs.architecture->technology_nm, 40);
+  EXPECT_FALSE(inputs.mapping);
+  EXPECT_TRUE(inputs.constraints_given);
+  EXPECT_TRUE(inputs.constraints.empty());
+}
+
 TEST(TimeloopFiles, a_written_mapping_reads_back_as_itself) {
   const AcceleratorInputs inputs = read_all({arch_v3, gemm, map_v3, ert});
   const std::string text = timeloop_map_yaml(*inputs.mapping, *inputs.architecture, *inputs.problem);

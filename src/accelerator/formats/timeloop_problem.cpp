@@ -160,7 +160,12 @@ std::vector<TimeloopDensity> read_densities(const JsonView& view, const Problem&
     if (value.is_number()) {
       density.density = value.number({.least = 0, .most = 1});
     } else {
-      value.allow_only({"distribution", "density"});
+      // Timeloop's front end writes all parameters of all distributions, with zeros for those that are not used.
+      value.allow_only({"distribution", "density", "band_width", "workload_tensor_size"});
+      for (const std::string_view key : {"band_width", "workload_tensor_size"}) {
+        if (const auto unused = value.find(key); unused && unused->number() != 0)
+          unused->fail("0: it is not supported");
+      }
       if (const auto kind = value.find("distribution")) density.distribution = kind->string();
       density.density = value.at("density").number({.least = 0, .most = 1});
     }
@@ -179,7 +184,8 @@ TimeloopProblem read_timeloop_problem(const JsonView& view, const TimeloopAttrib
   InstanceSizes sizes(instance, variables);
   TimeloopProblem result;
   result.problem = shape.is(Json::Kind::string) ? read_named_shape(shape, sizes) : read_shape(shape, sizes);
-  sizes.refuse_others({"version", "shape", "densities"});
+  // The input's size and padding, which follow from the rest: layer files of Timeloop carry them along.
+  sizes.refuse_others({"version", "shape", "densities", "H", "W", "Hpad", "Wpad"});
   const std::string fault = problem_fault(result.problem);
   if (!fault.empty()) view.fail("a problem that can be evaluated: " + fault);
   if (const auto densities = instance.find("densities")) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "accelerator/element_width.h"
 #include "accelerator/tile.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -205,7 +206,8 @@ void add_fixed_tile_faults(const Constraints& constraints, const Architecture& a
     for (const KeepConstraint& own : constraints.storage) {
       if (own.level != static_cast<int>(i) || !own.keep || (counted >> own.tensor & 1) != 0) continue;
       counted |= 1U << own.tensor;
-      words += tile_words(problem.tensors[own.tensor], tile);
+      const ProblemTensor& tensor = problem.tensors[own.tensor];
+      words += tile_words(tensor, tile) * words_of_element(architecture, i, tensor);
     }
     if (words > held) {
       faults.push_back(fmt::format("{}: fixed factors make tiles of {} words of the tensors it must keep; it holds {}",

@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 
+#include "accelerator/element_width.h"
 #include "accelerator/tile.h"
 
 namespace foretoken {
@@ -111,7 +112,9 @@ class Enumerator {
       if (held == 0) continue;
       double words = 0;
       for (int t = 0; t < space_.tensors; ++t) {
-        if ((space_.must_keep[i] >> t & 1) != 0) words += tile_words(evaluator_.problem().tensors[t], tile);
+        if ((space_.must_keep[i] >> t & 1) == 0) continue;
+        const ProblemTensor& tensor = evaluator_.problem().tensors[t];
+        words += tile_words(tensor, tile) * words_of_element(evaluator_.architecture(), i, tensor);
       }
       if (words > held) return false;
     }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "accelerator/element_width.h"
+
 namespace foretoken {
 namespace {
 
@@ -62,7 +64,9 @@ double least_tensor_energy(const Architecture& architecture, const Problem& prob
   const ProblemTensor& tensor = problem.tensors[tensor_index];
   const double words = least_words(tensor, problem);
   const auto per_word = [&](int level, double pj) {
-    return level <= outside ? 0.0 : pj / architecture.levels[level].words_per_access;
+    if (level <= outside) return 0.0;
+    const AcceleratorLevel& own = architecture.levels[level];
+    return pj * words_of_element(architecture, level, tensor) / own.words_per_access / own.cluster_size;
   };
   // From the innermost level outwards: the least cost of everything inside, when `level` keeps the tensor.
   std::vector<double> least(space.levels, std::numeric_limits<double>::infinity());
@@ -116,14 +120,23 @@ bool is_matrix_product(const Problem& problem, const MappingSpace& space) {
   return true;
 }
 
-// Words that must cross into the levels inside `level`; 0 when nothing is known.
+double narrowest_element(const Architecture& architecture, const Problem& problem, size_t level) {
+  double words = std::numeric_limits<double>::infinity();
+  for (const ProblemTensor& tensor : problem.tensors) {
+    words = std::min(words, words_of_element(architecture, level, tensor));
+  }
+  return words;
+}
+
+// Elements that must cross into the levels inside `level`; 0 when nothing is known.
 double least_crossing(const Architecture& architecture, const Problem& problem, int level) {
   double held = 0;
   for (size_t i = level + 1; i + 1 < architecture.levels.size(); ++i) {
     const AcceleratorLevel& own = architecture.levels[i];
     if (own.kind != LevelKind::storage) continue;
     if (words_held(own) == 0) return 0;
-    held += static_cast<double>(words_held(own) * own.buffers) * static_cast<double>(instances(own));
+    held += static_cast<double>(words_held(own) * own.buffers) * static_cast<double>(instances(own)) /
+            narrowest_element(architecture, problem, i);
   }
   if (held == 0) return 0;
   return std::max(0.0, 2 * operations(problem) / std::sqrt(held) - 2 * held);
@@ -138,7 +151,8 @@ double least_access_energy(const Architecture& architecture, const MappingSpace&
   for (int i = 0; i + 1 < space.levels; ++i) {
     const AcceleratorLevel& own = architecture.levels[i];
     if (own.kind == LevelKind::storage) {
-      cheapest = std::min(cheapest, std::min(own.energy.read_pj, own.energy.update_pj) / own.words_per_access);
+      const double per_element = narrowest_element(architecture, problem, i) / own.words_per_access / own.cluster_size;
+      cheapest = std::min(cheapest, std::min(own.energy.read_pj, own.energy.update_pj) * per_element);
     }
     double bound = least_crossing(architecture, problem, i) * cheapest;
     for (int t = 0; t < space.tensors; ++t) bound += least_tensor_energy(architecture, problem, space, t, i);
@@ -182,7 +196,8 @@ MappingBound lower_bound(const Architecture& architecture, const Problem& proble
   double read = 0, written = 0;
   for (int t = 0; t < space.tensors; ++t) {
     if ((space.must_keep[0] >> t & 1) == 0) continue;
-    (problem.tensors[t].written ? written : read) += least_words(problem.tensors[t], problem);
+    (problem.tensors[t].written ? written : read) +=
+        least_words(problem.tensors[t], problem) * words_of_element(architecture, 0, problem.tensors[t]);
   }
   const auto outer_instances = static_cast<double>(instances(outer));
   if (outer.bandwidth.read) bound.cycles = std::max(bound.cycles, read / outer_instances / *outer.bandwidth.read);

@@ -229,7 +229,8 @@ class SparseAnalysis {
             own.metadata_reads.gated * extra.gated_metadata_read_pj +
             (own.metadata_fills.gated + own.metadata_updates.gated) * extra.gated_metadata_write_pj;
         const double conversion_pj = own.decompressions * extra.decompress_pj + own.compressions * extra.compress_pj;
-        own.energy_pj = own.instances * (data_pj + gated_pj + metadata_pj + conversion_pj);
+        const double memories = std::min(own.instances, static_cast<double>(instances(level) / level.cluster_size));
+        own.energy_pj = memories * (data_pj + gated_pj + metadata_pj + conversion_pj);
         use.access_pj += own.energy_pj;
       }
       use.leakage_pj = dense_.levels[i].leakage_pj * result_.cycles / dense_.cycles;

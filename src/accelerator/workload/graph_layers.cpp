@@ -86,6 +86,14 @@ class LayersOfGraph {
 
 }  // namespace
 
+std::vector<Operator> graph_operators(const OnnxGraph& graph) {
+  std::vector<Operator> all;
+  for (const OnnxNode& node : graph.nodes) {
+    for (Operator& own : onnx_operators(graph, node)) all.push_back(std::move(own));
+  }
+  return all;
+}
+
 std::vector<NetworkLayer> graph_layers(const OnnxGraph& graph) {
   std::vector<NetworkLayer> layers = LayersOfGraph(graph).layers();
   if (layers.empty()) {

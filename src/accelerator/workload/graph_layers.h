@@ -5,6 +5,7 @@
 
 #include "accelerator/workload/network_layer.h"
 #include "model/onnx/graph.h"
+#include "model/step.h"
 
 namespace foretoken {
 
@@ -12,5 +13,8 @@ namespace foretoken {
 // their queries by all of their keys. Nodes that
 // multiply nothing are left out. InputError where the graph multiplies nothing at all.
 std::vector<NetworkLayer> graph_layers(const OnnxGraph& graph);
+
+// Everything that its nodes do, with those that multiply nothing.
+std::vector<Operator> graph_operators(const OnnxGraph& graph);
 
 }  // namespace foretoken

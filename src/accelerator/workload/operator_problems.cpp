@@ -69,7 +69,55 @@ void scale_to_work(std::vector<CountedProblem>& problems, const KernelShape& sha
   for (CountedProblem& own : problems) own.count *= share;
 }
 
+double bits_of(DType type) {
+  return 8 * bytes_per_element(type);
+}
+
+TensorBits scheme_bits(Scheme scheme) {
+  const SchemeFacts& own = facts(scheme);
+  return {.input = 8 * own.activation_bytes, .weight = 8 * own.weight_bytes, .result = bits_of(own.result)};
+}
+
 }  // namespace
+
+TensorBits tensor_bits(const KernelShape& shape) {
+  return std::visit(
+      [](const auto& own) -> TensorBits {
+        if constexpr (requires { own.scheme; }) {
+          return scheme_bits(own.scheme);
+        } else if constexpr (requires { own.kv_dtype; }) {
+          return {.input = bits_of(own.dtype), .weight = bits_of(own.kv_dtype), .result = bits_of(own.dtype)};
+        } else {
+          return {};
+        }
+      },
+      shape);
+}
+
+void set_bits(Problem& problem, const TensorBits& bits, int multiplier_bits, int sum_bits) {
+  for (ProblemTensor& tensor : problem.tensors) {
+    if (tensor.written) {
+      tensor.bits = bits.result;
+      tensor.sum_bits = std::max<double>(sum_bits, bits.result);
+      continue;
+    }
+    tensor.outside_bits = tensor.name == "B" || tensor.name == "Weights" ? bits.weight : bits.input;
+    tensor.bits = std::min<double>(tensor.outside_bits, multiplier_bits);
+  }
+}
+
+double attention_scores(const KernelShape& shape, std::span<const CountedProblem> problems) {
+  const bool attends = std::holds_alternative<AttentionShape>(shape) ||
+                       std::holds_alternative<MixedAttentionShape>(shape) ||
+                       std::holds_alternative<LatentAttentionShape>(shape);
+  if (!attends) return 0;
+  double scores = 0;
+  for (size_t i = 0; i < problems.size(); i += 2) {  // each queries by keys, then scores by values
+    const Problem& product = problems[i].problem;
+    scores += problems[i].count * tensor_words(product.tensors.back(), product);
+  }
+  return scores;
+}
 
 std::vector<CountedProblem> operator_problems(const KernelShape& shape) {
   std::vector<CountedProblem> problems;

@@ -11,7 +11,10 @@ namespace foretoken {
 namespace {
 
 bool is_yaml(const std::string& name) {
-  return name.ends_with(".yaml") || name.ends_with(".yml");
+  for (const std::string_view ending : {".yaml", ".yml", ".jinja", ".jinja2"}) {
+    if (name.ends_with(ending)) return true;
+  }
+  return false;
 }
 
 std::string note_of(const EnergyFill& fill) {
@@ -37,6 +40,8 @@ void AcceleratorFlags::declare(Options& options) {
                "them, comma-separated",
                false);
   options.list("--energy-tables", energy_tables, "Accelergy's ERT and ART files, instead of the built-in energies");
+  options.list("--jinja", jinja,
+               "Values of the variables in Jinja templates of Timeloop's files, such as architecture=eyeriss_like");
   options.list("--constraints", constraints, "Timeloop's YAML constraints on mappings");
   options.heading("Work");
   options.text("--problem", problem, "One operator: a JSON or YAML file");
@@ -68,6 +73,7 @@ void AcceleratorFlags::read_work(const Library& library, AcceleratorQuestion& qu
       question.problem = std::move(given.front().problem);
     } else {
       question.layers = std::move(given);
+      question.beside = layers.work_beside();
     }
   }
   if (!model.empty()) {
@@ -76,7 +82,9 @@ void AcceleratorFlags::read_work(const Library& library, AcceleratorQuestion& qu
                         .batch = batch,
                         .input_len = input_len,
                         .context_len = context_len};
-    question.layers = layers_of(stage_operators(parsed, request, {}, 0));
+    const auto operators = stage_operators(parsed, request, {}, 0);
+    question.layers = layers_of(operators);
+    question.beside = vector_work(operators);
   }
 }
 
@@ -122,13 +130,13 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
   if (!yaml.empty()) {
     AcceleratorInputs known{.problem = question.problem};
     if (own) known.architecture = question.design.architecture;
-    question.timeloop = read_timeloop_files(yaml, std::move(known));
+    question.timeloop = read_timeloop_files(yaml, std::move(known), jinja_variables(jinja));
     const AcceleratorInputs& read = question.timeloop;
     if (!energy_tables.empty() && !read.energies_given && !read.areas_given) {
       throw InputError(
           {.source = "--energy-tables", .value = energy_tables.front(), .expected = "a file with an ERT or ART"});
     }
-    if (!constraints.empty() && read.constraints.empty()) {
+    if (!constraints.empty() && !read.constraints_given) {
       throw InputError(
           {.source = "--constraints", .value = constraints.front(), .expected = "a file with constraints"});
     }

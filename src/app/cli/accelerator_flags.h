@@ -9,6 +9,7 @@
 #include "accelerator/formats/timeloop_files.h"
 #include "accelerator/workload/layer_list.h"
 #include "accelerator/workload/network_map.h"
+#include "accelerator/workload/vector_work.h"
 #include "app/cli/layer_flags.h"
 #include "app/cli/options.h"
 #include "library/library.h"
@@ -21,6 +22,7 @@ struct AcceleratorQuestion {
   std::vector<std::string> notes;        // what was taken from the library, or read in another way than written
   std::optional<Problem> problem;        // one operator, or
   std::vector<AcceleratorLayer> layers;  // a network
+  std::vector<VectorWork> beside;        // what it does besides
   std::optional<Mapping> mapping;        // to be evaluated; else one is searched
   AcceleratorInputs timeloop;            // whatever came from YAML
 
@@ -28,7 +30,7 @@ struct AcceleratorQuestion {
 };
 
 struct AcceleratorFlags {
-  std::vector<std::string> arch, energy_tables, constraints;
+  std::vector<std::string> arch, energy_tables, constraints, jinja;
   std::string problem, mapping;
   LayerFlags layers;
   std::string model, phase = "decode";

@@ -72,6 +72,11 @@ int LayerFlags::kinds_given() const {
   return !gemm.empty() + !conv.empty() + !network.empty();
 }
 
+std::vector<VectorWork> LayerFlags::work_beside() const {
+  if (!is_graph_file(network)) return {};
+  return vector_work(graph_operators(read_onnx(network, graph.options())));
+}
+
 std::vector<NetworkLayer> LayerFlags::layers(const Library& library) const {
   if (kinds_given() != 1) {
     throw InputError({.source = "--gemm, --conv, --network",

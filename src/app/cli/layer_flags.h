@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "accelerator/workload/network_layer.h"
+#include "accelerator/workload/vector_work.h"
 #include "app/cli/graph_flags.h"
 #include "app/cli/options.h"
 #include "library/library.h"
@@ -22,6 +23,8 @@ struct LayerFlags {
   int kinds_given() const;  // of --gemm, --conv and --network
   // InputError unless exactly one kind of work is given.
   std::vector<NetworkLayer> layers(const Library& library) const;
+  // What a graph does besides its multiplications; nothing for other kinds of work.
+  std::vector<VectorWork> work_beside() const;
 };
 
 }  // namespace foretoken

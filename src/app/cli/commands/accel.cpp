@@ -274,13 +274,16 @@ class AccelCommand : public Command {
                                             {"skipped_operations", result.operations.skipped}}));
   }
 
+  static constexpr int64_t layer_tries = 50'000;  // of each layer of a network
+
   Answer network(const AcceleratorQuestion& question) const {
     const Architecture& architecture = question.design.architecture;
     const ConstraintsFor constraints = [&](const Problem& problem) { return question.constraints_for(problem); };
     if (!fuse_.empty()) return fused(question, constraints);
-    const NetworkMap map = map_network(architecture, question.layers, constraints, mapper_options(50'000));
+    const NetworkMap map = map_network(architecture, question.layers, constraints, mapper_options(layer_tries));
     if (!csv_.empty()) write_file(csv_, network_map_csv(map, architecture));
-    return {.text = network_map_text(map, architecture), .json = network_map_json(map, architecture)};
+    return with_vector_work({.text = network_map_text(map, architecture), .json = network_map_json(map, architecture)},
+                            question);
   }
 
   Answer fused(const AcceleratorQuestion& question, const ConstraintsFor& constraints) const {
@@ -293,11 +296,21 @@ class AccelCommand : public Command {
                         .expected = "a level of storage inside the chip",
                         .suggestion = nearest_name(fuse_, level_names(architecture)).value_or("")});
     }
-    const FusionOptions options{
-        .mapper = mapper_options(3'000), .level = level, .most_layers = static_cast<size_t>(fuse_layers_)};
+    const FusionOptions options{.mapper = mapper_options(3'000),
+                                .alone_tries = tries_ > 0 ? tries_ : layer_tries,
+                                .level = level,
+                                .most_layers = static_cast<size_t>(fuse_layers_)};
     const FusionResult result = fuse_layers(architecture, question.layers, constraints, options);
-    return {.text = fusion_text(result, question.layers, architecture),
-            .json = fusion_json(result, question.layers, architecture)};
+    return with_vector_work({.text = fusion_text(result, question.layers, architecture),
+                             .json = fusion_json(result, question.layers, architecture)},
+                            question);
+  }
+
+  static Answer with_vector_work(Answer answer, const AcceleratorQuestion& question) {
+    VectorSummary summary = vector_summary(question.beside, question.design.architecture);
+    answer.text += summary.text;
+    if (!summary.text.empty()) answer.json.set("vector", std::move(summary.json));
+    return answer;
   }
 
   void write_device(const AcceleratorQuestion& question) const {
