@@ -187,7 +187,11 @@ class JinjaText {
   Value joined() {
     if (++nesting_ > deepest_expression) fail(std::string(code_), "a shorter expression");
     Value value = filtered();
-    while (taken("~")) value = value.value_or("") + filtered().value_or("");
+    while (taken("~")) {
+      const Value more = filtered();
+      if (!value || !more) fail(std::string(code_), "Jinja variables that have values on both sides of `~`");
+      value = *value + *more;
+    }
     --nesting_;
     return value;
   }

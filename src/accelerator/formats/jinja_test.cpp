@@ -57,7 +57,7 @@ TEST(Jinja, what_is_not_supported_is_named_with_its_line) {
   EXPECT_NE(jinja_complaint("{{ a | upper }}").expected.find("default"), std::string::npos);
   EXPECT_NE(jinja_complaint("{{ include('a', 'b') }}").expected.find("of no file"), std::string::npos);
   for (const char* broken : {"{{ a", "{% if a %}", "{% endif %}", "{{ 'a }}", "{{ a b }}", "{% set = 1 %}", "{{ (a }}",
-                             "{% else %}", "{{ }}"}) {
+                             "{% else %}", "{{ }}", "{{ 'a' ~ b }}"}) {
     EXPECT_FALSE(jinja_complaint(broken).expected.empty()) << broken;
   }
   EXPECT_THROW(jinja_variables(std::vector<std::string>{"=1"}), InputError);

@@ -93,9 +93,8 @@ DesignCosts MappedDesigns::costs_of(const Architecture& architecture, MapperOpti
   options.threads = 1;
   try {
     const NetworkMap map = map_network(architecture, work_.layers, work_.constraints, options);
-    costs.run = {.energy_pj = map.totals.energy_pj,
-                 .cycles = map.totals.cycles,
-                 .latency_cycles = map.totals.latency_cycles};
+    costs.run = {
+        .energy_pj = map.totals.energy_pj, .cycles = map.totals.cycles, .latency_cycles = map.totals.latency_cycles};
   } catch (const InputError& error) {
     costs.fault = error.what();
     return costs;
