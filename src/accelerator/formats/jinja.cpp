@@ -370,7 +370,7 @@ JinjaVariables jinja_variables(std::span<const std::string> assignments) {
   for (const std::string& assignment : assignments) {
     const size_t sign = assignment.find('=');
     if (sign == 0 || sign == std::string::npos) {
-      throw InputError({.source = "--jinja", .value = printable(assignment), .expected = "NAME=VALUE"});
+      throw InputError({.source = "jinja", .value = printable(assignment), .expected = "NAME=VALUE"});
     }
     variables.insert_or_assign(assignment.substr(0, sign), assignment.substr(sign + 1));
   }

@@ -254,7 +254,7 @@ std::vector<EdgeKernel> step_kernels(const KernelShape& shape) {
   }
   const Work work = count_work(shape);
   if (work.flops.value() > 0 && work.weights_read.value() > 0) {
-    throw InputError({.source = "--model",
+    throw InputError({.source = "the model",
                       .value = std::string(family_name(shape)),
                       .expected = "a model of dense layers: no CPU sweep prices such operators"});
   }
