@@ -1,5 +1,7 @@
 #include "app/endpoint/completion_request.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
@@ -55,11 +57,20 @@ void add_content(const JsonView& content, std::vector<TokenId>& tokens) {
   }
 }
 
+std::string known_role(const JsonView& role) {
+  constexpr std::string_view known[] = {"system", "developer", "user", "assistant", "tool", "function"};
+  const std::string name = role.string();
+  if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
+    role.fail(fmt::format("one of {}", fmt::join(known, ", ")));
+  }
+  return name;
+}
+
 // A token for its role, its text, a token for its end; then the answer's role.
 std::vector<TokenId> chat_tokens(const JsonView& messages) {
   std::vector<TokenId> tokens;
   for (const JsonView& message : messages.items()) {
-    tokens.push_back(special_token(message.at("role").string()));
+    tokens.push_back(special_token(known_role(message.at("role"))));
     if (const auto content = message.find("content")) add_content(*content, tokens);
     tokens.push_back(special_token("<end>"));
   }
@@ -78,11 +89,64 @@ void refuse(const JsonView& body, std::string_view field, const char* why) {
   if (asks(body, field)) body.at(field).fail(why);
 }
 
+// Sampling changes no speed; values that an engine refuses are refused here too.
+void check_sampling(const JsonView& body) {
+  constexpr struct {
+    const char* name;
+    Range<double> allowed;
+  } numbers[] = {{"temperature", {.least = 0, .most = 2}},
+                 {"top_p", {.least = 0, .most = 1}},
+                 {"min_p", {.least = 0, .most = 1}},
+                 {"presence_penalty", {.least = -2, .most = 2}},
+                 {"frequency_penalty", {.least = -2, .most = 2}},
+                 {"repetition_penalty", {.least = 0, .most = 1e6}}};
+  for (const auto& [name, allowed] : numbers) {
+    if (const auto value = body.find(name)) value->number(allowed);
+  }
+  for (const char* name : {"seed", "top_k"}) {
+    if (const auto value = body.find(name)) value->integer();
+  }
+}
+
+constexpr size_t most_stops = 64, longest_stop = 1024;  // texts, bytes
+
+void read_stop(const JsonView& stop, std::vector<std::string>& texts) {
+  if (stop.is(Json::Kind::string)) {
+    texts.push_back(stop.string());
+  } else {
+    for (const JsonView& one : stop.items()) texts.push_back(one.string());
+  }
+  if (texts.size() > most_stops) stop.fail(fmt::format("at most {} texts", most_stops));
+  for (const std::string& text : texts) {
+    if (text.empty() || text.size() > longest_stop) stop.fail(fmt::format("texts of 1 to {} bytes", longest_stop));
+  }
+}
+
+// An answer is made-up text: what must be a tool call or JSON is refused rather than broken.
+void refuse_forms(const JsonView& body) {
+  if (const auto format = body.find("response_format")) {
+    if (format->at("type").string() != "text") format->at("type").fail("text: structured answers are not simulated");
+  }
+  for (const char* field : {"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"}) {
+    refuse(body, field, "nothing: structured answers are not simulated");
+  }
+  if (const auto choice = body.find("tool_choice")) {
+    const bool is_free = choice->is(Json::Kind::string) && (choice->string() == "auto" || choice->string() == "none");
+    if (!is_free) choice->fail("auto or none: tool calls are not simulated");
+  }
+}
+
 void read_generation(const JsonView& body, CompletionRequest& request) {
+  check_sampling(body);
+  refuse_forms(body);
+  if (const auto stop = body.find("stop")) read_stop(*stop, request.stop);
   refuse(body, "logprobs", "nothing: probabilities are not simulated");
   refuse(body, "echo", "nothing: the prompt is not sent back");
   refuse(body, "use_beam_search", "nothing: beams are not simulated");
   if (const auto n = body.find("n")) request.samples = n->integer({.least = 1, .most = most_choices});
+  if (const auto best = body.find("best_of")) {
+    if (best->integer() != request.samples) best->fail("the same as n: answers are not ranked");
+  }
   if (const auto most = body.find("max_completion_tokens")) {
     request.max_tokens = most->integer(token_counts);
   } else if (const auto older = body.find("max_tokens")) {
@@ -145,6 +209,11 @@ std::vector<TokenId> read_tokenize_request(const std::string& body) {
   const JsonView view(json, body_name);
   if (const auto messages = view.find("messages")) return chat_tokens(*messages);
   return tokens_of_text(view.at("prompt").string());
+}
+
+std::vector<TokenId> read_detokenize_request(const std::string& body) {
+  const Json json = parse_json(body, body_name);
+  return tokens_of_ids(JsonView(json, body_name).at("tokens"));
 }
 
 }  // namespace foretoken

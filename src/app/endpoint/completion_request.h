@@ -18,6 +18,7 @@ struct CompletionRequest {
   std::vector<std::vector<TokenId>> prompts;
   int64_t samples = 1;  // answers to each
   std::optional<int64_t> max_tokens;
+  std::vector<std::string> stop;  // texts at which an answer ends
   int64_t min_tokens = 0;
   int32_t priority = 0;  // lower goes first
   bool ignore_eos = false;
@@ -31,11 +32,13 @@ inline constexpr int64_t most_choices = 1024;  // of one request
 // Of one answer that is no stream: more would keep the answers of others waiting.
 inline constexpr int64_t most_embedding_values = 1'000'000, most_answer_tokens = 3'000'000;
 
-// Fields that change nothing here (temperature, stop, tools, ...) are ignored; those whose answer would lack what was
-// asked for (logprobs, echo) are refused. InputError names the field.
+// Fields that change nothing here (temperature, optional tools, ...) are checked and ignored; those whose answer would
+// lack what was asked for (logprobs, echo, a required tool call, a JSON schema) are refused. InputError names the
+// field.
 CompletionRequest read_completion_request(CompletionKind kind, const std::string& body);
 
 // Of POST /tokenize: `prompt` or `messages`.
 std::vector<TokenId> read_tokenize_request(const std::string& body);
+std::vector<TokenId> read_detokenize_request(const std::string& body);  // of POST /detokenize: `tokens`
 
 }  // namespace foretoken

@@ -88,4 +88,26 @@ TEST(CompletionRequest, complains_about_what_it_cannot_answer_and_names_the_fiel
   EXPECT_EQ(complaint(CompletionKind::text, R"({"prompt": "a", "logprobs": null, "echo": false})"), "");
 }
 
+TEST(CompletionRequest, refuses_values_that_an_engine_refuses_and_forms_that_made_up_text_has_not) {
+  using testing::HasSubstr;
+  const auto said = [](const std::string& fields) {
+    return complaint(CompletionKind::chat, R"({"messages": [{"role": "user", "content": "a"}])" + fields + "}");
+  };
+  EXPECT_THAT(complaint(CompletionKind::chat, R"({"messages": [{"role": "robot", "content": "a"}]})"),
+              HasSubstr("one of system"));
+  EXPECT_THAT(said(R"(, "temperature": "hot")"), HasSubstr("temperature"));
+  EXPECT_THAT(said(R"(, "temperature": 3)"), HasSubstr("temperature"));
+  EXPECT_THAT(said(R"(, "top_p": -1)"), HasSubstr("top_p"));
+  EXPECT_THAT(said(R"(, "response_format": {"type": "json_object"})"), HasSubstr("not simulated"));
+  EXPECT_THAT(said(R"(, "tools": [], "tool_choice": "required")"), HasSubstr("not simulated"));
+  EXPECT_THAT(said(R"(, "tools": [], "tool_choice": {"type": "function"})"), HasSubstr("not simulated"));
+  EXPECT_THAT(said(R"(, "n": 2, "best_of": 3)"), HasSubstr("best_of"));
+  EXPECT_THAT(said(R"(, "stop": 5)"), HasSubstr("stop"));
+  EXPECT_THAT(said(R"(, "stop": "")"), HasSubstr("stop"));
+  EXPECT_EQ(said(R"(, "temperature": 0.7, "top_p": 1, "tools": [], "tool_choice": "auto", "n": 2, "best_of": 2,
+                    "response_format": {"type": "text"}, "stop": null, "seed": 1)"),
+            "");
+  EXPECT_THAT(chat(R"(, "stop": ["a", "b"])").stop, testing::ElementsAre("a", "b"));
+}
+
 }  // namespace foretoken::completion_request_test

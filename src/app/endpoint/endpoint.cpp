@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t least_prefix_block = 16;  // tokens; caches of single tokens are described in such pieces
 
-enum class Route : uint8_t { chat, text, embedding, tokenize, reset_prefix_cache, look_up };
+enum class Route : uint8_t { chat, text, embedding, tokenize, detokenize, reset_prefix_cache, look_up };
 
 struct RouteEntry {
   std::string_view path;
@@ -24,6 +24,7 @@ constexpr RouteEntry routes[] = {{"/v1/chat/completions", "POST", Route::chat},
                                  {"/v1/completions", "POST", Route::text},
                                  {"/v1/embeddings", "POST", Route::embedding},
                                  {"/tokenize", "POST", Route::tokenize},
+                                 {"/detokenize", "POST", Route::detokenize},
                                  {"/reset_prefix_cache", "POST", Route::reset_prefix_cache},
                                  {"/v1/models", "GET", Route::look_up},
                                  {"/health", "GET", Route::look_up},
@@ -43,13 +44,23 @@ std::string answer_id(CompletionKind kind, int64_t number) {
   return fmt::format("{}-{:024x}", prefixes[static_cast<size_t>(kind)], number);
 }
 
-Json models_json(const EndpointSettings& settings, int64_t max_model_len) {
-  return Json::object({{"object", "list"},
-                       {"data", Json::array({Json::object({{"id", settings.model_name},
-                                                           {"object", "model"},
-                                                           {"created", int64_t{0}},
-                                                           {"owned_by", "foretoken"},
-                                                           {"max_model_len", max_model_len}})})}});
+constexpr std::string_view model_route = "/v1/models/";
+
+Json model_json(const std::string& name, int64_t max_model_len) {
+  return Json::object({{"id", name},
+                       {"object", "model"},
+                       {"created", int64_t{0}},
+                       {"owned_by", "foretoken"},
+                       {"max_model_len", max_model_len}});
+}
+
+// As vLLM's server answers browsers that ask whether a page of any origin may call it.
+HttpResponse preflight(const HttpRequest& request) {
+  const std::string_view wanted = request.header("access-control-request-headers");
+  HttpResponse response{.body = "OK", .content_type = "text/plain; charset=utf-8"};
+  response.headers = {{"Access-Control-Allow-Methods", "GET, HEAD, OPTIONS, POST"}, {"Access-Control-Max-Age", "600"}};
+  if (!wanted.empty()) response.headers.emplace_back("Access-Control-Allow-Headers", wanted);
+  return response;
 }
 
 }  // namespace
@@ -57,9 +68,20 @@ Json models_json(const EndpointSettings& settings, int64_t max_model_len) {
 struct Endpoint::Choice {
   uint64_t key = 0;  // of its words
   int64_t output_tokens = 0;
-  int64_t sent = 0;  // tokens that have come out, but for those of the last step
-  int64_t held = 0;  // these: they go out with the reason of the end
+  int64_t sent = 0;                       // tokens that have come out, but for those of the last step
+  int64_t held = 0;                       // these: they go out with the reason of the end
+  size_t text_bytes = std::string::npos;  // up to a stop string
   AnsweredChoice answered;
+
+  // Those that go out: none behind a stop string.
+  std::string words(int64_t first, int64_t count) const {
+    std::string text = answer_text(key, first, count);
+    const size_t before = token_bytes * static_cast<size_t>(first);
+    if (text_bytes != std::string::npos && before + text.size() > text_bytes) {
+      text.resize(text_bytes > before ? text_bytes - before : 0);
+    }
+    return text;
+  }
 };
 
 struct Endpoint::Answer {
@@ -107,9 +129,13 @@ HttpResponse Endpoint::refusal(int status, const std::string& why) {
 void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
   wake();  // an answer that the connection had is forgotten
   ++totals_.requests;
+  if (request.method == "OPTIONS" && !request.header("origin").empty()) {
+    return server_->respond(connection, preflight(request));
+  }
   const RouteEntry* found = nullptr;
   for (const RouteEntry& entry : routes) {
-    if (entry.path == request.path) found = &entry;
+    const bool is_model = entry.path == "/v1/models" && request.path.starts_with(model_route);
+    if (entry.path == request.path || is_model) found = &entry;
   }
   if (found == nullptr) {
     return server_->respond(connection, refusal(404, fmt::format("no route {}", printable(request.path))));
@@ -138,6 +164,9 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
                                                   {"max_model_len", run_.replicas().front().limits().max_model_len},
                                                   {"tokens", std::move(ids)}})));
       }
+      case Route::detokenize:
+        return server_->respond(
+            connection, json_answer(Json::object({{"prompt", token_text(read_detokenize_request(request.body))}})));
       case Route::reset_prefix_cache:
         return server_->respond(connection, run_.forget_prefixes(now())
                                                 ? json_answer(Json::object({{"success", true}}))
@@ -149,7 +178,15 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
 }
 
 HttpResponse Endpoint::look_up(const std::string& path) const {
-  if (path == "/v1/models") return json_answer(models_json(settings_, run_.replicas().front().limits().max_model_len));
+  const int64_t max_model_len = run_.replicas().front().limits().max_model_len;
+  if (path == "/v1/models") {
+    return json_answer(
+        Json::object({{"object", "list"}, {"data", Json::array({model_json(settings_.model_name, max_model_len)})}}));
+  }
+  if (path.starts_with(model_route)) {
+    const std::string name = path.substr(model_route.size());
+    return is_served(name) ? json_answer(model_json(name, max_model_len)) : no_such_model(name);
+  }
   if (path == "/version") return json_answer(Json::object({{"version", settings_.version}}));
   if (path == "/load") return json_answer(Json::object({{"server_load", answers_.size()}}));
   if (path == "/metrics") {
@@ -160,11 +197,21 @@ HttpResponse Endpoint::look_up(const std::string& path) const {
   return {.content_type = "text/plain"};  // health
 }
 
+bool Endpoint::is_served(const std::string& model) const {
+  const auto& others = settings_.other_names;
+  return model == settings_.model_name || std::find(others.begin(), others.end(), model) != others.end();
+}
+
+HttpResponse Endpoint::no_such_model(const std::string& model) const {
+  return error_answer(
+      404, fmt::format("The model `{}` does not exist: this is `{}`.", printable(model), settings_.model_name));
+}
+
 void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std::string& body) {
   const CompletionRequest asked = read_completion_request(kind, body);
-  if (!asked.model.empty() && asked.model != settings_.model_name) {
-    return server_->respond(connection, refusal(404, fmt::format("The model `{}` does not exist: this is `{}`.",
-                                                                 printable(asked.model), settings_.model_name)));
+  if (!asked.model.empty() && !is_served(asked.model)) {
+    ++totals_.refused;
+    return server_->respond(connection, no_such_model(asked.model));
   }
   if (!settings_.generates && kind != CompletionKind::embedding) {
     return server_->respond(connection, refusal(400, "an encoder generates no tokens: ask /v1/embeddings"));
@@ -291,6 +338,18 @@ Endpoint::Choice Endpoint::make_choice(const std::vector<TokenId>& prompt, const
   const bool stops = !asked.ignore_eos && own_end <= most;
   choice.output_tokens = stops ? own_end : most;
   choice.answered.reason = stops ? FinishReason::stop : FinishReason::length;
+  if (asked.stop.empty()) return choice;
+  // What the engine generates up to the word that completes a stop string; the string itself is not sent.
+  const std::string text = answer_text(choice.key, 0, choice.output_tokens);
+  for (const std::string& stop : asked.stop) {
+    const size_t at = text.find(stop);
+    if (at == std::string::npos) continue;
+    const auto words = static_cast<int64_t>((at + stop.size() + token_bytes - 1) / token_bytes);
+    if (words < asked.min_tokens || words > choice.output_tokens) continue;
+    choice.output_tokens = words;
+    choice.answered.reason = FinishReason::stop;
+    choice.text_bytes = std::min(at, choice.text_bytes);
+  }
   return choice;
 }
 
@@ -321,7 +380,7 @@ void Endpoint::request_stepped(const RequestStep& own, const StepRecord& /*step*
   }
   if (std::string* const out = answer.stream ? server_->stream_buffer(answer.connection) : nullptr) {
     if (choice.sent == 0) answer.chunks.add_role(*out, choice.answered.index);
-    answer.chunks.add_text(*out, choice.answered.index, answer_text(choice.key, choice.sent, own.yields));
+    answer.chunks.add_text(*out, choice.answered.index, choice.words(choice.sent, own.yields));
   }
   choice.sent += own.yields;
 }
@@ -351,13 +410,13 @@ void Endpoint::request_ended(const RequestRecord& record) {
   if (choice.answered.index % answer.samples == 0) answer.usage.cached_tokens += record.cached_tokens;
   answer.usage.completion_tokens += record.output_tokens;
   if (answer.stream) {
-    choice.answered.text = answer_text(choice.key, choice.sent, choice.held);
+    choice.answered.text = choice.words(choice.sent, choice.held);
     if (std::string* const out = server_->stream_buffer(answer.connection)) {
       if (choice.sent == 0) answer.chunks.add_role(*out, choice.answered.index);
       answer.chunks.add_last(*out, choice.answered);
     }
   } else if (answer.head.kind != CompletionKind::embedding) {
-    choice.answered.text = answer_text(choice.key, 0, choice.output_tokens);
+    choice.answered.text = choice.words(0, choice.output_tokens);
   }
   if (++answer.ended == answer.choices.size()) finish(answer);
 }

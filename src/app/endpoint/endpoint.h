@@ -21,8 +21,9 @@
 namespace foretoken {
 
 struct EndpointSettings {
-  SimulationConfig config;  // replicas, router, seed
-  std::string model_name;   // that clients ask for
+  SimulationConfig config;                    // replicas, router, seed
+  std::string model_name;                     // that clients ask for
+  std::vector<std::string> other_names = {};  // by which they may ask for it too
   std::string version;
   double time_scale = 1;             // 10 = ten times as fast as the engines would be
   double mean_output_tokens = 256;   // of answers that end by themselves
@@ -62,6 +63,8 @@ class Endpoint final : public HttpService, private RunObserver {
   void request_ended(const RequestRecord& record) override;
 
   HttpResponse look_up(const std::string& path) const;  // GET
+  bool is_served(const std::string& model) const;
+  HttpResponse no_such_model(const std::string& model) const;
   void complete(CompletionKind kind, ConnectionId connection, const std::string& body);
   std::vector<Request> make_requests(Answer& answer, const CompletionRequest& asked);
   void submit(Answer& answer, std::vector<Request> requests, const CompletionRequest& asked, Picoseconds arrival);

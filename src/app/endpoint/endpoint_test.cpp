@@ -268,4 +268,56 @@ TEST_F(EndpointTest, streams_that_are_under_way_end_before_the_server_does) {
   EXPECT_EQ(events_of(parsed_answer(bytes).body).size(), 300U);
 }
 
+TEST_F(EndpointTest, an_answer_ends_before_a_stop_text_whether_it_is_streamed_or_not) {
+  start();
+  const std::string prompt = R"({"prompt": "some text", "max_tokens": 20, "ignore_eos": true)";
+  const Json whole = parsed(post("/v1/completions", prompt + "}"));
+  const std::string text = choice(whole).at("text").string();
+  const std::string stop = text.substr(22, 5);  // across a space, in the sixth and seventh word
+  const size_t at = text.find(stop);
+  const Json cut = parsed(post("/v1/completions", prompt + R"(, "stop": [")" + stop + R"("]})"));
+  EXPECT_EQ(choice(cut).at("text").string(), text.substr(0, at));
+  EXPECT_EQ(choice(cut).at("finish_reason").string(), "stop");
+  EXPECT_LE(JsonView(cut, "answer").at("usage").at("completion_tokens").integer(), 7);
+  std::string streamed;
+  for (const Json& event :
+       events_of(post("/v1/completions", prompt + R"(, "stream": true, "stop": ")" + stop + R"("})").body)) {
+    streamed += choice(event).at("text").string();
+  }
+  EXPECT_EQ(streamed, text.substr(0, at));
+}
+
+TEST_F(EndpointTest, a_model_is_looked_up_by_each_of_its_names) {
+  EndpointSettings settings;
+  settings.other_names = {"vendor/tiny"};
+  start(settings);
+  EXPECT_EQ(get("/v1/models/tiny").status, 200);
+  EXPECT_THAT(get("/v1/models/vendor/tiny").body, HasSubstr(R"("id":"vendor/tiny")"));
+  EXPECT_EQ(get("/v1/models/other").status, 404);
+  EXPECT_EQ(post("/v1/completions", R"({"model": "vendor/tiny", "prompt": "a"})").status, 200);
+  EXPECT_EQ(post("/v1/completions", R"({"model": "other", "prompt": "a"})").status, 404);
+}
+
+TEST_F(EndpointTest, tokens_become_text_of_as_many_tokens) {
+  start();
+  const Json text = parsed(post("/detokenize", R"({"tokens": [5, 6, 7]})"));
+  const Json tokens =
+      parsed(post("/tokenize", R"({"prompt": ")" + JsonView(text, "text").at("prompt").string() + R"("})"));
+  EXPECT_EQ(JsonView(tokens, "tokens").at("count").integer(), 3);
+  EXPECT_EQ(post("/detokenize", R"({"tokens": "a"})").status, 400);
+}
+
+TEST_F(EndpointTest, browsers_are_told_that_any_page_may_ask) {
+  start();
+  TestClient client(server_->port());
+  client.send_bytes(
+      "OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: a\r\nOrigin: http://page\r\nAccess-Control-Request-Method: "
+      "POST\r\n"
+      "Access-Control-Request-Headers: content-type\r\nConnection: close\r\n\r\n");
+  const TestAnswer answer = parsed_answer(client.read_all());
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_THAT(answer.head, HasSubstr("Access-Control-Allow-Methods: GET, HEAD, OPTIONS, POST"));
+  EXPECT_THAT(answer.head, HasSubstr("Access-Control-Allow-Headers: content-type"));
+}
+
 }  // namespace foretoken::endpoint_endpoint_test

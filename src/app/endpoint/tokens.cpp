@@ -48,6 +48,12 @@ std::string answer_text(uint64_t key, int64_t first, int64_t count) {
   return text;
 }
 
+std::string token_text(std::span<const TokenId> tokens) {
+  std::string text;
+  for (const TokenId token : tokens) text += answer_text(static_cast<uint64_t>(token), 0, 1);
+  return text;
+}
+
 std::vector<int64_t> block_numbers(std::span<const TokenId> tokens, int64_t block_tokens) {
   const auto each = static_cast<size_t>(block_tokens);
   std::vector<int64_t> numbers;

@@ -18,6 +18,9 @@ void add_tokens(std::string_view text, std::vector<TokenId>& tokens);
 // A token that no text gives, as between the messages of a chat.
 TokenId special_token(std::string_view name);
 
+// Made-up words for tokens, one each: what the tokens were made from is not known any more.
+std::string token_text(std::span<const TokenId> tokens);
+
 // What an answer is made from: equal for equal prompts, seeds and choices, whenever the request comes.
 uint64_t answer_key(std::span<const TokenId> prompt, uint64_t seed, int64_t choice);
 // The words of an answer from the given one on, each a space and three letters: one token, so that an answer in the

@@ -9,7 +9,7 @@ namespace {
 
 std::string head(const HttpResponse& response, bool keep_alive, std::string_view length) {
   std::string bytes =
-      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}\r\nConnection: {}\r\n", response.status,
+      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}Connection: {}\r\n", response.status,
                   status_text(response.status), response.content_type, length, keep_alive ? "keep-alive" : "close");
   for (const auto& [name, value] : response.headers)
     fmt::format_to(std::back_inserter(bytes), "{}: {}\r\n", name, value);
@@ -29,8 +29,12 @@ std::string_view status_text(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 204:
+      return "No Content";
     case 400:
       return "Bad Request";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -39,6 +43,10 @@ std::string_view status_text(int status) {
       return "Request Timeout";
     case 413:
       return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 422:
+      return "Unprocessable Content";
     case 429:
       return "Too Many Requests";
     case 431:
@@ -56,12 +64,13 @@ std::string_view status_text(int status) {
   }
 }
 
-std::string response_bytes(const HttpResponse& response, bool keep_alive) {
-  return head(response, keep_alive, fmt::format("Content-Length: {}", response.body.size())) + response.body;
+std::string response_bytes(const HttpResponse& response, bool keep_alive, bool head_only) {
+  std::string bytes = head(response, keep_alive, fmt::format("Content-Length: {}\r\n", response.body.size()));
+  return head_only ? bytes : bytes + response.body;
 }
 
-std::string stream_head(const HttpResponse& response, bool keep_alive) {
-  return head(response, keep_alive, "Transfer-Encoding: chunked");
+std::string stream_head(const HttpResponse& response, bool keep_alive, bool chunked) {
+  return head(response, keep_alive, chunked ? "Transfer-Encoding: chunked\r\n" : "");
 }
 
 void append_chunk(std::string& out, std::string_view data) {

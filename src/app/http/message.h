@@ -17,6 +17,7 @@ struct HttpRequest {
   HttpHeaders headers;  // names in lower case, values without space around them
   std::string body;
   bool keep_alive = true;
+  bool takes_chunks = true;  // HTTP/1.0 does not
 
   // Empty when there is none.
   std::string_view header(std::string_view lower_case_name) const;
@@ -32,10 +33,10 @@ struct HttpResponse {
 
 std::string_view status_text(int status);  // "Not Found"
 
-// The bytes of a whole answer.
-std::string response_bytes(const HttpResponse& response, bool keep_alive);
-// Those of an answer whose length is not known yet: what follows comes in chunks.
-std::string stream_head(const HttpResponse& response, bool keep_alive);
+// The bytes of a whole answer; to a HEAD, those before its body.
+std::string response_bytes(const HttpResponse& response, bool keep_alive, bool head_only = false);
+// Those of an answer whose length is not known yet: what follows comes in chunks, or ends with the connection.
+std::string stream_head(const HttpResponse& response, bool keep_alive, bool chunked = true);
 void append_chunk(std::string& out, std::string_view data);  // nothing for no data: an empty chunk would end the answer
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";
 

@@ -120,7 +120,7 @@ void HttpRequestParser::take_request_line() {
     return fail(version.starts_with("HTTP/") ? 505 : 400, "not HTTP/1.1");
   }
   http_1_0_ = version == "HTTP/1.0";
-  request_.keep_alive = !http_1_0_;
+  request_.keep_alive = request_.takes_chunks = !http_1_0_;
   const size_t question = target.find('?');
   request_.path = target.substr(0, question);
   if (question != std::string_view::npos) request_.query = target.substr(question + 1);

@@ -336,6 +336,9 @@ void HttpServer::parse(Connection& connection) {
   } else if (parser.complete()) {
     HttpRequest request = parser.take();
     connection.keep_alive = request.keep_alive;
+    connection.chunked = request.takes_chunks;
+    connection.head_only = request.method == "HEAD";
+    if (connection.head_only) request.method = "GET";
     connection.told_to_continue = false;
     connection.phase = Phase::answering;
     if (stopping_) return refuse(connection, 503, "the server is shutting down");
@@ -349,14 +352,15 @@ void HttpServer::parse(Connection& connection) {
 
 void HttpServer::refuse(Connection& connection, int status, const std::string& why) {
   connection.keep_alive = false;
-  connection.unsent += response_bytes(service_->refusal(status, why), false);
+  connection.unsent += response_bytes(with_headers(service_->refusal(status, why)), false, connection.head_only);
   end_answer(connection);
 }
 
 void HttpServer::respond(ConnectionId id, const HttpResponse& response) {
   Connection* connection = find(id);
   if (connection == nullptr) return;
-  const std::string bytes = response_bytes(response, connection->keep_alive && !stopping_);
+  const std::string bytes =
+      response_bytes(with_headers(response), connection->keep_alive && !stopping_, connection->head_only);
   connection->whole_bytes = bytes.size();
   connection->unsent += bytes;
   end_answer(*connection);
@@ -365,7 +369,8 @@ void HttpServer::respond(ConnectionId id, const HttpResponse& response) {
 void HttpServer::begin_stream(ConnectionId id, const HttpResponse& head) {
   Connection* connection = find(id);
   if (connection == nullptr) return;
-  connection->unsent += stream_head(head, connection->keep_alive && !stopping_);
+  if (!connection->chunked) connection->keep_alive = false;  // its end is that of the connection
+  connection->unsent += stream_head(with_headers(head), connection->keep_alive && !stopping_, connection->chunked);
   mark_dirty(*connection);
 }
 
@@ -383,9 +388,13 @@ std::string* HttpServer::stream_buffer(ConnectionId id) {
 void HttpServer::end_stream(ConnectionId id) {
   Connection* connection = find(id);
   if (connection == nullptr) return;
-  append_chunk(connection->unsent, connection->pending);
+  if (connection->chunked && !connection->head_only) {
+    append_chunk(connection->unsent, connection->pending);
+    connection->unsent += last_chunk;
+  } else {
+    take_plain(*connection);
+  }
   empty(connection->pending);
-  connection->unsent += last_chunk;
   end_answer(*connection);
 }
 
@@ -412,7 +421,19 @@ void HttpServer::flush_dirty() {
   dirty_.clear();
 }
 
+// What is pending goes out as it is, or, to a HEAD, not at all.
+void HttpServer::take_plain(Connection& connection) {
+  if (!connection.head_only) connection.unsent += connection.pending;
+  connection.pending.clear();
+}
+
+HttpResponse HttpServer::with_headers(HttpResponse response) const {
+  response.headers.insert(response.headers.end(), settings_.headers.begin(), settings_.headers.end());
+  return response;
+}
+
 void HttpServer::flush(Connection& connection) {
+  if (!connection.chunked || connection.head_only) take_plain(connection);
   const std::optional<size_t> sent = send_some(connection.socket.get(), connection.unsent, connection.pending);
   if (!sent) return drop(connection.id);
   if (*sent > 0) connection.since = now_;

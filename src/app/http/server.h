@@ -28,6 +28,7 @@ struct HttpServerSettings {
   std::chrono::milliseconds write_timeout{30'000};    // while a client reads nothing of its answer
   std::chrono::milliseconds idle_timeout{120'000};    // between requests
   std::chrono::milliseconds grace{10'000};            // for answers that are under way when it is to stop
+  HttpHeaders headers = {};                           // of every answer
   bool stop_at_signals = false;                       // SIGINT and SIGTERM, which must be blocked in all threads
 };
 
@@ -38,7 +39,8 @@ void block_stop_signals();
 class HttpService {
  public:
   virtual ~HttpService() = default;
-  // Answers now or later; further requests of the connection wait until then.
+  // Answers now or later; further requests of the connection wait until then. A HEAD comes as a GET: the server leaves
+  // the body of its answer out.
   virtual void requested(ConnectionId connection, HttpRequest&& request) = 0;
   // The client left before it had its answer; nothing can be sent to it any more.
   virtual void left(ConnectionId connection) = 0;
@@ -92,7 +94,9 @@ class HttpServer {
     Phase phase = Phase::reading;
     uint32_t events = 0;  // that it is registered for
     bool keep_alive = true, told_to_continue = false, dirty = false, shut = false;
-    ServerTime since;  // the last progress of what it does now
+    bool head_only = false;  // its request was a HEAD
+    bool chunked = true;     // its streams come in chunks; else as they are
+    ServerTime since;        // the last progress of what it does now
   };
 
   void accept_all();
@@ -112,6 +116,8 @@ class HttpServer {
   bool may_end() const;
   void arm_timer();
   Connection* find(ConnectionId id);
+  HttpResponse with_headers(HttpResponse response) const;
+  static void take_plain(Connection& connection);
 
   HttpServerSettings settings_;
   HttpService* service_;

@@ -56,6 +56,35 @@ class RunningServer {
   std::thread thread_;
 };
 
+TEST(HttpServer, a_head_is_answered_without_a_body) {
+  RunningServer server;
+  TestClient client(server.port());
+  client.send_bytes(
+      "HEAD /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"
+      "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  const std::string all = client.read_all();
+  EXPECT_THAT(all, StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(all, HasSubstr("Content-Length: 2\r\n"));
+  EXPECT_EQ(all.find("hi"), std::string::npos);
+  EXPECT_THAT(all, HasSubstr("\r\n\r\nHTTP/1.1 200 OK")) << "the next answer follows at once";
+}
+
+TEST(HttpServer, streams_to_http_1_0_end_with_the_connection) {
+  RunningServer server;
+  TestClient client(server.port());
+  client.send_bytes("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  const std::string all = client.read_all();
+  EXPECT_EQ(all.find("chunked"), std::string::npos);
+  EXPECT_THAT(all, HasSubstr("Connection: close"));
+  EXPECT_THAT(all, EndsWith("\r\n\r\none two three"));
+}
+
+TEST(HttpServer, statuses_have_their_names) {
+  for (const int status : {200, 204, 400, 403, 404, 405, 408, 413, 415, 422, 429, 431, 500, 501, 503, 505}) {
+    EXPECT_NE(status_text(status), "Unknown") << status;
+  }
+}
+
 TEST(HttpServer, answers_whole_and_in_streams) {
   RunningServer server;
   EXPECT_EQ(ask(server.port(), "POST", "/echo", "hello").body, "hello");

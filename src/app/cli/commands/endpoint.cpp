@@ -61,7 +61,11 @@ class EndpointCommand : public Command {
     refuse_unread_scheduler_flags(*options_, {group.config.scheduler});
     EndpointSettings settings = settings_;
     settings.version = "foretoken " FORETOKEN_VERSION;
-    if (settings.model_name.empty()) settings.model_name = group.model.served_name();
+    const std::string& given = replica_.model.model;
+    settings.other_names = {group.model.served_name(), given};
+    // As vLLM: the name that was given, unless it is a file's.
+    if (settings.model_name.empty())
+      settings.model_name = library.models().resolve(given).entry.empty() ? group.model.served_name() : given;
     settings.embedding_dimensions = group.model.hidden;
     settings.generates = !group.model.is_encoder_only();
     settings.config.seed = static_cast<uint64_t>(seed_);
@@ -73,6 +77,7 @@ class EndpointCommand : public Command {
     server_settings.limits.max_body_bytes = static_cast<size_t>(max_body_bytes_);
     server_settings.grace = std::chrono::milliseconds(static_cast<int64_t>(grace_s_ * 1000));
     server_settings.stop_at_signals = true;
+    server_settings.headers = {{"Access-Control-Allow-Origin", "*"}};  // as vLLM's server
 
     DeviceNotes notes;
     if (group.has_own_kernels) notes.add_kernels(group.models.kernels);
