@@ -14,6 +14,7 @@ export interface DeviceFile {
 export interface DeviceEntry {
   file: DeviceFile;
   units: Record<string, string>;
+  engines: string[];  // that serve on it
   rent_usd_per_hour?: { value: number; source: string };
 }
 
@@ -40,8 +41,12 @@ export interface AccuracySet {
   }[];
 }
 
+// What the program declares of a field: its other names, its limits, its choices.
+export interface FieldFacts { names: string[]; help: string; least?: number; most?: number; usual?: string | number | boolean; choices?: string[] }
+
 export interface Facts {
-  commands: Record<string, string[]>;
+  fields: Record<string, Record<string, FieldFacts>>;  // by command
+  examples: { title: string; question: Question }[];
   devices: DeviceEntry[];
   clusters: string[];
   models: ModelEntry[];
@@ -72,7 +77,8 @@ export interface StepAnswer extends DeviceNotes {
 
 export interface ServingMemory {
   bytes: Record<string, Estimate>;
-  tokens: Estimate; sequences: Estimate; starts: boolean; short_by_bytes: number; remedies: string[];
+  tokens: Estimate; sequences: Estimate; starts: boolean; short_by_bytes: number;
+  remedies: { change: string; sequences: number; max_model_len: number }[];
 }
 
 export interface TimePoint {
@@ -109,6 +115,34 @@ export interface PlanAnswer extends DeviceNotes {
   sentence: string; layouts: number; winner: PlanPoint | null; ranking: PlanPoint[]; frontier: (PlanRun & { key: string; best_in: BestIn[] })[];
   commands: { count: number; role: string; line: string; note: string }[];
   reachable: { alone: { slo: string; least_ms: number }[]; most_requests_per_s: number | null; devices_for_rate: number | null } | null;
+}
+
+export interface TrainingPlan {
+  tensor: number; pipeline: number; data: number; expert: number; context: number; virtual_stages: number; schedule: string;
+  micro_batch: number; global_batch: number; micro_batches: number; sharding: string; recompute: string; devices: number;
+}
+
+export interface TrainAnswer extends DeviceNotes {
+  model: string; cluster: string; device: string; precision: string; sequence_length: number; lora_rank: number; plan: TrainingPlan; fits: boolean;
+  seconds: Estimate; tokens_per_second: number; tokens_per_second_per_device: number; flops: { mfu: number; peak_dtype: string };
+  parts_seconds: Record<string, number>; interval_basis?: { beyond_runs: string[] };
+  step_times: { p05: number; p50: number; p95: number; p99: number };
+  memory: { fullest_stage: number; capacity_bytes: number; fits: boolean; verdict: string; advice: string[]; stages: Record<string, number>[] };
+  run?: { steps: number; days: Estimate; device_hours: Estimate; goodput: number; usd: Estimate | null; megawatt_hours: Estimate | null };
+  notes: string[];
+}
+
+export interface TrainPlanPoint { plan: TrainingPlan; seconds: Estimate; tokens_per_second_per_device: number; mfu: number; memory_bytes: number }
+
+export interface TrainPlanAnswer extends DeviceNotes {
+  model: string; device: string; looked_at: number; too_large: number; best: TrainPlanPoint[]; frontier: TrainPlanPoint[];
+  megatron_flags: string; fastest: TrainAnswer | null;
+}
+
+export interface CollectiveAnswer {
+  op: string; machine: string; ranks: number;
+  rows: { bytes: number; seconds: Estimate; algorithm_bandwidth_bytes_per_second: number; bus_bandwidth_bytes_per_second: number;
+    algorithm: string; protocol: string; why: string; basis: string }[];
 }
 
 export interface ComparedNumber {

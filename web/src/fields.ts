@@ -1,7 +1,7 @@
 // Form fields that several tabs share, and what they say as flags.
 import type { Facts, Fields } from './api';
 import { h, labelled, type Control } from './dom';
-import { shortName } from './format';
+import { shortName, words } from './format';
 
 export function modelField(facts: Facts, usual: string, label = 'Model'): { element: HTMLElement; control: HTMLInputElement } {
   if (!document.getElementById('models')) {
@@ -14,10 +14,12 @@ export function modelField(facts: Facts, usual: string, label = 'Model'): { elem
   return { element: labelled(label, control), control };
 }
 
-export function deviceField(facts: Facts, usual: string, label = 'Device'): { element: HTMLElement; control: HTMLSelectElement } {
-  const vendors = [...new Set(facts.devices.map((device) => device.file.vendor))];
+// `serves`: only devices that an engine serves on.
+export function deviceField(facts: Facts, usual: string, label = 'Device', serves = false): { element: HTMLElement; control: HTMLSelectElement } {
+  const offered = facts.devices.filter((device) => !serves || device.engines.length > 0);
+  const vendors = [...new Set(offered.map((device) => device.file.vendor))];
   const control = h('select', {}, ...vendors.map((vendor) => h('optgroup', { label: vendor },
-    ...facts.devices.filter((device) => device.file.vendor === vendor).map((device) =>
+    ...offered.filter((device) => device.file.vendor === vendor).map((device) =>
       h('option', { value: device.file.name, selected: device.file.name === usual }, device.file.title)))));
   return { element: labelled(label, control), control };
 }
@@ -33,10 +35,29 @@ export function choiceField(label: string, choices: [value: string, text: string
   return { element: labelled(label, control), control };
 }
 
-export const quantizations: [string, string][] = [['', 'as published'], ['bf16', 'bf16'], ['fp8', 'fp8'], ['fp8_block', 'fp8, blocks'], ['int8', 'int8'], ['int4_wo', 'int4 weights'], ['nvfp4', 'nvfp4']];
-export const cacheTypes: [string, string][] = [['auto', 'as the model'], ['bf16', 'bf16'], ['fp8', 'fp8'], ['int8', 'int8']];
-export const engines: [string, string][] = [['vllm', 'vLLM'], ['sglang', 'SGLang'], ['trtllm', 'TensorRT-LLM']];
+// Formats that a field's help lists, as the program knows them; `first` is the usual choice.
+export function formatChoices(facts: Facts, field: string, first: [string, string]): [string, string][] {
+  const listed = /: ([a-z0-9_, ]+?)(?:;|,? \.\.\.|$)/.exec(facts.fields.serve![field]!.help)?.[1]?.split(/,\s*/) ?? [];
+  return [first, ...listed.filter((name) => name !== first[0] && name !== '').map((name): [string, string] => [name, name])];
+}
+
 export const tensorSizes: [string, string][] = ['1', '2', '4', '8', '16'].map((size) => [size, size]);
+
+// What the program declares of a field: help and limits are its own.
+export function declared(facts: Facts, command: string, name: string): Record<string, unknown> {
+  const field = facts.fields[command]?.[name];
+  return { ...(field?.least === undefined ? {} : { min: field.least }), ...(field?.most === undefined ? {} : { max: field.most }), ...(field ? { title: field.help } : {}) };
+}
+
+export const declaredChoices = (facts: Facts, command: string, name: string): [string, string][] =>
+  (facts.fields[command]?.[name]?.choices ?? []).map((choice) => [choice, words(choice)]);
+
+// Into a control, where something was given; a choice that is not offered is added.
+export function put(control: Control, value: string, usual: string): void {
+  const text = value === '' ? usual : value;
+  if (control instanceof HTMLSelectElement && ![...control.options].some((option) => option.value === text)) control.append(h('option', { value: text }, text));
+  control.value = text;
+}
 
 // Numbers as numbers; what was left empty or as usual is not said.
 export function setFlag(flags: Fields, name: string, control: Control, usual = ''): void {

@@ -15,8 +15,8 @@ export function milliseconds(ms: number): string {
   if (size >= 2 * day) return `${compact(ms / day)} days`;
   if (size >= 2 * hour) return `${compact(ms / hour)} h`;
   if (size >= 10 * minute) return `${compact(ms / minute)} min`;
-  if (size >= 10 * second) return `${compact(ms / second)} s`;
-  if (size >= 0.1 || ms === 0) return `${compact(ms)} ms`;
+  if (size >= second) return `${compact(ms / second)} s`;
+  if (size >= 1 || ms === 0) return `${compact(ms)} ms`;
   if (size >= 1e-4) return `${compact(ms * 1000)} µs`;
   return `${compact(ms * 1e6)} ns`;
 }

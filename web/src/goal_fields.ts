@@ -32,6 +32,16 @@ export class GoalFields {
     return [{ metric: 'ttft' as const, ms: Number(this.ttft.control.value) }, { metric: 'tpot' as const, ms: Number(this.tpot.control.value) }].filter((goal) => goal.ms > 0);
   }
 
+  // From "ttft:500,tpot:50" of `serve`, or "ttft<500ms@p99,..." of `plan serve`.
+  load(texts: string, percentile: string): void {
+    const of = (metric: string) => new RegExp(`${metric}[:<]([0-9.]+)`).exec(texts)?.[1] ?? '';
+    this.ttft.control.value = of('ttft');
+    this.tpot.control.value = of('tpot');
+    const at = percentile || /@p(\d+)/.exec(texts)?.[1] || '99';
+    if ([...this.at.control.options].some((option) => option.value === at)) this.at.control.value = at;
+    this.check();
+  }
+
   percentile(): number { return Number(this.at.control.value); }
 
   // Of `serve`: how many requests keep all goals.

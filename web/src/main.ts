@@ -2,16 +2,16 @@
 import { loadFacts, type Facts } from './api';
 import { fill, h } from './dom';
 import { redrawAll } from './plot';
+import { place } from './state';
 import { accuracyTab } from './tabs/accuracy';
 import { askTab } from './tabs/ask';
 import { compareTab } from './tabs/compare';
 import { exploreTab } from './tabs/explore';
 import { libraryTab } from './tabs/library';
+import type { Tab } from './tabs/tab';
 import { timelineTab } from './tabs/timeline';
 
-interface Tab { id: string; title: string; make: (facts: Facts) => HTMLElement }
-
-const tabs: Tab[] = [
+const tabs: { id: string; title: string; make: (facts: Facts) => Tab }[] = [
   { id: 'ask', title: 'Ask', make: askTab },
   { id: 'compare', title: 'Compare', make: compareTab },
   { id: 'explore', title: 'Explore', make: exploreTab },
@@ -52,22 +52,28 @@ async function start(): Promise<void> {
     return;
   }
   // Made when first looked at, and kept: what was asked stays while one looks elsewhere.
-  const made = new Map<string, HTMLElement>();
+  const made = new Map<string, Tab>();
+  let shown = '';
   fill(content);
   const show = (moved: boolean) => {
-    const asked = tabs.find((tab) => `#${tab.id}` === location.hash) ?? tabs[0]!;
-    let element = made.get(asked.id);
-    if (!element) {
-      element = asked.make(facts);
-      made.set(asked.id, element);
-      content.append(element);
+    const { tab: name, params } = place();
+    const asked = tabs.find((tab) => tab.id === name) ?? tabs[0]!;
+    let tab = made.get(asked.id);
+    if (!tab) {
+      tab = asked.make(facts);
+      made.set(asked.id, tab);
+      content.append(tab.element);
     }
-    for (const other of made.values()) other.hidden = other !== element;
+    for (const other of made.values()) other.element.hidden = other !== tab;
     links.forEach((link, i) => tabs[i] === asked ? link.setAttribute('aria-current', 'page') : link.removeAttribute('aria-current'));
     document.title = `${asked.title} · foretoken`;
-    if (moved) content.focus({ preventScroll: true });
-    window.scrollTo(0, 0);
+    if (shown !== asked.id) {
+      if (moved) content.focus({ preventScroll: true });
+      window.scrollTo(0, 0);
+    }
+    shown = asked.id;
     redrawAll();
+    tab.restore?.(params);
   };
   window.addEventListener('hashchange', () => {
     if (location.hash !== '#content') show(true);

@@ -39,15 +39,15 @@ export function failureText(answer: ServeAnswer): string {
 }
 
 // The command that gives the same answer in a terminal.
-export function commandCard(commandLines: string[], further: HTMLElement[] = []): HTMLElement {
+export function commandCard(commandLines: string[], further: HTMLElement[] = [], title = 'The same in a terminal'): HTMLElement {
   const text = commandLines.join('\n');
   const copy = h('button', { type: 'button', class: 'small', onclick: async () => {
     await navigator.clipboard.writeText(text);
     copy.textContent = 'Copied';
     setTimeout(() => { copy.textContent = 'Copy'; }, 1500);
   } }, 'Copy');
-  return h('section', { class: 'card', 'aria-label': 'Reproduce and export' },
-    h('h2', {}, 'The same in a terminal'),
+  return h('section', { class: 'card', 'aria-label': title },
+    h('h2', {}, title),
     h('div', { class: 'command' }, h('pre', { tabindex: 0, 'aria-label': 'Command line' }, text), copy),
     h('p', { class: 'buttons' }, ...further));
 }

@@ -1,9 +1,10 @@
 // The answer of a search over serving layouts.
-import type { BestIn, PlanAnswer, PlanRun, RunResult } from './api';
+import type { BestIn, Facts, PlanAnswer, PlanRun, RunResult } from './api';
 import { h, table } from './dom';
 import { compact, dollars, milliseconds } from './format';
-import { commandCard, deviceNotes, exportButtons, rangeNote } from './parts';
+import { rangeNote } from './parts';
 import { axis, below, Plot, room, type PlotContent } from './plot';
+import { verdictCard, type BigFigure } from './verdict';
 
 const mostShown = 20;
 
@@ -16,24 +17,41 @@ function energy(run: PlanRun | null): string {
   return compact(joules.value) + (range ? ` (${range})` : '');
 }
 
-export function planParts(result: RunResult<PlanAnswer>): HTMLElement[] {
+export const planVerdict = (answer: PlanAnswer): string => answer.winner ? `Best: ${answer.winner.layout}` : 'No layout meets the goals';
+
+function bigFigures({ winner }: PlanAnswer): BigFigure[] {
+  if (!winner) return [];
+  const run = winner.run;
+  return [
+    { name: 'Sustained within the goals', value: compact(winner.capacity_requests_per_s.value), unit: 'requests/s', estimate: winner.capacity_requests_per_s },
+    ...(winner.usd_per_hour === null ? [] : [{ name: 'Price', value: dollars(winner.usd_per_hour), unit: '/h', note: `${winner.devices} × ${winner.device}` }]),
+    ...(run && run.usd_per_million_output_tokens !== null ? [{ name: 'Per million output tokens', value: dollars(run.usd_per_million_output_tokens), note: `at ${compact(run.rate)} requests/s` }] : []),
+    ...(run ? [{ name: 'Speed per user', value: compact(run.tokens_per_s_per_user), unit: 'tokens/s', note: `${compact(run.tokens_per_s_per_device)} tokens/s per device` }] : []),
+  ];
+}
+
+// Layouts that look the same to the reader are one row: the best of them.
+function distinct(ranking: PlanAnswer['ranking']): PlanAnswer['ranking'] {
+  const seen = new Set<string>();
+  return ranking.filter(({ layout, device }) => !seen.has(`${layout} ${device}`) && seen.add(`${layout} ${device}`));
+}
+
+export function planParts(result: RunResult<PlanAnswer>, facts: Facts, model: string): HTMLElement[] {
   const { answer } = result;
   const plot = new Plot('Speed per user against throughput per device', '', true);
-  if (answer.frontier.length > 0) queueMicrotask(() => plot.show(frontier(answer)));
+  if (answer.frontier.length > 0) plot.show(frontier(answer));
   return [
-    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, h('p', { class: 'sentence' }, answer.winner ? null : h('span', { class: 'missed' }, 'No layout meets the goals. '), answer.sentence.trim()), ...deviceNotes(answer)),
+    verdictCard(facts, { state: answer.winner ? 'met' : 'missed', headline: planVerdict(answer), subject: `${model}: the best of ${compact(answer.layouts)} layouts`, figures: bigFigures(answer), layer: 'serving', notes: answer,
+      prose: h('p', { class: 'sentence' }, answer.sentence.trim()) }),
     answer.reachable ? reachablePart(answer.reachable) : null,
     answer.commands.length > 0 ? launchPart(answer.commands) : null,
     answer.ranking.length > 0 ? table('Layouts, best first',
       [{ title: 'layout' }, { title: 'devices', number: true }, { title: 'requests/s sustained', number: true }, { title: 'USD/h', number: true },
         { title: 'tokens/s per device', number: true }, { title: 'USD per million output tokens', number: true }, { title: 'J per output token', number: true }],
-      answer.ranking.slice(0, mostShown).map((point) => [point.layout, String(point.devices),
+      distinct(answer.ranking).slice(0, mostShown).map((point) => [point.layout, String(point.devices),
         `${compact(point.capacity_requests_per_s.value)} (${compact(point.capacity_requests_per_s.low)} to ${compact(point.capacity_requests_per_s.high)})`,
         money(point.usd_per_hour), point.run ? compact(point.run.tokens_per_s_per_device) : '–', money(point.run?.usd_per_million_output_tokens ?? null), energy(point.run)])) : null,
     answer.frontier.length > 0 ? h('div', { class: 'plots' }, plot.element) : null,
-    commandCard([result.command_line], exportButtons('foretoken-plan', answer, [['layout', 'devices', 'capacity_requests_per_s', 'low', 'high', 'usd_per_hour', 'joules_per_output_token'],
-      ...answer.ranking.map((point) => [point.layout, point.devices, point.capacity_requests_per_s.value, point.capacity_requests_per_s.low, point.capacity_requests_per_s.high,
-        point.usd_per_hour ?? '', point.run?.joules_per_output_token?.value ?? ''])])),
   ].filter((part): part is HTMLElement => part !== null);
 }
 

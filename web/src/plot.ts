@@ -29,6 +29,7 @@ export interface PlotContent {
   option: (colours: Colours) => EChartsCoreOption;
   summary: string;  // what one sees
   warning?: string;  // what must not be overlooked
+  note?: string;  // what one may want to act on
   columns: Column[];
   rows: string[][];
 }
@@ -63,22 +64,31 @@ export function axis(theme: Colours, name: string, rest: Record<string, unknown>
 export const below = { nameLocation: 'middle', nameGap: 26 };
 export const room = { left: 12, right: 18, top: 42, bottom: 30, containLabel: true };
 
+const mostFrames = 120;  // an answer that nobody waits for any more is never in the document
+
 export class Plot {
   readonly element: HTMLElement;
   private readonly box: HTMLElement;
   private readonly numbers = h('details');
   private readonly warning = h('p', { class: 'missed', hidden: true });
+  private readonly note = h('p', { class: 'muted', hidden: true });
   private plot: LivePlot | undefined;
+  private waited = 0;  // frames, for the document
 
   constructor(readonly title: string, size: '' | 'tall' | 'flat' = '', wide = false) {
     this.box = h('div', { class: `plot ${size}`, role: 'img', 'aria-label': title });
     this.element = h('figure', { class: wide ? 'card wide' : 'card' },
       h('figcaption', {}, h('h2', {}, title),
         h('button', { type: 'button', class: 'small', 'aria-label': `Save ${title} as SVG`, onclick: () => this.save() }, 'SVG')),
-      this.warning, this.box, this.numbers);
+      this.warning, this.box, this.note, this.numbers);
   }
 
+  // Charts need their size, which they have once they are in the document.
   show(content: PlotContent): void {
+    if (!this.box.isConnected) {
+      if (++this.waited < mostFrames) requestAnimationFrame(() => this.show(content));
+      return;
+    }
     if (!this.plot) {
       this.plot = { chart: echarts.init(this.box, undefined, { renderer: 'svg' }), content, box: this.box };
       live.add(this.plot);
@@ -87,6 +97,8 @@ export class Plot {
     this.box.setAttribute('aria-label', `${this.title}: ${content.summary}`);
     this.warning.textContent = content.warning ?? '';
     this.warning.hidden = !content.warning;
+    this.note.textContent = content.note ?? '';
+    this.note.hidden = !content.note;
     draw(this.plot);
     fill(this.numbers, h('summary', {}, 'Numbers'), table(`${this.title}, numbers`, content.columns, content.rows));
   }

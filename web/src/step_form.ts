@@ -1,7 +1,9 @@
 // One step of a model on a device: the fields that Compare and Explore share.
 import type { Facts, Fields } from './api';
 import { h, showField } from './dom';
-import { cacheTypes, choiceField, deviceField, modelField, numberField, quantizations, setFlag, tensorSizes } from './fields';
+import { choiceField, deviceField, formatChoices, modelField, numberField, put, setFlag, tensorSizes } from './fields';
+import { shortName } from './format';
+import type { Typed } from './state';
 
 export interface StepDefaults { model: string; device: string; quantization?: string; batch?: number }
 
@@ -15,13 +17,14 @@ export class StepForm {
   private readonly context = numberField('Context tokens', 2048, { min: 0, max: 10000000 });
   private readonly prompt = numberField('Prompt tokens', 1024, { max: 10000000 });
   private readonly quantization;
-  private readonly cache = choiceField('KV cache', cacheTypes, 'auto');
+  private readonly cache;
 
   constructor(facts: Facts, legend: string, usual: StepDefaults) {
     this.model = modelField(facts, usual.model);
     this.device = deviceField(facts, usual.device);
     this.batch = numberField('Sequences', usual.batch ?? 64, { max: 100000 });
-    this.quantization = choiceField('Weights', quantizations, usual.quantization ?? '');
+    this.quantization = choiceField('Weights', formatChoices(facts, 'quantization', ['', 'as published']), usual.quantization ?? '');
+    this.cache = choiceField('KV cache', formatChoices(facts, 'kv_cache_dtype', ['auto', 'as the model']), 'auto');
     const choose = () => showField(this.prompt, this.phase.control.value !== 'decode');
     this.phase.control.addEventListener('change', choose);
     choose();
@@ -29,6 +32,14 @@ export class StepForm {
       h('div', { class: 'row' }, this.tensor.element, this.phase.element),
       h('div', { class: 'row' }, this.batch.element, this.context.element, this.prompt.element),
       h('div', { class: 'row' }, this.quantization.element, this.cache.element));
+  }
+
+  put(of: Typed): void {
+    put(this.model.control, shortName(of('model')), 'Llama-3.1-8B');
+    put(this.device.control, of('device'), 'h100_sxm');
+    for (const [field, name, usual] of [[this.tensor, 'tensor_parallel_size', '1'], [this.phase, 'phase', 'decode'], [this.batch, 'batch', '64'], [this.context, 'context_len', '2048'],
+      [this.prompt, 'input_len', '1024'], [this.quantization, 'quantization', ''], [this.cache, 'kv_cache_dtype', 'auto']] as const) put(field.control, of(name), usual);
+    showField(this.prompt, this.phase.control.value !== 'decode');
   }
 
   deviceName(): string { return this.device.control.value; }

@@ -16,6 +16,8 @@ test('times are told in a unit that suits them, whatever their sign', () => {
   assert.equal(seconds(0), '0 ms');
   assert.equal(milliseconds(12.34), '12.3 ms');
   assert.equal(milliseconds(-20_000), '-20 s');
+  assert.equal(milliseconds(8507), '8.51 s');
+  assert.equal(milliseconds(0.163), '163 µs');
   assert.equal(seconds(1200), '20 min');
   assert.equal(seconds(3 * 3600), '3 h');
   assert.equal(seconds(1_403_785), '16.2 days');

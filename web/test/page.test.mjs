@@ -52,12 +52,14 @@ async function open(section, { width = 1280, height = 900, theme = 'light', at =
   page.on('request', (request) => /^https?:/.test(request.url()) && !request.url().startsWith(at) && complaints.push(`asks ${request.url()}`));
   await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
-  await page.goto(`${at}#${section}`);
+  await page.goto(`${at}${section.startsWith('#') ? section : `#${section}`}`, { timeout: patience });
   await page.waitForSelector('main > section h1');
   return page;
 }
 
 const shown = 'main > section:not([hidden])';
+const serving = '#ask?command=serve&model=Llama-3.1-8B&device=h100_sxm&random_range_ratio=0.5&goodput=ttft:500&goodput=tpot:50';  // what the fields begin with
+
 
 async function press(page, text) {
   const button = await page.waitForSelector(`${shown} ::-p-xpath(.//button[normalize-space()="${text}"])`);
@@ -70,11 +72,22 @@ async function answered(page, pattern = /Done|Step:/) {
   assert.equal(await page.$(`${shown} .error`), null);
 }
 
+// Of the kinds of questions on Ask.
+const choose = (page, kind) => page.$eval(`${shown} input[name="ask-kind"][value="${kind}"]`, (radio) => radio.click());
+
+// The fields of Ask as they begin, and their answer; what the page opens with is an example.
+async function openAsk(options) {
+  const page = await open(`${serving}&request_rate=8&num_prompts=60&random_input_len=1024&random_output_len=256`, options);
+  await answered(page, /Done/);
+  return page;
+}
+
 const textOf = (page, selector) => page.$eval(`${shown} ${selector}`, (element) => element.textContent);
 
 async function type(page, label, value, within = '') {
   const field = await page.waitForSelector(`${shown} ${within} ::-p-aria([name="${label}"])`);
-  await field.click({ count: 3 });
+  await field.focus();
+  await field.evaluate((element) => element.select());
   await field.type(String(value));
 }
 
@@ -95,11 +108,14 @@ async function shot(page, name, selector) {
 }
 
 test('a question is answered with a sentence, figures, plots and the command', { skip }, async () => {
-  const page = await open('ask');
+  const page = await openAsk();
   await type(page, 'Requests', 120);
   await press(page, 'Ask');
   await answered(page, /Done/);
-  assert.match(await textOf(page, '.sentence'), /Meets both goals.*Llama-3\.1-8B on 1 × NVIDIA H100/);
+  assert.match(await textOf(page, '.verdict'), /Meets both goals/);
+  assert.match(await textOf(page, '.subject'), /Llama-3\.1-8B on 1 × NVIDIA H100/);
+  assert.match(await textOf(page, '.bigs'), /First token, p99.*90%: .*goal 500 ms met.*Output tokens.*Per million output tokens/);
+  assert.match(await textOf(page, '.basis'), /published measurements: median error/);
   assert.match(await textOf(page, '.command pre'), /^foretoken serve --model Llama-3\.1-8B --device h100_sxm --request-rate 8 --num-prompts 120/);
   assert.equal(await page.$$eval(`${shown} .plot svg`, (plots) => plots.length), 4);
   assert.deepEqual(await violations(page), []);
@@ -108,7 +124,7 @@ test('a question is answered with a sentence, figures, plots and the command', {
 });
 
 test('answers are exported as JSON, CSV and SVG', { skip }, async () => {
-  const page = await open('ask');
+  const page = await openAsk();
   const folder = mkdtempSync(join(tmpdir(), 'foretoken-page-'));
   const client = await page.createCDPSession();
   await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: folder });
@@ -126,23 +142,22 @@ test('answers are exported as JSON, CSV and SVG', { skip }, async () => {
 });
 
 test('wrong input is told where the answer would be', { skip }, async () => {
-  const page = await open('ask');
+  const page = await openAsk();
   await type(page, 'Prompt tokens', 900000);
   await press(page, 'Ask');
-  await page.waitForSelector(`${shown} .error, ${shown} .sentence`, { timeout: patience });
-  assert.match(await textOf(page, '.error, .sentence'), /fail|error|expected/);
+  await page.waitForFunction((selector) => /fail|error|expected/.test(document.querySelector(`${selector} .error, ${selector} .verdict`)?.textContent ?? ''), { timeout: patience }, shown);
   await page.close();
 });
 
 test('failed requests are the verdict, and the timeline says why it is empty', { skip }, async () => {
-  const page = await open('ask');
+  const page = await openAsk();
   await type(page, 'Prompt tokens', 900000);
   await type(page, 'Requests', 60);
   await press(page, 'Ask');
   await answered(page, /Done/);
-  assert.match(await textOf(page, '.sentence'), /^All 60 requests failed: prompt of --max-model-len or more\..*no request was served/);
-  assert.doesNotMatch(await textOf(page, '.sentence'), /[Mm]eets/);
-  assert.equal(await page.$(`${shown} .figures`), null, 'zeros are no figures');
+  assert.match(await textOf(page, '.verdict'), /All 60 requests failed: prompt of --max-model-len or more/);
+  assert.doesNotMatch(await textOf(page, '.verdict'), /[Mm]eets/);
+  assert.equal(await page.$(`${shown} .figures, ${shown} .bigs`), null, 'zeros are no figures');
   await page.close();
   const timeline = await open('timeline');
   await type(timeline, 'Prompt tokens', 900000);
@@ -155,26 +170,27 @@ test('failed requests are the verdict, and the timeline says why it is empty', {
 });
 
 test('some failed requests are told before any latency, and no goal is met', { skip }, async () => {
-  const page = await open('ask');
+  const page = await openAsk();
   await type(page, 'Prompt tokens', 130000);
   await type(page, 'Requests', 20);
   await type(page, 'Requests per second', 0.05);
   await press(page, 'Ask');
   await answered(page, /Done/);
-  assert.match(await textOf(page, '.sentence'), /^\d+ of 20 requests failed: .*of the \d+ served requests get their first token within/);
-  assert.doesNotMatch(await textOf(page, '.sentence'), /[Mm]eets/);
+  assert.match(await textOf(page, '.verdict'), /\d+ of 20 requests failed: /);
+  assert.match(await textOf(page, '.sentence'), /of the \d+ served requests get their first token within/);
+  assert.doesNotMatch(await textOf(page, '.verdict'), /[Mm]eets/);
   await page.close();
 });
 
 test('a device that was not measured is not said to meet goals plainly', { skip }, async () => {
-  const page = await open('ask');
+  const page = await openAsk();
   await (await page.waitForSelector(`${shown} ::-p-aria([name="Device"])`)).select('gaudi3');
   await type(page, 'Requests', 60);
   await type(page, 'Per output token, ms', 20);  // between the middle and the slow end
   await press(page, 'Ask');
   await answered(page, /Done/);
-  const said = await textOf(page, '.sentence');
-  assert.match(said, /^Meets both goals by the middle estimate only: the 90% interval reaches .* for|^Misses the goal/);
+  const said = await textOf(page, '.verdict');
+  assert.match(said, /Meets both goals by the middle estimate only: the 90% interval reaches .* for|Misses the goal/);
   assert.match(await textOf(page, 'section[aria-label="Answer"]'), /spec sheet/);
   assert.deepEqual(await violations(page), []);
   await page.close();
@@ -186,16 +202,23 @@ test('progress and answer are in sight at 1280 by 800 without scrolling', { skip
     const head = document.querySelector('.top').getBoundingClientRect().bottom;
     return top >= head && bottom <= window.innerHeight;
   });
-  const page = await open('ask', { height: 800 });
+  const page = await openAsk({ height: 800 });
   assert.equal(await isInSight(page, 'button.primary'), true, 'the button');
   await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+  await type(page, 'Requests', 2000);
+  await page.evaluate((selector) => new MutationObserver((_, observer) => {
+    if (!document.querySelector(`${selector} .progress.busy`)) return;
+    window.took = performance.now() - window.asked;
+    observer.disconnect();
+  }).observe(document.body, { subtree: true, attributes: true, attributeFilter: ['class'] }), shown);
+  await page.evaluate(() => document.addEventListener('click', () => { window.asked = performance.now(); }, { capture: true, once: true }));
   await press(page, 'Ask');
-  await page.waitForFunction((selector) => document.querySelector(`${selector} .status`)?.textContent !== '', { timeout: patience }, shown);
-  assert.equal(await isInSight(page, '.status'), true, 'progress');
-  await page.waitForSelector(`${shown} .sentence`, { timeout: patience });
-  assert.equal(await isInSight(page, '.sentence'), true, 'the answer');
+  await page.waitForFunction((selector) => document.querySelector(`${selector} .progress.busy`) !== null, { timeout: patience, polling: 10 }, shown);
+  const took = await page.evaluate(() => window.took);
+  assert.ok(took < 200, `progress after ${took} ms`);
+  assert.equal(await isInSight(page, '.progress .status'), true, 'progress');
   await answered(page, /Done/);
-  assert.equal(await isInSight(page, '.sentence'), true, 'the answer, at the end');
+  for (const part of ['.verdict', '.bigs']) assert.equal(await isInSight(page, part), true, `${part}, at the end`);
   if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, 'ui-ask-1280x800.png') });
   await page.close();
 });
@@ -256,7 +279,7 @@ test('a training job that does not fit is said so before it is compared', { skip
 test('a server that is gone is told as such', { skip }, async () => {
   const [own, at] = await startServer();
   const before = complaints.length;
-  const page = await open('ask', { at });
+  const page = await openAsk({ at });
   own.removeAllListeners('exit');
   own.kill('SIGTERM');
   await new Promise((resolve) => own.on('exit', resolve));
@@ -268,9 +291,9 @@ test('a server that is gone is told as such', { skip }, async () => {
 });
 
 test('what is missing or out of range is told at its field, and nothing is asked', { skip }, async () => {
-  const page = await open('ask');
+  const page = await openAsk();
   let asked = 0;
-  page.on('request', (request) => { asked += request.url().endsWith('/api/run') ? 1 : 0; });
+  page.on('request', (request) => { asked += request.url().endsWith('/api/run') && !/"command":"step"/.test(request.postData() ?? '') ? 1 : 0; });  // the gauge asks for steps
   const refused = async (label, value, complaint) => {
     await type(page, label, value);
     await press(page, 'Ask');
@@ -295,7 +318,7 @@ test('what is missing or out of range is told at its field, and nothing is asked
   await press(page, 'Ask');
   assert.equal(await page.$eval(`${shown} [aria-invalid]`, (element) => element.labels[0].textContent), 'Output tokens');
   await type(page, 'Output tokens', 100);
-  await page.click(`${shown} input[value="find"]`);
+  await choose(page, 'plan serve');
   for (const label of ['First token, ms', 'Per output token, ms']) {
     const field = await page.waitForSelector(`${shown} ::-p-aria([name="${label}"])`);
     await field.click({ count: 3 });
@@ -308,14 +331,14 @@ test('what is missing or out of range is told at its field, and nothing is asked
 });
 
 test('a search that is cancelled makes room for the next question', { skip }, async () => {
-  const page = await open('ask');
-  await page.click(`${shown} input[value="find"]`);
+  const page = await openAsk();
+  await choose(page, 'plan serve');
   await type(page, 'Devices available', 4096);
   await type(page, 'Requests', 20000);
   await press(page, 'Ask');
   await press(page, 'Cancel');
   await answered(page, /Canceled\. The server has stopped working on it/);
-  await page.click(`${shown} input[value="check"]`);
+  await choose(page, 'serve');
   await type(page, 'Requests', 40);
   await press(page, 'Ask');
   await answered(page, /Done/);
@@ -335,12 +358,14 @@ test('a question is asked and answered by keyboard alone', { skip }, async () =>
 });
 
 test('a search finds a layout and says how to start it', { skip }, async () => {
-  const page = await open('ask');
-  await page.click(`${shown} input[value="find"]`);
+  const page = await openAsk();
+  await choose(page, 'plan serve');
   await type(page, 'Devices available', 2);
   await type(page, 'Requests', 200);
   await press(page, 'Ask');
   await answered(page, /Done/);
+  assert.match(await textOf(page, '.verdict'), /Best: /);
+  assert.match(await textOf(page, '.bigs'), /Sustained within the goals.*90%: /);
   assert.match(await textOf(page, '.sentence'), /^Serve /);
   assert.match(await textOf(page, 'section[aria-label="To start it"]'), /vllm serve/);
   assert.match(await textOf(page, 'table[aria-label="Layouts, best first"]'), /J per output token/);
@@ -351,8 +376,8 @@ test('a search finds a layout and says how to start it', { skip }, async () => {
 });
 
 test('a search that nothing answers says what is within reach', { skip }, async () => {
-  const page = await open('ask');
-  await page.click(`${shown} input[value="find"]`);
+  const page = await openAsk();
+  await choose(page, 'plan serve');
   await type(page, 'Devices available', 1);
   await type(page, 'Requests', 100);
   await type(page, 'Requests per second', 300);
@@ -474,6 +499,125 @@ test('an answer in dark on a small screen', { skip }, async () => {
     await page.evaluate(() => window.scrollBy(0, -120));
     await page.screenshot({ path: join(process.env.SHOTS, 'ui-explore-dark-390.png') });
   }
+  await page.close();
+});
+
+for (const [width, height] of [[1280, 800], [390, 844]]) {
+  for (const theme of ['light', 'dark']) {
+    test(`the page opens with an answered example: ${theme}, ${width} pixels`, { skip }, async () => {
+      const page = await open('', { width, height, theme });
+      await page.waitForSelector(`${shown} .bigs`, { timeout: patience });
+      assert.match(await textOf(page, '.example-note'), /^Example, computed by this server/);
+      assert.match(await textOf(page, '.subject'), /Llama-3\.1-70B on 8 × NVIDIA H100/);
+      assert.ok(await page.$eval(`${shown} .verdict`, (element) => element.getBoundingClientRect().bottom <= window.innerHeight), 'the verdict is in sight');
+      await answered(page, /Done/);
+      assert.deepEqual(await violations(page), []);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+      if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `ui-open-${theme}-${width}.png`) });
+      await page.close();
+    });
+  }
+}
+
+test('every example is answered, and its address gives it back', { skip }, async () => {
+  const page = await open('');
+  await page.waitForSelector(`${shown} .bigs`, { timeout: patience });
+  const chips = await page.$$eval('.chip', (all) => all.map((chip) => [chip.textContent, chip.getAttribute('href')]));
+  assert.ok(chips.length >= 5);
+  await page.close();
+  for (const [title, hash] of chips) {
+    const own = await open(hash);
+    await own.waitForFunction((selector) => document.querySelector(`${selector} .verdict, ${selector} .sentence`) !== null, { timeout: patience }, shown);
+    await answered(own);
+    assert.equal(await own.$(`${shown} .error`), null, title);
+    assert.deepEqual(await violations(own), [], title);
+    await own.close();
+  }
+});
+
+test('a question in words fills the fields and is answered', { skip }, async () => {
+  const page = await openAsk();
+  await page.type(`${shown} form.search input`, 'llama 70b on 8 h100, 5 req/s');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction((selector) => /Llama-3\.1-70B on 8 × NVIDIA H100 .* at 5 requests/.test(document.querySelector(`${selector} .subject`)?.textContent ?? ''), { timeout: patience }, shown);
+  await answered(page, /Done/);
+  const link = await page.evaluate(() => location.href);
+  assert.match(link, /#ask\?command=serve&model=Llama-3\.1-70B&device=h100_sxm/);
+  const verdict = await textOf(page, '.bigs');
+  await page.goBack();
+  await page.waitForFunction((selector) => /Llama-3\.1-8B/.test(document.querySelector(`${selector} .subject`)?.textContent ?? ''), { timeout: patience }, shown);
+  await page.close();
+  const other = await open(link.slice(link.indexOf('#')));
+  await answered(other, /Done/);
+  assert.equal(await textOf(other, '.bigs'), verdict, 'a shared link gives the same answer');
+  assert.match(await textOf(other, '.recent'), /Llama-3\.1-70B on 8/);
+  await other.close();
+});
+
+test('what no words say is asked for', { skip }, async () => {
+  const page = await openAsk();
+  await page.type(`${shown} form.search input`, 'llama 70b');
+  await page.keyboard.press('Enter');
+  assert.match(await textOf(page, '.heard'), /Name the hardware too/);
+  await page.close();
+});
+
+test('an answer whose question has changed is marked', { skip }, async () => {
+  const page = await openAsk();
+  assert.equal(await page.$eval(`${shown} .stale-note`, (note) => note.hidden), true);
+  await type(page, 'Output tokens', 300);
+  assert.equal(await page.$eval(`${shown} .stale-note`, (note) => note.hidden), false);
+  assert.deepEqual(await violations(page), []);
+  await type(page, 'Output tokens', 256);
+  assert.equal(await page.$eval(`${shown} .stale-note`, (note) => note.hidden), true);
+  await page.close();
+});
+
+test('the gauge says what does not fit, and applies what helps', { skip }, async () => {
+  const page = await openAsk();
+  await page.waitForFunction((selector) => /Weights .* GB, KV cache/.test(document.querySelector(`${selector} .gauge`)?.textContent ?? ''), { timeout: patience }, shown);
+  await type(page, 'Model', 'Llama-3.1-70B');
+  await page.waitForFunction((selector) => /Does not fit: .* short/.test(document.querySelector(`${selector} .gauge`)?.textContent ?? ''), { timeout: patience }, shown);
+  await page.click(`${shown} .gauge button`);
+  await page.waitForFunction((selector) => /Weights .* GB, KV cache/.test(document.querySelector(`${selector} .gauge`)?.textContent ?? ''), { timeout: patience }, shown);
+  assert.deepEqual(await violations(page), []);
+  await page.close();
+});
+
+test('every device that is offered answers the question it begins with', { skip, timeout: 2 * patience }, async () => {
+  const page = await openAsk();
+  const field = await page.waitForSelector(`${shown} ::-p-aria([name="Device"])`);
+  const names = await field.$$eval('option', (options) => options.map((option) => option.value));
+  assert.ok(names.length > 40 && !names.includes('p100') && !names.includes('xeon_8480'));
+  for (const name of names) {
+    await (await page.waitForSelector(`${shown} ::-p-aria([name="Devices per replica"])`)).select('1');
+    await field.select(name);
+    await page.waitForFunction((selector) => /Weights .* GB, KV cache/.test(document.querySelector(`${selector} .gauge`)?.textContent ?? ''), { timeout: 20_000 }, shown)
+      .catch(() => assert.fail(`${name} does not hold what it begins with`));
+    await page.$eval(`${shown} .gauge`, (gauge) => gauge.replaceChildren());
+  }
+  await page.close();
+});
+
+test('an answer is saved as one HTML report', { skip }, async () => {
+  const page = await openAsk();
+  const folder = mkdtempSync(join(tmpdir(), 'foretoken-page-'));
+  await (await page.createCDPSession()).send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: folder });
+  await press(page, 'Save report');
+  for (const end = Date.now() + 10_000; !readdirSync(folder).some((name) => name.endsWith('.html')) && Date.now() < end;) await new Promise((resolve) => setTimeout(resolve, 50));
+  const name = readdirSync(folder).find((file) => file.endsWith('.html'));
+  const text = readFileSync(join(folder, name), 'utf8');
+  assert.match(text, /^<!doctype html>[^]*Meets both goals[^]*<svg/);
+  assert.doesNotMatch(text, /<script|src="http|href=/);
+  await page.close();
+});
+
+test('a chip of one\'s own is explored', { skip }, async () => {
+  const page = await open('explore');
+  await page.$eval(`${shown} details`, (details) => { details.open = true; });
+  await press(page, 'Start from the chosen device');
+  await answered(page);
+  assert.match(await textOf(page, '.command pre'), /--device my_h100_sxm/);
   await page.close();
 });
 

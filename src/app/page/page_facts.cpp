@@ -1,11 +1,28 @@
 #include "app/page/page_facts.h"
 
+#include <limits>
+
 #include "app/cli/command_line.h"
+#include "app/cli/declarations.h"
+#include "app/page/page_examples.h"
 #include "app/page/page_flags.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "compose/serving_engine.h"
 #include "hardware/device_file.h"
 
 namespace foretoken {
 namespace {
+
+// Engines that serve on the device; none where the size of its memory is not known.
+Json serving_engines(const Device& device) {
+  Json names = Json::array();
+  if (!device.memory) return names;
+  for (const EngineKind& kind : engine_kinds()) {
+    if (kind.name == kind.family && runs_on(kind, device)) names.push(std::string(kind.name));
+  }
+  return names;
+}
 
 // Device files as they are, which the page changes and sends back; and what else is known of each.
 Json known_devices(const Library& library) {
@@ -16,7 +33,8 @@ Json known_devices(const Library& library) {
     Json units = Json::object();
     for (const DeviceFact& fact : device_facts(device)) units.set(fact.key, fact.unit);
     Json one = Json::object({{"file", read_json_file(library.directory() / "hardware" / "devices" / (name + ".json"))},
-                             {"units", std::move(units)}});
+                             {"units", std::move(units)},
+                             {"engines", serving_engines(device)}});
     if (const MaybeFact<double> rent = library.rent_usd_per_hour(device)) {
       one.set("rent_usd_per_hour", Json::object({{"value", rent->value}, {"source", rent->source}}));
     }
@@ -25,20 +43,61 @@ Json known_devices(const Library& library) {
   return list;
 }
 
-Json name_list(const std::vector<std::string>& all) {
+const CommandDeclaration& declared(std::span<const CommandDeclaration> commands, std::string_view name) {
+  const CommandDeclaration* found = nullptr;
+  for (const std::string_view word : split_words(name, " ")) {
+    found = find_command(found == nullptr ? commands : std::span(found->subcommands), word);
+    ensure(found != nullptr, "the page names commands of the program");
+  }
+  return *found;
+}
+
+Json strings(std::span<const std::string> all) {
   Json list = Json::array();
-  for (const std::string& name : all) list.push(name);
+  for (const std::string& one : all) list.push(one);
   return list;
 }
 
-Json allowed_flags() {
+// What the program declares of a flag, with the page's own limit.
+Json field_facts(const PageFlag& flag, const FlagDeclaration& declared) {
+  Json names = Json::array();
+  for (const std::string& name : declared.names) names.push(field_name(name));
+  Json facts = Json::object({{"names", std::move(names)}, {"help", declared.help}});
+  const bool is_limited = flag.allowed.most < std::numeric_limits<int64_t>::max();
+  const Json least = is_limited ? Json(flag.allowed.least) : declared.least;
+  const Json most = is_limited ? Json(flag.allowed.most) : declared.most;
+  if (least.kind() != Json::Kind::null) facts.set("least", least);
+  if (most.kind() != Json::Kind::null) facts.set("most", most);
+  if (declared.usual.kind() != Json::Kind::null) facts.set("usual", declared.usual);
+  if (!declared.choices.empty()) facts.set("choices", strings(declared.choices));
+  return facts;
+}
+
+// The fields that the page may send, by command.
+Json allowed_fields() {
+  std::vector<CommandDeclaration> declarations;
+  for (const CommandKind& kind : all_commands()) declarations.push_back(declaration_of(kind));
   Json all = Json::object();
   for (const PageCommand& command : page_commands()) {
-    Json flags = Json::array();
-    for (const PageFlag& flag : command.flags) flags.push(flag.name);
-    all.set(std::string(command.name), std::move(flags));
+    const CommandDeclaration& declaration = declared(declarations, command.name);
+    Json fields = Json::object();
+    for (const PageFlag& flag : command.flags) {
+      const FlagDeclaration* found = find_flag(declaration, flag_name(flag.name));
+      ensure(found != nullptr, "the page names fields of the command");
+      fields.set(std::string(flag.name), field_facts(flag, *found));
+    }
+    all.set(std::string(command.name), std::move(fields));
   }
   return all;
+}
+
+Json examples_json() {
+  Json list = Json::array();
+  for (const PageExample& example : page_examples()) {
+    list.push(
+        Json::object({{"title", std::string(example.title)}, {"question", parse_json(example.question, "example")}}));
+  }
+  return list;
 }
 
 }  // namespace
@@ -48,9 +107,10 @@ Json page_facts(const Library& library) {
     const Answer answer = answer_command(arguments, library);
     return *answer.json.find(key);
   };
-  return Json::object({{"commands", allowed_flags()},
+  return Json::object({{"fields", allowed_fields()},
+                       {"examples", examples_json()},
                        {"devices", known_devices(library)},
-                       {"clusters", name_list(library.hardware().cluster_names())},
+                       {"clusters", strings(library.hardware().cluster_names())},
                        {"models", from({"models"}, "models")},
                        {"stacks", from({"stacks"}, "stacks")},
                        {"scenarios", from({"suite", "--list"}, "scenarios")},

@@ -6,6 +6,7 @@ namespace {
 constexpr Range<int64_t> some_requests{.least = 1, .most = 20'000};
 constexpr Range<int64_t> some_tokens{.least = 1, .most = 1'000'000};
 constexpr Range<int64_t> some_replicas{.least = 1, .most = 256};
+constexpr Range<int64_t> some_devices{.least = 0, .most = 131'072};
 
 constexpr PageFlag step_flags[] = {
     {"model", PageFlagKind::model},
@@ -81,7 +82,8 @@ constexpr PageFlag serve_flags[] = {
 constexpr PageFlag train_flags[] = {
     {"model", PageFlagKind::model},
     {"cluster", PageFlagKind::cluster},
-    {"devices"},
+    {"device", PageFlagKind::device},
+    {.name = "devices", .allowed = some_devices},
     {"nodes"},
     {"stack", PageFlagKind::job_stack},
     {"seq_length"},
@@ -95,13 +97,45 @@ constexpr PageFlag train_flags[] = {
     {"sequence_parallel"},
     {"sharding"},
     {"recompute_granularity"},
+    {"lora_rank"},
+    {"lora_target"},
+    {"base_weights"},
+    {"optimizer"},
     {"train_tokens"},
+};
+
+constexpr PageFlag plan_train_flags[] = {
+    {"model", PageFlagKind::model},
+    {"cluster", PageFlagKind::cluster},
+    {"device", PageFlagKind::device},
+    {.name = "devices", .allowed = {.least = 0, .most = 16'384}},
+    {"stack", PageFlagKind::job_stack},
+    {"seq_length"},
+    {"precision"},
+    {"global_batch_size"},
+    {"lora_rank"},
+    {"lora_target"},
+    {"base_weights"},
+    {"optimizer"},
+};
+
+constexpr PageFlag collective_flags[] = {
+    {"cluster", PageFlagKind::cluster},
+    {.name = "nodes", .allowed = {.least = 0, .most = 4096}},
+    {"op"},
+    {"bytes"},
+    {"sizes"},
+    {.name = "ranks", .allowed = some_devices},
+    {"stride"},
+    {"algorithm"},
+    {"protocol"},
 };
 
 constexpr PageFlag plan_serve_flags[] = {
     {"model", PageFlagKind::model},
     {"hardware", PageFlagKind::device_count},
     {"slo"},
+    {"price"},
     {"budget_usd_hour"},
     {"objective"},
     {"request_rate"},
@@ -117,6 +151,9 @@ constexpr PageFlag plan_serve_flags[] = {
     {"quantizations"},
     {"kv_cache_dtype"},
     {"disaggregate"},
+    {"max_num_seqs"},
+    {"max_num_batched_tokens"},
+    {"gpu_memory_utilization"},
     {"max_model_len"},
     {.name = "most_simulated", .allowed = {.least = 1, .most = 500}},
     {.name = "finalists", .allowed = {.least = 1, .most = 50}},
@@ -125,11 +162,10 @@ constexpr PageFlag plan_serve_flags[] = {
 constexpr PageFlag suite_flags[] = {{"only"}, {"list"}};
 
 // Add a command here. A test reads the help of each flag and fails on one that speaks of files.
-constexpr PageCommand allowed_commands[] = {{"step", step_flags},
-                                            {"serve", serve_flags},
-                                            {"plan serve", plan_serve_flags},
-                                            {"train", train_flags},
-                                            {"suite", suite_flags}};
+constexpr PageCommand allowed_commands[] = {
+    {"step", step_flags},   {"serve", serve_flags},           {"plan serve", plan_serve_flags},
+    {"train", train_flags}, {"plan train", plan_train_flags}, {"collective", collective_flags},
+    {"suite", suite_flags}};
 
 }  // namespace
 

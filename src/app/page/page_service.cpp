@@ -1,13 +1,14 @@
 #include "app/page/page_service.h"
 
+#include <limits>
 #include <new>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "app/page/page_examples.h"
 #include "app/page/page_facts.h"
 #include "app/page/page_html.h"
-#include "app/page/run_request.h"
 #include "app/page/site_check.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -16,6 +17,8 @@ namespace foretoken {
 namespace {
 
 constexpr std::chrono::milliseconds look_for_news{5};
+constexpr size_t most_kept_bytes = size_t{64} << 20;
+constexpr ConnectionId nobody = std::numeric_limits<ConnectionId>::max();  // no connection has it
 
 Json error_json(const std::string& message, const InputProblem& problem = {}) {
   Json error = Json::object({{"message", message}});
@@ -73,6 +76,10 @@ std::string event_text(std::string_view kind, std::string_view json) {
   return fmt::format("event: {}\ndata: {}\n\n", kind, json);
 }
 
+void begin_events(HttpServer& server, ConnectionId connection) {
+  server.begin_stream(connection, {.content_type = "text/event-stream", .headers = {{"Cache-Control", "no-store"}}});
+}
+
 bool is_error(std::string_view result) {
   return result.starts_with(R"({"error")");
 }
@@ -83,7 +90,10 @@ PageService::PageService(Library library, PageSettings settings)
     : library_(std::move(library)),
       settings_(std::move(settings)),
       facts_(page_facts(library_).dump(0)),
-      pool_(settings_.pool) {}
+      kept_(most_kept_bytes),
+      pool_(settings_.pool) {
+  if (settings_.answers_first_example) submit(nobody, read_run_request(page_examples().front().question, library_));
+}
 
 void PageService::requested(ConnectionId connection, HttpRequest&& request) {
   if (const std::string problem = site_problem(request, settings_.further_hosts); !problem.empty()) {
@@ -117,24 +127,43 @@ void PageService::run(ConnectionId connection, const HttpRequest& request) {
   } catch (const InputError& error) {
     return server_->respond(connection, error_response(400, error.what(), error.problem()));
   }
+  const bool events = request.header("accept").find("text/event-stream") != std::string_view::npos;
+  if (const std::string* known = kept_.find(asked.text())) {
+    if (events) begin_events(*server_, connection);
+    return send_result(connection, events, *known);
+  }
+  if (!submit(connection, std::move(asked))) {
+    return server_->respond(connection, error_response(503, "too much is asked at once: try again"));
+  }
+  asked_[connection].events = events;
+  if (events) begin_events(*server_, connection);
+}
+
+bool PageService::submit(ConnectionId connection, RunRequest asked) {
   const std::string too_late =
       error_json(fmt::format("stopped after {} s: ask for less",
                              std::chrono::duration_cast<std::chrono::seconds>(settings_.pool.most_time).count()))
           .dump(0);
+  std::string question = asked.text();
   const auto work = [asked = std::move(asked), this] { return run_answer(asked, library_); };
-  if (!pool_.submit(connection, work, too_late)) {
-    return server_->respond(connection, error_response(503, "too much is asked at once: try again"));
-  }
-  const bool events = request.header("accept").find("text/event-stream") != std::string_view::npos;
-  streams_[connection] = events;
+  if (!pool_.submit(connection, work, too_late)) return false;
+  asked_[connection] = {.question = std::move(question)};
+  return true;
+}
+
+void PageService::send_result(ConnectionId connection, bool events, const std::string& result) {
   if (events) {
-    server_->begin_stream(connection,
-                          {.content_type = "text/event-stream", .headers = {{"Cache-Control", "no-store"}}});
+    server_->write(connection, event_text(is_error(result) ? "error" : "answer", result));
+    server_->end_stream(connection);
+  } else {
+    server_->respond(
+        connection,
+        {.status = is_error(result) ? 422 : 200, .body = result, .headers = {{"Cache-Control", "no-store"}}});
   }
 }
 
 void PageService::left(ConnectionId connection) {
-  streams_.erase(connection);
+  asked_.erase(connection);
   pool_.cancel(connection);
 }
 
@@ -143,28 +172,22 @@ HttpResponse PageService::refusal(int status, const std::string& why) {
 }
 
 std::optional<ServerTime> PageService::next_wake() const {
-  if (streams_.empty()) return std::nullopt;
+  if (asked_.empty()) return std::nullopt;
   return std::chrono::steady_clock::now() + look_for_news;
 }
 
 void PageService::wake() {
-  for (const WorkNews& news : pool_.take_news()) {
-    const auto found = streams_.find(news.id);
-    if (found == streams_.end()) continue;
-    const bool events = found->second;
+  for (WorkNews& news : pool_.take_news()) {
+    const auto found = asked_.find(news.id);
+    if (found == asked_.end()) continue;
+    Asked& asked = found->second;
     if (!news.is_result) {
-      if (events) server_->write(news.id, event_text("progress", Json::object({{"text", news.text}}).dump(0)));
+      if (asked.events) server_->write(news.id, event_text("progress", Json::object({{"text", news.text}}).dump(0)));
       continue;
     }
-    streams_.erase(found);
-    if (events) {
-      server_->write(news.id, event_text(is_error(news.text) ? "error" : "answer", news.text));
-      server_->end_stream(news.id);
-    } else {
-      server_->respond(
-          news.id,
-          {.status = is_error(news.text) ? 422 : 200, .body = news.text, .headers = {{"Cache-Control", "no-store"}}});
-    }
+    if (news.id != nobody) send_result(news.id, asked.events, news.text);
+    if (!is_error(news.text)) kept_.keep(std::move(asked.question), std::move(news.text));
+    asked_.erase(found);
   }
 }
 

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "app/http/server.h"
+#include "app/page/kept_answers.h"
+#include "app/page/run_request.h"
 #include "app/page/work_pool.h"
 #include "library/library.h"
 
@@ -18,6 +20,7 @@ namespace foretoken {
 struct PageSettings {
   std::vector<std::string> further_hosts;  // names, beside addresses and localhost, by which the server is reached
   WorkPoolSettings pool;
+  bool answers_first_example = true;  // when it starts, so that the page opens with an answer
 };
 
 class PageService : public HttpService {
@@ -34,12 +37,20 @@ class PageService : public HttpService {
  private:
   HttpResponse answer_now(const HttpRequest& request) const;
   void run(ConnectionId connection, const HttpRequest& request);
+  bool submit(ConnectionId connection, RunRequest asked);
+  void send_result(ConnectionId connection, bool events, const std::string& result);
+
+  struct Asked {
+    std::string question;  // by which its answer is kept
+    bool events = false;   // whether the client wants them
+  };
 
   Library library_;
   PageSettings settings_;
   std::string facts_;  // made once
   HttpServer* server_ = nullptr;
-  std::map<ConnectionId, bool> streams_;  // of work under way: whether the client wants events
+  std::map<ConnectionId, Asked> asked_;  // work under way
+  KeptAnswers kept_;
   WorkPool pool_;
 };
 

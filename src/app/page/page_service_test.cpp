@@ -71,7 +71,7 @@ TEST_F(PageServiceTest, the_page_asks_no_other_server) {
 
 TEST_F(PageServiceTest, the_library_holds_devices_models_and_accuracy) {
   const Json facts = parse_json(send("GET", "/api/library").body, "facts");
-  for (const char* key : {"commands", "devices", "models", "stacks", "scenarios", "accuracy"}) {
+  for (const char* key : {"fields", "examples", "devices", "models", "stacks", "scenarios", "accuracy"}) {
     EXPECT_NE(facts.find(key), nullptr) << key;
   }
   EXPECT_GT(facts.find("devices")->items().size(), 40U);
@@ -167,6 +167,30 @@ TEST_F(PageServiceTest, a_client_that_leaves_frees_the_only_worker) {
       client.read_until("\r\n\r\n");
     }
     EXPECT_EQ(send("POST", "/api/run", small_step).status, 200);
+  }
+}
+
+TEST_F(PageServiceTest, a_question_that_comes_again_has_the_same_answer) {
+  const TestAnswer first = send("POST", "/api/run", small_step);
+  const TestAnswer again = send("POST", "/api/run", small_step);
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.body, again.body);
+  const TestAnswer events =
+      send("POST", "/api/run", small_step, "Content-Type: application/json\r\nAccept: text/event-stream\r\n");
+  EXPECT_THAT(events.body, HasSubstr("event: answer\ndata: " + first.body));
+}
+
+TEST_F(PageServiceTest, fields_carry_what_the_program_declares) {
+  const Json facts = parse_json(send("GET", "/api/library").body, "facts");
+  const JsonView serve = JsonView(facts, "facts").at("fields").at("serve");
+  EXPECT_EQ(serve.at("num_prompts").at("most").integer(), 20'000);
+  EXPECT_EQ(serve.at("tensor_parallel_size").at("usual").integer(), 1);
+  EXPECT_EQ(serve.at("tensor_parallel_size").at("names").items().at(1).string(), "tp");
+  EXPECT_FALSE(serve.at("engine").at("help").string().empty());
+  for (const JsonView& device : JsonView(facts, "facts").at("devices").items()) {
+    const std::string name = device.at("file").at("name").string();
+    const size_t engines = device.at("engines").items().size();
+    EXPECT_EQ(engines == 0, name == "p100" || name == "p4" || device.at("file").at("kind").string() == "cpu") << name;
   }
 }
 

@@ -154,6 +154,10 @@ RunRequest read_comparison(const JsonView& request, const Library& library) {
 
 }  // namespace
 
+std::string RunRequest::text() const {
+  return spec_of(*this).dump(0);
+}
+
 std::string RunRequest::command_line() const {
   Json shown = Json::object();
   for (const auto& [name, value] : fields.members()) {

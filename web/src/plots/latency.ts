@@ -49,11 +49,15 @@ export function knee(points: LoadPoint[]): LoadPoint | undefined {
   return points.filter((point) => point.ttft.value <= 2 * level).at(-1);
 }
 
-export function latencyAgainstLoad(points: LoadPoint[], loadName: string, asked: number, percentile: number): PlotContent {
+export function latencyAgainstLoad(points: LoadPoint[], loadName: string, asked: number, percentile: number, goals: Goal[] = []): PlotContent {
   const bend = points.length > 2 ? knee(points) : undefined;
   const isLast = bend === points.at(-1);
+  const keeps = (point: LoadPoint) => goals.every((goal) => point[goal.metric].value <= goal.ms);
+  const most = goals.length > 0 ? points.filter((_, i) => points.slice(0, i + 1).every(keeps)).at(-1) : undefined;
+  const limit = goals.length === 0 ? '' : most ? `; goals hold up to ${most === points.at(-1) ? 'at least ' : 'about '}${compact(most.load)} ${loadName}` : '; no load tried keeps the goals';
   return {
-    summary: bend ? `${isLast ? 'no knee up to' : 'the knee is near'} ${compact(bend.load)} ${loadName}` : 'under way',
+    summary: bend ? `${isLast ? 'no knee up to' : 'the knee is near'} ${compact(bend.load)} ${loadName}${limit}` : 'under way',
+    note: points.length > 2 ? limit.replace(/^; (.)/, (_, first: string) => first.toUpperCase()) : undefined,
     columns: [{ title: loadName, number: true }, { title: `p${percentile} first token`, number: true }, { title: `p${percentile} per output token`, number: true }, { title: 'output tokens/s', number: true }],
     rows: points.map((point) => [compact(point.load), milliseconds(point.ttft.value), milliseconds(point.tpot.value), compact(point.throughput)]),
     option: (theme) => ({
@@ -66,7 +70,8 @@ export function latencyAgainstLoad(points: LoadPoint[], loadName: string, asked:
         { name: 'first token', type: 'line', symbolSize: 6, data: points.map((point) => [point.load, point.ttft.value]),
           markLine: { symbol: 'none', silent: true, label: { color: theme.muted, fontSize: 10 }, lineStyle: { color: theme.muted, type: 'dotted' },
             data: [{ xAxis: asked, label: { formatter: 'asked' } }, ...(bend && !isLast && bend.load !== asked ? [{ xAxis: bend.load, label: { formatter: 'knee' } }] : [])] } },
-        { name: 'per output token', type: 'line', symbolSize: 6, data: points.map((point) => [point.load, point.tpot.value]) },
+        { name: 'per output token', type: 'line', symbolSize: 6, data: points.map((point) => [point.load, point.tpot.value]),
+          markLine: { symbol: 'none', silent: true, data: goals.map((goal) => ({ yAxis: goal.ms, lineStyle: { color: theme.series[goal.metric === 'ttft' ? 0 : 1], type: 'dashed' }, label: { formatter: 'goal', position: 'insideEndTop', color: theme.muted, fontSize: 10 } })) } },
       ],
     }),
   };

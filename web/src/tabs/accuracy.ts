@@ -7,6 +7,7 @@ import { commandCard, figures } from '../parts';
 import { Plot } from '../plot';
 import { predictedAgainstMeasured, type ComparedPoint } from '../plots/accuracy';
 import { Task } from '../task';
+import type { Tab } from './tab';
 
 interface SuiteAnswer { scenarios: { id: string; answer?: { value: number; low: number | null; high: number | null }; error?: string }[] }
 
@@ -14,7 +15,7 @@ type Group = AccuracySet['groups'][number] & Omit<AccuracySet, 'groups'>;
 
 const mostDrawn = 1500;  // of all groups together
 
-export function accuracyTab(facts: Facts): HTMLElement {
+export function accuracyTab(facts: Facts): Tab {
   const { sets, note } = facts.accuracy;
   const groups: Group[] = sets.flatMap(({ groups: own, ...of }) => own.map((group) => ({ ...of, ...group })));
   const choices = (names: string[], all: string): [string, string][] => [['', all], ...[...new Set(names)].map((name): [string, string] => [name, name])];
@@ -44,7 +45,7 @@ export function accuracyTab(facts: Facts): HTMLElement {
     h('p', { class: 'lead' }, note),
     h('div', { class: 'stack' }, h('div', { class: 'card row' }, layer.element, seen.element), h('div', { class: 'plots' }, plot.element), rows, detail, scenarioCard(facts)));
   queueMicrotask(show);
-  return section;
+  return { element: section };
 }
 
 const pointsOf = (group: Group): ComparedPoint[] => group.points.map(([measured, predicted]) => ({ layer: group.layer, name: group.group, unit: group.unit, measured, predicted }));
@@ -111,6 +112,6 @@ function scenarioCard(facts: Facts): HTMLElement {
   return h('section', { class: 'card', 'aria-labelledby': 'scenarios-title' },
     h('h2', { id: 'scenarios-title' }, 'Scenarios of the suite'),
     h('p', { class: 'muted' }, `${measured.length} of ${facts.scenarios.length} scenarios were measured and published by somebody. Predict them now:`),
-    h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: predict }, 'Predict'), task.stop),
-    task.bar, task.status, output);
+    h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: predict }, 'Predict')),
+    task.element, output);
 }

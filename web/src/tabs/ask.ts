@@ -1,161 +1,229 @@
-// Ask: a serving question in, one sentence out, and what stands behind it.
-import { run, type Estimate, type Facts, type PlanAnswer, type RunResult, type ServeAnswer } from '../api';
+// Ask: a question in words or fields, the verdict first, then what stands behind it.
+import { run, type CollectiveAnswer, type Facts, type Fields, type PlanAnswer, type Question, type RunResult, type ServeAnswer, type TrainAnswer, type TrainPlanAnswer } from '../api';
+import { understand } from '../ask_text';
+import { CollectiveForm } from '../collective_form';
+import { collectiveParts } from '../collective_answer';
 import { fill, h, submits } from '../dom';
-import { compact, dollars, milliseconds, percent, shortName } from '../format';
+import { MemoryGauge } from '../gauge';
 import { GoalFields } from '../goal_fields';
-import { commandCard, deviceNotes, exportButtons, failureText, figures, rangeNote, withRange, type Figure } from '../parts';
+import { commandCard, exportButtons } from '../parts';
+import { planParts, planVerdict } from '../plan_parts';
 import { Plot } from '../plot';
-import { cdfPercentiles, estimate, latencyAgainstLoad, latencyCdf, type Goal, type LoadPoint } from '../plots/latency';
-import { engineMemory, timeParts } from '../plots/shares';
-import { planParts } from '../plan_parts';
-import { ServingForm, type Load } from '../serving_form';
-import { Task } from '../task';
+import { reportButton } from '../report';
+import { askedFor, serveParts, serveVerdict, subjectOf, sweep } from '../serve_answer';
+import { ServingForm } from '../serving_form';
+import { forget, go, hashOf, paramsOf, remember, remembered, typed } from '../state';
+import { Task, type Say } from '../task';
+import { trainCards, trainHeadline, trainPlanCards } from '../train_answer';
+import { TrainForm } from '../train_form';
+import type { Tab } from './tab';
 
-const loadFactors = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3];
+// What an answer is shown as: its parts, a line for the history, and rows for a table.
+interface Shown { parts: HTMLElement[]; title: string; verdict: string; rows: (string | number)[][]; after?: () => Promise<void> }
 
-export function askTab(facts: Facts): HTMLElement {
-  const output = h('div', { class: 'stack' });
+interface Kind {
+  title: string;
+  elements: HTMLElement[];
+  chosen: () => void;
+  put: (params: URLSearchParams) => void;
+  question: () => Question;
+  ask: (signal: AbortSignal, say: Say) => Promise<[RunResult<unknown>, Shown]>;
+}
+
+const chipTabs: Record<string, string> = { step: 'explore' };
+
+export function askTab(facts: Facts): Tab {
+  const output = h('div', { class: 'stack answer' });
   const task = new Task(output);
-  const form = new ServingForm(facts, 'ask', { model: 'Llama-3.1-8B', device: 'h100_sxm' });
-  const goals = new GoalFields();
+  const kinds = askKinds(facts, () => changed());
+  let kind = 'serve';
+  let answered = '';  // the address of the answer that is shown
+  const fields = h('div', { class: 'stack' });
+  const radios = new Map(Object.entries(kinds).map(([id, { title }]) => {
+    const radio = h('input', { type: 'radio', name: 'ask-kind', value: id, checked: id === kind });
+    radio.addEventListener('change', () => choose(id));
+    return [id, { radio, label: h('label', {}, radio, h('span', {}, title)) }] as const;
+  }));
+  const choose = (id: string) => {
+    kind = id;
+    radios.get(id)!.radio.checked = true;
+    fill(fields, ...kinds[id]!.elements);
+    kinds[id]!.chosen();
+    changed();
+  };
 
-  const find = h('input', { type: 'radio', name: 'ask-mode', value: 'find' });
-  const check = h('input', { type: 'radio', name: 'ask-mode', value: 'check', checked: true });
-  for (const radio of [find, check]) {
-    radio.addEventListener('change', () => {
-      form.findLayout(find.checked);
-      goals.need(find.checked);
-    });
-  }
-  form.findLayout(false);
+  const address = () => hashOf('ask', paramsOf(kinds[kind]!.question()));
+  const staleNote = h('p', { class: 'stale-note', hidden: true }, 'The question has changed since this answer. Ask again to update it.');
+  const changed = () => {
+    const isStale = answered !== '' && output.childElementCount > 0 && address() !== answered;
+    output.classList.toggle('stale', isStale);
+    staleNote.hidden = !isStale;
+  };
 
-  const ask = () => {
+  const ask = (label = '') => {
+    const own = address();
     void task.start(async (signal, say) => {
-      if (find.checked) {
-        say('Looking at layouts…');
-        const result = await run<PlanAnswer>({ command: 'plan serve', ...form.planFlags(), ...goals.slo() }, signal, say);
-        fill(output, ...planParts(result));
-        task.reveal();
-        say('Done.');
-        return;
-      }
-      say('Simulating…');
-      const flags = { ...form.flags(), memory: true, breakdown: true, percentile_metrics: ['ttft', 'tpot', 'itl', 'e2el'], metric_percentiles: cdfPercentiles, ...goals.goodput() };
-      const wanted = goals.goals();
-      const at = goals.percentile();
-      const result = await run<ServeAnswer>({ command: 'serve', ...flags }, signal, say);
-      const curve = new Plot(`Latency against ${form.load().kind === 'rate' ? 'rate' : 'concurrent requests'}`);
-      fill(output, ...answerParts(result, facts, wanted, at, curve));
-      task.reveal();
-      if (result.answer.completed > 0) await sweep(form, at, curve, signal, say);
+      say('Asking…');
+      const [result, shown] = await kinds[kind]!.ask(signal, say);
+      answered = own;
+      fill(output, label ? h('p', { class: 'example-note' }, label) : null, ...shown.parts,
+        commandCard([result.command_line], [reportButton(shown.title, output), shareButton(own), ...exportButtons(`foretoken-${kind.replace(' ', '-')}`, result.answer, shown.rows)]));
+      changed();
+      if (!label) remember({ hash: own, title: shown.title, verdict: shown.verdict });
+      if (!label) task.reveal();
+      await shown.after?.();
       say('Done.');
     });
-    task.reveal();
   };
 
-  return h('section', { 'aria-labelledby': 'ask-title' },
-    h('h1', { id: 'ask-title' }, 'Will it hold the load?'),
-    h('p', { class: 'lead' }, 'Choose a model, hardware and traffic. foretoken simulates the run request by request and gives every figure a 90% interval.'),
+  const search = h('input', { type: 'search', placeholder: 'llama 70b on 8 h100, 5 req/s', 'aria-label': 'Question in words', autocomplete: 'off', spellcheck: 'false' });
+  const heard = h('p', { class: 'heard', role: 'status' });
+  const askWords = () => {
+    const { question, problem, ignored } = understand(search.value, facts);
+    heard.className = problem ? 'heard missed' : 'heard';
+    heard.textContent = problem ?? (ignored.length > 0 ? `Not understood: ${ignored.join(', ')}. See the fields for what was asked.` : '');
+    if (!question) return;
+    task.expect('Asking…');
+    go(hashOf('ask', paramsOf(question)));
+  };
+  const chips = facts.examples.map(({ title, question }) => h('a', { class: 'chip', href: hashOf(chipTabs[question.command] ?? 'ask', paramsOf(question)) }, title));
+
+  const recent = h('details', { class: 'card recent' });
+  const showRecent = () => {
+    const all = remembered();
+    recent.hidden = all.length === 0;
+    fill(recent, h('summary', {}, `Recent questions (${all.length})`),
+      h('ul', { class: 'list' }, ...all.map(({ hash, title, verdict }) => h('li', {}, h('a', { href: hash }, title, h('small', {}, verdict))))),
+      h('button', { type: 'button', class: 'small', onclick: forget }, 'Clear'));
+  };
+  window.addEventListener('remembered', showRecent);
+  showRecent();
+
+  const element = h('section', { 'aria-labelledby': 'ask-title' },
+    h('div', { class: 'hero' },
+      h('h1', { id: 'ask-title' }, 'How fast, how much memory, what cost?'),
+      h('form', { class: 'search', role: 'search', onsubmit: (event: Event) => { event.preventDefault(); askWords(); } }, search, h('button', { type: 'submit', class: 'primary' }, 'Predict')),
+      heard, h('nav', { class: 'chips', 'aria-label': 'Examples' }, ...chips)),
     h('div', { class: 'split' },
-      h('form', { class: 'card', novalidate: true, onsubmit: submits(ask), 'aria-label': 'Question' },
-        facts.commands['plan serve'] ? h('div', { class: 'choices', role: 'radiogroup', 'aria-label': 'What to do' },
-          h('label', {}, check, 'check a layout'), h('label', {}, find, 'find the best one')) : null,
-        ...form.fieldsets,
-        goals.element,
-        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Ask'), task.stop)),
-      h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output)));
-}
+      h('div', { class: 'stack side' },
+        h('form', { class: 'card', novalidate: true, onsubmit: submits(() => { task.expect('Asking…'); go(address()); }), oninput: () => changed(), onchange: () => changed(), 'aria-label': 'Question' },
+          h('div', { class: 'segments', role: 'radiogroup', 'aria-label': 'What to do' }, ...[...radios.values()].map(({ label }) => label)),
+          fields, h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Ask'))),
+        recent),
+      h('div', { class: 'stack' }, task.element, staleNote, output)));
 
-function answerParts(result: RunResult<ServeAnswer>, facts: Facts, goals: Goal[], percentile: number, curve: Plot): HTMLElement[] {
-  const { answer } = result;
-  const cdf = new Plot('Latency distribution');
-  const time = new Plot('Where the time goes');
-  const memory = new Plot('Memory of a device', 'flat');
-  const isServed = answer.completed > 0;  // else there is nothing to draw
-  const plots = [...(isServed ? [cdf.element, curve.element] : []), ...(isServed && answer.breakdown ? [time.element] : []), ...(answer.serving_memory ? [memory.element] : [])];
-  const parts = [
-    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, sentence(answer, facts, goals, percentile), ...deviceNotes(answer)),
-    ...(isServed ? [figures(keyFigures(answer, facts))] : []),
-    ...(plots.length > 0 ? [h('div', { class: 'plots' }, ...plots)] : []),
-    commandCard([result.command_line], exportButtons('foretoken-serve', result.answer, [
-      ['metric', 'value', 'low', 'high'], ...Object.entries(answer.intervals ?? {}).map(([name, of]) => [name, of.value, of.low, of.high])])),
-  ];
-  // Charts need their size, which they have once they are in the document.
-  queueMicrotask(() => {
-    if (isServed) cdf.show(latencyCdf(answer, goals));
-    if (isServed && answer.breakdown) time.show(timeParts(answer.breakdown.operators.map((part) => ({ name: part.operator, value: part.seconds }))));
-    if (answer.serving_memory) memory.show(engineMemory(answer.serving_memory));
-  });
-  return parts;
-}
-
-const title = (facts: Facts, device: string): string => facts.devices.find((entry) => entry.file.name === device)?.file.title ?? device;
-
-const goalName = { ttft: 'first token', tpot: 'output tokens' } as const;
-
-// A goal is met where the whole interval keeps it; where only the middle does, that is said.
-function verdict(goals: Goal[], limits: Record<Goal['metric'], Estimate>): HTMLElement | null {
-  if (goals.length === 0) return null;
-  const names = (some: Goal[]) => some.map((goal) => goalName[goal.metric]).join(' and ');
-  const ends = (some: Goal[], end: 'low' | 'high') => some.map((goal) => `${milliseconds(limits[goal.metric][end])} for ${goalName[goal.metric]}`).join(' and ');
-  const missed = goals.filter((goal) => limits[goal.metric].value > goal.ms);
-  if (missed.length > 0) {
-    const open = missed.filter((goal) => limits[goal.metric].low <= goal.ms);
-    return h('span', { class: 'missed' }, `Misses the goal for ${names(missed)}${open.length > 0 ? ` by the middle estimate; the 90% interval begins at ${ends(open, 'low')}, within the goal` : ''}`);
-  }
-  const unsure = goals.filter((goal) => limits[goal.metric].high > goal.ms);
-  const met = goals.length > 1 ? 'Meets both goals' : 'Meets the goal';
-  if (unsure.length > 0) return h('span', { class: 'unsure' }, `${met} by the middle estimate only: the 90% interval reaches ${ends(unsure, 'high')}`);
-  return h('span', { class: 'met' }, met);
-}
-
-function sentence(answer: ServeAnswer, facts: Facts, goals: Goal[], percentile: number): HTMLElement {
-  const ttft = estimate(answer, `p${percentile}_ttft_ms`);
-  const tpot = estimate(answer, `p${percentile}_tpot_ms`);
-  const load = answer.max_concurrency ? `${compact(answer.max_concurrency)} concurrent requests` : `${compact(answer.request_rate ?? 0)} requests/s`;
-  const what = `${shortName(answer.model_id)} on ${answer.devices} × ${title(facts, answer.device)} at ${load}`;
-  const failed = failureText(answer);
-  if (answer.completed === 0) return h('p', { class: 'sentence' }, h('span', { class: 'missed' }, `${failed || 'No request was served'}.`), ` ${what}: no request was served.`);
-  // Latencies of those that were served say nothing about those that failed.
-  const said = failed ? h('span', { class: 'missed' }, failed) : verdict(goals, { ttft, tpot });
-  return h('p', { class: 'sentence' }, said, said ? '. ' : '', `${what}: `,
-    `${percentile === 50 ? 'half' : `${percentile}%`} of ${failed ? `the ${compact(answer.completed)} served requests` : 'requests'} get their first token within `, withRange(ttft, milliseconds),
-    ' and another token every ', withRange(tpot, milliseconds), ` or faster; ${compact(answer.output_throughput)} output tokens/s in total.`);
-}
-
-function keyFigures(answer: ServeAnswer, facts: Facts): Figure[] {
-  const timed = (name: string, key: string): Figure => {
-    const of = estimate(answer, key);
-    return { name, value: milliseconds(of.value), note: rangeNote(of, milliseconds) };
+  return {
+    element,
+    restore: (params) => {
+      const id = params.get('command') ?? '';
+      if (!kinds[id]) {
+        // Nothing was asked: the page opens with an example's answer, which the server has ready.
+        if (answered === '') {
+          const first = facts.examples[0]!.question;
+          choose(first.command);
+          kinds[kind]!.put(paramsOf(first));
+          ask('Example, computed by this server when it started. Change anything and ask again.');
+        }
+        return;
+      }
+      choose(id);
+      kinds[id]!.put(params);
+      changed();
+      ask();
+    },
   };
-  const rent = facts.devices.find((entry) => entry.file.name === answer.device)?.rent_usd_per_hour;
-  const cost = rent ? rent.value * answer.devices / 3600 / answer.output_throughput * 1e6 : undefined;
-  return [
-    timed('First token, median', 'p50_ttft_ms'), timed('First token, p99', 'p99_ttft_ms'),
-    timed('Per output token, median', 'p50_tpot_ms'), timed('Per output token, p99', 'p99_tpot_ms'),
-    timed('Whole request, median', 'p50_e2el_ms'),
-    { name: 'Requests served', value: `${compact(answer.request_throughput)}/s`, note: answer.request_goodput === undefined ? undefined : `${compact(answer.request_goodput)}/s within all goals` },
-    { name: 'Output tokens', value: `${compact(answer.output_throughput)}/s`, note: `${compact(answer.output_throughput / answer.devices)}/s per device` },
-    { name: 'KV cache, peak use', value: percent(answer.peak_kv_use), note: answer.preemptions > 0 ? `${answer.preemptions} preemptions` : 'no preemption' },
-    ...(cost === undefined ? [] : [{ name: 'Cost per million output tokens', value: dollars(cost), note: `at ${dollars(rent!.value)} per device and hour` }]),
-  ];
 }
 
-// The same question under other loads, lightest first, until it is plainly too much.
-async function sweep(form: ServingForm, percentile: number, plot: Plot, signal: AbortSignal, say: (text: string) => void): Promise<void> {
-  const asked = form.load();
-  const points: LoadPoint[] = [];
-  const seen = new Set<number>();
-  for (const [i, factor] of loadFactors.entries()) {
-    const load: Load = { kind: asked.kind, value: asked.kind === 'rate' ? asked.value * factor : Math.max(1, Math.round(asked.value * factor)) };
-    if (seen.has(load.value)) continue;
-    seen.add(load.value);
-    say(`Other loads: ${i + 1} of ${loadFactors.length}`);
-    const { answer } = await run<ServeAnswer>({ command: 'serve', ...form.flags(load), metric_percentiles: [percentile], intervals: false }, signal);
-    if (answer.completed === 0) break;
-    points.push({ load: load.value, ttft: estimate(answer, `p${percentile}_ttft_ms`), tpot: estimate(answer, `p${percentile}_tpot_ms`), throughput: answer.output_throughput });
-    plot.show(latencyAgainstLoad(points, asked.kind === 'rate' ? 'requests/s' : 'concurrent requests', asked.value, percentile));
-    const first = points[0];
-    if (factor > 1 && first && points.at(-1)!.ttft.value > 100 * first.ttft.value) break;
-  }
+function shareButton(hash: string): HTMLElement {
+  const button = h('button', { type: 'button', onclick: async () => {
+    await navigator.clipboard.writeText(new URL(hash, location.href).href);
+    button.textContent = 'Link copied';
+    setTimeout(() => { button.textContent = 'Copy link'; }, 1500);
+  } }, 'Copy link');
+  return button;
+}
+
+// How far a run is, by what the server tells of it.
+const shareIn = (text: string, all: number): number | undefined => {
+  const done = Number(/^(\d+) (?:requests served|layouts simulated)/.exec(text)?.[1]);
+  return Number.isFinite(done) && all > 0 ? Math.min(0.99, done / all) : undefined;
+};
+
+function askKinds(facts: Facts, changed: () => void): Record<string, Kind> {
+  const serving = new ServingForm(facts, 'ask', { model: 'Llama-3.1-8B', device: 'h100_sxm' });
+  const goals = new GoalFields();
+  const gauge = new MemoryGauge(serving, changed);
+  const servingElements = [...serving.fieldsets.slice(0, 1), gauge.element, ...serving.fieldsets.slice(1, 2), goals.element, ...serving.fieldsets.slice(2)];
+  for (const element of serving.fieldsets) for (const kind of ['input', 'change']) element.addEventListener(kind, () => !finds && gauge.soon());
+  let finds = false;
+  const chooseServing = (isSearch: boolean) => {
+    finds = isSearch;
+    serving.findLayout(isSearch);
+    goals.need(isSearch);
+    if (isSearch) gauge.hide();
+    else gauge.soon();
+  };
+  const putServing = (params: URLSearchParams) => {
+    serving.put(typed(params));
+    goals.load(params.getAll('goodput').concat(params.getAll('slo')).join(','), params.get('at') ?? '');
+    if (!finds) gauge.soon();
+  };
+  const training = new TrainForm(facts, { precision: 'bf16' });
+  const collective = new CollectiveForm(facts);
+  const searched = Number(facts.fields['plan serve']?.most_simulated?.usual ?? 0);
+  return {
+    serve: {
+      title: 'Serve', elements: servingElements, chosen: () => chooseServing(false), put: putServing,
+      question: () => ({ command: 'serve', ...serving.typedFlags(), ...goals.goodput(), ...(goals.percentile() === 99 ? {} : { at: goals.percentile() }) }),
+      ask: async (signal, say) => {
+        const wanted = goals.goals(), at = goals.percentile();
+        const flags: Fields = { ...serving.flags(), ...askedFor, ...goals.goodput() };
+        const result = await run<ServeAnswer>({ command: 'serve', ...flags }, signal, (text) => say(text, shareIn(text, Number(flags.num_prompts))));
+        const { answer } = result;
+        const curve = new Plot(`Latency against ${serving.load().kind === 'rate' ? 'rate' : 'concurrent requests'}`);
+        return [result, { parts: serveParts(result, facts, wanted, at, curve), title: subjectOf(answer, facts), verdict: serveVerdict(answer, wanted, at).headline,
+          rows: [['metric', 'value', 'low', 'high'], ...Object.entries(answer.intervals ?? {}).map(([name, of]) => [name, of.value, of.low, of.high])],
+          after: () => answer.completed > 0 ? sweep(serving, at, wanted, curve, signal, say) : Promise.resolve() }];
+      },
+    },
+    'plan serve': {
+      title: 'Find a layout', elements: servingElements, chosen: () => chooseServing(true), put: putServing,
+      question: () => ({ command: 'plan serve', ...serving.planFlags(), ...goals.slo() }),
+      ask: async (signal, say) => {
+        const question: Question = { command: 'plan serve', ...serving.planFlags(), ...goals.slo() };
+        const result = await run<PlanAnswer>(question, signal, (text) => say(text, shareIn(text, searched)));
+        return [result, { parts: planParts(result, facts, String(question.model)), title: `${question.model} on ${question.hardware}`, verdict: planVerdict(result.answer),
+          rows: [['layout', 'devices', 'capacity_requests_per_s', 'low', 'high', 'usd_per_hour', 'joules_per_output_token'],
+            ...result.answer.ranking.map((point) => [point.layout, point.devices, point.capacity_requests_per_s.value, point.capacity_requests_per_s.low, point.capacity_requests_per_s.high,
+              point.usd_per_hour ?? '', point.run?.joules_per_output_token?.value ?? ''])] }];
+      },
+    },
+    train: {
+      title: 'Train', elements: [training.element], chosen: () => training.findPlan(false), put: (params) => training.put(typed(params)), question: () => training.question(),
+      ask: async (signal, say) => {
+        const result = await run<TrainAnswer>(training.question(), signal, say);
+        const { answer } = result;
+        return [result, { parts: trainCards(answer, facts), title: `Training ${answer.model} on ${answer.plan.devices} × ${answer.device}`, verdict: trainHeadline(answer),
+          rows: [['part', 'seconds'], ...Object.entries(answer.parts_seconds)] }];
+      },
+    },
+    'plan train': {
+      title: 'Find a plan', elements: [training.element], chosen: () => training.findPlan(true), put: (params) => training.put(typed(params)), question: () => training.question(),
+      ask: async (signal, say) => {
+        const result = await run<TrainPlanAnswer>(training.question(), signal, say);
+        const { answer } = result;
+        return [result, { parts: trainPlanCards(result, facts), title: `Plan for training ${answer.model} on ${answer.device}`, verdict: answer.fastest ? trainHeadline(answer.fastest) : 'No plan fits',
+          rows: [['tensor', 'pipeline', 'data', 'seconds', 'mfu', 'memory_bytes'], ...answer.best.map(({ plan, seconds, mfu, memory_bytes }) => [plan.tensor, plan.pipeline, plan.data, seconds.value, mfu, memory_bytes])] }];
+      },
+    },
+    collective: {
+      title: 'Network', elements: [collective.element], chosen: () => {}, put: (params) => collective.put(typed(params)), question: () => collective.question(),
+      ask: async (signal, say) => {
+        const result = await run<CollectiveAnswer>(collective.question(), signal, say);
+        const { answer } = result;
+        return [result, { parts: collectiveParts(answer, facts), title: `${answer.op} of ${answer.ranks} ranks on ${answer.machine}`, verdict: `${answer.rows.length} sizes`,
+          rows: [['bytes', 'seconds', 'low', 'high', 'bus_bandwidth'], ...answer.rows.map((row) => [row.bytes, row.seconds.value, row.seconds.low, row.seconds.high, row.bus_bandwidth_bytes_per_second])] }];
+      },
+    },
+  };
 }

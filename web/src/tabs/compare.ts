@@ -9,9 +9,11 @@ import { axis, Plot, room, type PlotContent } from '../plot';
 import { ServingForm } from '../serving_form';
 import { StepForm } from '../step_form';
 import { Task } from '../task';
+import { go, hashOf, typedOf } from '../state';
 import { TrainForm } from '../train_form';
+import type { Tab } from './tab';
 
-interface Side { elements: HTMLElement[]; question: () => Question }
+interface Side { elements: HTMLElement[]; question: () => Question; put: (question: Question) => void }
 type MakeSide = (facts: Facts, name: string, isSecond: boolean) => Side;
 
 const usual = { model: 'Llama-3.1-8B', device: 'h100_sxm' };
@@ -20,28 +22,30 @@ const usual = { model: 'Llama-3.1-8B', device: 'h100_sxm' };
 const kinds: { id: string; title: string; side: MakeSide }[] = [
   { id: 'step', title: 'one step of a model', side: (facts, _name, isSecond) => {
     const form = new StepForm(facts, 'Step', { ...usual, quantization: isSecond ? 'fp8' : '' });
-    return { elements: [form.element], question: () => ({ command: 'step', ...form.flags(), device: form.deviceName(), memory: true }) };
+    return { elements: [form.element], question: () => ({ command: 'step', ...form.flags(), device: form.deviceName(), memory: true }), put: (question) => form.put(typedOf(question)) };
   } },
   { id: 'serve', title: 'a serving run', side: (facts, name, isSecond) => {
     const form = new ServingForm(facts, `compare-serve-${name}`, { ...usual, quantization: isSecond ? 'fp8' : '' });
     const goals = new GoalFields();
     form.findLayout(false);
-    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'serve', ...form.flags(), ...goals.goodput() }) };
+    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'serve', ...form.flags(), ...goals.goodput() }),
+      put: (question) => { form.put(typedOf(question)); goals.load(typedOf(question)('goodput'), ''); } };
   } },
   { id: 'plan', title: 'a search for a layout', side: (facts, name, isSecond) => {
     const form = new ServingForm(facts, `compare-plan-${name}`, { ...usual, device: isSecond ? 'a100_sxm' : usual.device });
     const goals = new GoalFields();
     form.findLayout(true);
     goals.need(true);
-    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'plan serve', ...form.planFlags(), ...goals.slo() }) };
+    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'plan serve', ...form.planFlags(), ...goals.slo() }),
+      put: (question) => { form.put(typedOf(question)); goals.load(typedOf(question)('slo'), ''); } };
   } },
   { id: 'train', title: 'a training job', side: (facts, _name, isSecond) => {
     const form = new TrainForm(facts, { precision: isSecond ? 'fp8-delayed' : 'bf16' });
-    return { elements: [form.element], question: () => form.question() };
+    return { elements: [form.element], question: () => form.question(), put: (question) => form.put(typedOf(question)) };
   } },
 ];
 
-export function compareTab(facts: Facts): HTMLElement {
+export function compareTab(facts: Facts): Tab {
   const output = h('div', { class: 'stack' });
   const task = new Task(output);
   const kind = choiceField('Compare', kinds.map(({ id, title }): [string, string] => [id, title]), 'step');
@@ -69,16 +73,35 @@ export function compareTab(facts: Facts): HTMLElement {
     say('Done.');
   });
   const submit = () => {
-    compare();
-    task.reveal();
+    const [first, second] = sides();
+    task.expect('Computing both…');
+    go(hashOf('compare', new URLSearchParams({ kind: kind.control.value, first: JSON.stringify(first.question()), second: JSON.stringify(second.question()) })));
   };
-  return h('section', { 'aria-labelledby': 'compare-title' },
+  const restore = (params: URLSearchParams) => {
+    const asked = params.get('kind') ?? '';
+    if (!kinds.some(({ id }) => id === asked)) return;
+    if (kind.control.value !== asked) {
+      kind.control.value = asked;
+      show();
+    }
+    const read = (name: string): Question | undefined => {
+      try {
+        return JSON.parse(params.get(name) ?? '') as Question;
+      } catch {
+        return undefined;  // a broken address: what stands in the form is asked
+      }
+    };
+    const [first, second] = [read('first'), read('second')];
+    if (first && second) sides().forEach((side, i) => side.put([first, second][i]!));
+    compare();
+  };
+  return { restore, element: h('section', { 'aria-labelledby': 'compare-title' },
     h('h1', { id: 'compare-title' }, 'Which is better, and why?'),
     h('p', { class: 'lead' }, 'Ask the same question twice. Change the device, the number formats, the load or the layout, and see where the difference comes from.'),
     h('form', { novalidate: true, onsubmit: submits(submit), 'aria-label': 'Two questions' },
       h('div', { class: 'card narrow' }, kind.element), pair,
-      h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Compare'), task.stop)),
-    h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output));
+      h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Compare'))),
+    h('div', { class: 'stack' }, task.element, output)) };
 }
 
 function figure(value: number, unit: string): string {
@@ -101,7 +124,7 @@ function comparison(result: RunResult<CompareAnswer>): HTMLElement[] {
   const { answer } = result;
   const times = new Plot(`Parts of the ${answer.parts_of}`, 'tall', true);
   const longest = [...answer.parts].sort((x, y) => Math.max(y.first, y.second) - Math.max(x.first, x.second)).slice(0, 10);
-  if (longest.length > 0) queueMicrotask(() => times.show(partBars(longest)));
+  if (longest.length > 0) times.show(partBars(longest));
   const rows = [
     ...answer.settings.map((setting) => [setting.name, setting.first, setting.second, '']),
     ...answer.outcomes.map((outcome) => [outcome.name, outcome.first, outcome.second, '']),

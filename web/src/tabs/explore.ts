@@ -8,7 +8,9 @@ import { roofline } from '../plots/roofline';
 import { engineMemory, timeParts } from '../plots/shares';
 import { StepForm } from '../step_form';
 import { stepParts } from '../step_parts';
+import { go, hashOf, paramsOf, typed } from '../state';
 import { Task } from '../task';
+import type { Tab } from './tab';
 
 interface Knob { key: string; label: string; unit: string }
 
@@ -41,7 +43,7 @@ function change(device: DeviceFile, key: string, factor: number): void {
   if (key === 'memory_gb' && device.allocatable_memory_mib) scale(device.allocatable_memory_mib as Fact);
 }
 
-export function exploreTab(facts: Facts): HTMLElement {
+export function exploreTab(facts: Facts): Tab {
   const output = h('div', { class: 'stack' });
   const task = new Task(output);
   const form = new StepForm(facts, 'Step', { model: 'Llama-3.1-8B', device: 'h100_sxm', batch: 32 });
@@ -51,7 +53,8 @@ export function exploreTab(facts: Facts): HTMLElement {
   const answer = h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' });
   const numbers = h('div');
   const commands = h('div');
-  const shipped = () => facts.devices.find((entry) => entry.file.name === form.deviceName())!.file;
+  let own: DeviceFile | undefined;  // a device of the visitor's
+  const shipped = () => own ?? facts.devices.find((entry) => entry.file.name === form.deviceName())!.file;
 
   const changed = (): DeviceFile => {
     const device = clone(shipped());
@@ -64,8 +67,9 @@ export function exploreTab(facts: Facts): HTMLElement {
     const flags = { ...form.flags(), memory: true };
     const device = changed();
     const isChanged = factors.size > 0;
+    const isSent = isChanged || own !== undefined;  // else the server knows it by name
     // Both as devices of their own, so that what was measured on the real one moves neither away from the other.
-    const now = isChanged ? await run<StepAnswer>({ command: 'step', ...flags, device }, signal)
+    const now = isSent ? await run<StepAnswer>({ command: 'step', ...flags, device }, signal)
       : await run<StepAnswer>({ command: 'step', ...flags, device: device.name }, signal);
     const before = isChanged ? await run<StepAnswer>({ command: 'step', ...flags, device: clone(shipped()) }, signal) : now;
     if (!plots.roof.element.isConnected) {
@@ -90,10 +94,18 @@ export function exploreTab(facts: Facts): HTMLElement {
     const fileName = `${device.name}_changed.json`;
     fill(commands, commandCard([now.command_line], [
       ...exportButtons('foretoken-step', now.answer, [['part', 'seconds'], ...stepParts(now.answer).map((part) => [part.name, part.value])]),
-      ...(isChanged ? [h('button', { type: 'button', onclick: () => download(fileName, 'application/json', JSON.stringify(device, null, 2)) }, `Save ${fileName}`)] : [])]));
+      ...(isSent ? [h('button', { type: 'button', onclick: () => download(fileName, 'application/json', JSON.stringify(device, null, 2)) }, `Save ${fileName}`)] : [])]));
     announce(task.status, `Step: ${seconds(now.answer.seconds.value)}.`);
   });
   const submit = () => {
+    task.expect('Predicting…');
+    go(hashOf('explore', paramsOf({ command: 'step', ...form.flags(), device: form.deviceName() })));
+  };
+  const restore = (params: URLSearchParams) => {
+    if (params.get('command') !== 'step') return;
+    form.put(typed(params));
+    if (form.deviceName() !== device) useOwn(undefined);
+    device = form.deviceName();
     predict();
     task.reveal();
   };
@@ -138,10 +150,38 @@ export function exploreTab(facts: Facts): HTMLElement {
     factors.clear();
     fill(sliders, ...knobs.map(slider));
   };
+  const chipText = h('textarea', { rows: 8, spellcheck: 'false', 'aria-label': 'Device file', placeholder: 'Paste a device file (JSON), or start from the chosen device' });
+  const chipProblem = h('p', { class: 'problem', role: 'alert' });
+  const useOwn = (file: DeviceFile | undefined) => {
+    own = file;
+    if (!file) chipText.value = '';
+    chipProblem.textContent = '';
+    reset();
+  };
+  chipText.addEventListener('change', () => {
+    if (chipText.value.trim() === '') return useOwn(undefined);
+    try {
+      const file = JSON.parse(chipText.value) as DeviceFile;
+      if (typeof file !== 'object' || file === null || typeof file.name !== 'string') throw new Error('a device file is an object with a name');
+      useOwn(file);
+      soon();
+    } catch (error) {
+      chipProblem.textContent = `This is no device file: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  });
+  const startFrom = () => {
+    const file = clone(shipped());
+    file.name = `my_${file.name}`;
+    file.title = `My ${file.title}`;
+    delete file.aliases;
+    chipText.value = JSON.stringify(file, null, 2);
+    useOwn(file);
+    soon();
+  };
   reset();
   let device = form.deviceName();
   form.element.addEventListener('change', () => {
-    if (form.deviceName() !== device) reset();
+    if (form.deviceName() !== device) useOwn(undefined);
     device = form.deviceName();
     soon();
   });
@@ -152,8 +192,11 @@ export function exploreTab(facts: Facts): HTMLElement {
     h('div', { class: 'split' },
       h('form', { class: 'card', 'aria-label': 'Step and hardware', novalidate: true, onsubmit: submits(submit) }, form.element,
         h('fieldset', {}, h('legend', {}, 'Hardware numbers'), sliders),
+        h('details', {}, h('summary', {}, 'My own chip'), h('div', { class: 'stack' },
+          h('p', { class: 'muted' }, 'Describe a chip that is not in the library, or that nobody has built yet. Each number says where it comes from.'),
+          h('button', { type: 'button', class: 'small', onclick: startFrom }, 'Start from the chosen device'), chipText, chipProblem)),
         h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Predict'),
-          h('button', { type: 'button', onclick: () => { reset(); soon(); } }, 'Reset'), task.stop)),
-      h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output)));
-  return section;
+          h('button', { type: 'button', onclick: () => { reset(); soon(); } }, 'Reset'))),
+      h('div', { class: 'stack' }, task.element, output)));
+  return { element: section, restore };
 }

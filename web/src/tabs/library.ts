@@ -2,10 +2,11 @@
 import type { DeviceEntry, Fact, Facts, ModelEntry, WordFact } from '../api';
 import { fill, h, labelled, table } from '../dom';
 import { bytes, compact, dollars, parameters, shortName, words } from '../format';
+import type { Tab } from './tab';
 
 interface Entry { name: string; detail: string; search: string; show: () => HTMLElement }
 
-export function libraryTab(facts: Facts): HTMLElement {
+export function libraryTab(facts: Facts): Tab {
   const kinds: Record<string, Entry[]> = { Devices: facts.devices.map(deviceEntry), Models: facts.models.map(modelEntry) };
   const list = h('ul', { class: 'list', 'aria-label': 'Entries' });
   const detail = h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Entry' });
@@ -30,12 +31,12 @@ export function libraryTab(facts: Facts): HTMLElement {
   search.addEventListener('input', show);
   const radios = Object.keys(kinds).map((name) => h('label', {}, h('input', { type: 'radio', name: 'library-kind', value: name, checked: name === kind, onchange: () => { kind = name; show(); } }), name));
   show();
-  return h('section', { 'aria-labelledby': 'library-title' },
+  return { element: h('section', { 'aria-labelledby': 'library-title' },
     h('h1', { id: 'library-title' }, 'Where do the numbers come from?'),
     h('p', { class: 'lead' }, 'Every number of every device and model, with its source.'),
     h('div', { class: 'split' },
       h('div', { class: 'card stack' }, h('div', { class: 'choices', role: 'radiogroup', 'aria-label': 'Kind' }, ...radios), labelled('Search', search), count, list),
-      detail));
+      detail)) };
 }
 
 function deviceEntry(entry: DeviceEntry): Entry {

@@ -6,9 +6,11 @@ import { commandCard, exportButtons, failureText, figures } from '../parts';
 import { Plot } from '../plot';
 import { cachePlot, queuePlot, tokenPlot } from '../plots/timeline';
 import { ServingForm } from '../serving_form';
+import { go, hashOf, paramsOf, typed } from '../state';
 import { Task } from '../task';
+import type { Tab } from './tab';
 
-export function timelineTab(facts: Facts): HTMLElement {
+export function timelineTab(facts: Facts): Tab {
   const output = h('div', { class: 'stack' });
   const task = new Task(output);
   const form = new ServingForm(facts, 'timeline', { model: 'Llama-3.1-8B', device: 'h100_sxm' });
@@ -42,11 +44,20 @@ export function timelineTab(facts: Facts): HTMLElement {
     });
     task.reveal();
   };
-  return h('section', { 'aria-labelledby': 'timeline-title' },
+  const submit = () => {
+    task.expect('Simulating…');
+    go(hashOf('timeline', paramsOf({ command: 'serve', ...form.typedFlags() })));
+  };
+  const restore = (params: URLSearchParams) => {
+    if (params.get('command') !== 'serve') return;
+    form.put(typed(params));
+    simulate();
+  };
+  return { restore, element: h('section', { 'aria-labelledby': 'timeline-title' },
     h('h1', { id: 'timeline-title' }, 'What happens during a run?'),
     h('p', { class: 'lead' }, 'Running and waiting requests, KV cache use, and tokens over time.'),
     h('div', { class: 'split' },
-      h('form', { class: 'card', novalidate: true, onsubmit: submits(simulate), 'aria-label': 'Run' }, ...form.fieldsets,
-        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Simulate'), task.stop)),
-      h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output)));
+      h('form', { class: 'card', novalidate: true, onsubmit: submits(submit), 'aria-label': 'Run' }, ...form.fieldsets,
+        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Simulate'))),
+      h('div', { class: 'stack' }, task.element, output))) };
 }

@@ -1,0 +1,16 @@
+// Questions that the page offers to a visitor; the first is answered before anybody asks.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace foretoken {
+
+struct PageExample {
+  std::string_view title;
+  std::string_view question;  // JSON, as run_request.h reads it
+};
+
+std::span<const PageExample> page_examples();
+
+}  // namespace foretoken
