@@ -47,6 +47,7 @@ export interface FieldFacts { names: string[]; help: string; least?: number; mos
 export interface Facts {
   fields: Record<string, Record<string, FieldFacts>>;  // by command
   examples: { title: string; question: Question }[];
+  drawn: Fields & { metric_percentiles: number[] };  // what questions of `serve` ask for besides
   devices: DeviceEntry[];
   clusters: string[];
   models: ModelEntry[];

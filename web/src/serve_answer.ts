@@ -4,15 +4,13 @@ import { h } from './dom';
 import { compact, dollars, milliseconds, percent, shortName } from './format';
 import { failureText, figures, rangeNote, withRange, type Figure } from './parts';
 import { Plot } from './plot';
-import { cdfPercentiles, estimate, latencyAgainstLoad, latencyCdf, type Goal, type LoadPoint } from './plots/latency';
+import { estimate, latencyAgainstLoad, latencyCdf, type Goal, type LoadPoint } from './plots/latency';
 import { engineMemory, timeParts } from './plots/shares';
 import type { Load, ServingForm } from './serving_form';
 import type { Say } from './task';
 import { goalState, verdictCard, type BigFigure, type State } from './verdict';
 
 const loadFactors = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3];
-
-export const askedFor = { memory: true, breakdown: true, percentile_metrics: ['ttft', 'tpot', 'itl', 'e2el'], metric_percentiles: cdfPercentiles };
 
 const title = (facts: Facts, device: string): string => facts.devices.find((entry) => entry.file.name === device)?.file.title ?? device;
 const goalName = { ttft: 'first token', tpot: 'output tokens' } as const;
@@ -93,7 +91,7 @@ export function serveParts(result: RunResult<ServeAnswer>, facts: Facts, goals: 
   const memory = new Plot('Memory of a device', 'flat');
   const isServed = answer.completed > 0;  // else there is nothing to draw
   const plots = [...(isServed ? [cdf.element, curve.element] : []), ...(isServed && answer.breakdown ? [time.element] : []), ...(answer.serving_memory ? [memory.element] : [])];
-  if (isServed) cdf.show(latencyCdf(answer, goals));
+  if (isServed) cdf.show(latencyCdf(answer, goals, facts.drawn.metric_percentiles));
   if (isServed && answer.breakdown) time.show(timeParts(answer.breakdown.operators.map((part) => ({ name: part.operator, value: part.seconds }))));
   if (answer.serving_memory) memory.show(engineMemory(answer.serving_memory));
   return [

@@ -30,6 +30,11 @@ constexpr PageExample examples[] = {
 
 }  // namespace
 
+std::string_view drawn_fields() {
+  return R"({"memory": true, "breakdown": true, "percentile_metrics": ["ttft", "tpot", "itl", "e2el"],
+             "metric_percentiles": [1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99]})";
+}
+
 std::span<const PageExample> page_examples() {
   return examples;
 }

@@ -13,4 +13,7 @@ struct PageExample {
 
 std::span<const PageExample> page_examples();
 
+// Fields that the page adds to each question of `serve`, for what it draws; JSON.
+std::string_view drawn_fields();
+
 }  // namespace foretoken

@@ -109,6 +109,7 @@ Json page_facts(const Library& library) {
   };
   return Json::object({{"fields", allowed_fields()},
                        {"examples", examples_json()},
+                       {"drawn", parse_json(drawn_fields(), "drawn")},
                        {"devices", known_devices(library)},
                        {"clusters", strings(library.hardware().cluster_names())},
                        {"models", from({"models"}, "models")},

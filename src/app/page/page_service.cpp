@@ -80,6 +80,14 @@ void begin_events(HttpServer& server, ConnectionId connection) {
   server.begin_stream(connection, {.content_type = "text/event-stream", .headers = {{"Cache-Control", "no-store"}}});
 }
 
+// As the page asks it.
+RunRequest first_example(const Library& library) {
+  Json question = parse_json(page_examples().front().question, "example");
+  const Json drawn = parse_json(drawn_fields(), "drawn");
+  for (const auto& [name, value] : drawn.members()) question.set(name, value);
+  return read_run_request(question.dump(0), library);
+}
+
 bool is_error(std::string_view result) {
   return result.starts_with(R"({"error")");
 }
@@ -92,7 +100,7 @@ PageService::PageService(Library library, PageSettings settings)
       facts_(page_facts(library_).dump(0)),
       kept_(most_kept_bytes),
       pool_(settings_.pool) {
-  if (settings_.answers_first_example) submit(nobody, read_run_request(page_examples().front().question, library_));
+  if (settings_.answers_first_example) submit(nobody, first_example(library_));
 }
 
 void PageService::requested(ConnectionId connection, HttpRequest&& request) {

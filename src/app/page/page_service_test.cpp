@@ -71,7 +71,7 @@ TEST_F(PageServiceTest, the_page_asks_no_other_server) {
 
 TEST_F(PageServiceTest, the_library_holds_devices_models_and_accuracy) {
   const Json facts = parse_json(send("GET", "/api/library").body, "facts");
-  for (const char* key : {"fields", "examples", "devices", "models", "stacks", "scenarios", "accuracy"}) {
+  for (const char* key : {"fields", "examples", "drawn", "devices", "models", "stacks", "scenarios", "accuracy"}) {
     EXPECT_NE(facts.find(key), nullptr) << key;
   }
   EXPECT_GT(facts.find("devices")->items().size(), 40U);

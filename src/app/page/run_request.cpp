@@ -1,6 +1,7 @@
 #include "app/page/run_request.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -155,7 +156,12 @@ RunRequest read_comparison(const JsonView& request, const Library& library) {
 }  // namespace
 
 std::string RunRequest::text() const {
-  return spec_of(*this).dump(0);
+  const Json spec = spec_of(*this);
+  std::map<std::string, std::string> sorted;
+  for (const auto& [name, value] : spec.members()) sorted[name] = value.dump(0);
+  std::string text;
+  for (const auto& [name, value] : sorted) text += fmt::format("{}={}\n", name, value);
+  return text;
 }
 
 std::string RunRequest::command_line() const {

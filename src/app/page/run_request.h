@@ -15,7 +15,7 @@ struct RunRequest {
   Json fields = Json::object();    // those of the page, with names of the library written out
 
   Question question() const { return Question(words, fields); }
-  std::string text() const;          // equal for equal requests
+  std::string text() const;          // equal for equal requests, in whatever order their fields came
   std::string command_line() const;  // as a person would type it, with the page's own device in a file beside
 };
 

@@ -70,6 +70,15 @@ TEST(RunRequest, a_question_becomes_a_command_line) {
             "foretoken step --model Llama-3.1-8B --device h100_sxm --batch 64 --memory --no-sequence-parallel");
 }
 
+TEST(RunRequest, equal_questions_have_one_text_whatever_the_order_of_their_fields) {
+  const auto text = [](const std::string& fields) {
+    return read_run_request(R"({"command": "step", "model": "Llama-3.1-8B", )" + fields + "}", shipped()).text();
+  };
+  EXPECT_EQ(text(R"("device": "h100_sxm", "batch": 1)"), text(R"("batch": 1, "device": "h100_sxm")"));
+  EXPECT_EQ(text(R"("device": "h100_sxm")"), text(R"("device": "H100")"));
+  EXPECT_NE(text(R"("device": "h100_sxm", "batch": 1)"), text(R"("device": "h100_sxm", "batch": 2)"));
+}
+
 TEST(RunRequest, every_example_has_an_answer) {
   for (const PageExample& example : page_examples()) {
     const RunRequest request = read_run_request(example.question, shipped());

@@ -3,8 +3,6 @@ import type { Estimate, ServeAnswer } from '../api';
 import { compact, milliseconds } from '../format';
 import { axis, below, room, type PlotContent } from '../plot';
 
-export const cdfPercentiles = [1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99];
-
 export interface Goal { metric: 'ttft' | 'tpot'; ms: number }
 
 const named = { ttft: 'first token', tpot: 'per output token', e2el: 'whole request' } as const;
@@ -17,13 +15,13 @@ export function estimate(answer: ServeAnswer, key: string): Estimate {
   return { value, low: value, high: value };
 }
 
-export function latencyCdf(answer: ServeAnswer, goals: Goal[]): PlotContent {
+export function latencyCdf(answer: ServeAnswer, goals: Goal[], percentiles: number[]): PlotContent {
   const metrics = Object.keys(named) as Metric[];
   const at = (metric: Metric, percentile: number) => Number(answer[`p${percentile}_${metric}_ms`]);
   return {
     summary: metrics.map((metric) => `half of ${named[metric]} times below ${milliseconds(at(metric, 50))}, 99% below ${milliseconds(at(metric, 99))}`).join('; '),
     columns: [{ title: 'percentile', number: true }, ...metrics.map((metric) => ({ title: named[metric], number: true }))],
-    rows: cdfPercentiles.map((percentile) => [`${percentile}%`, ...metrics.map((metric) => milliseconds(at(metric, percentile)))]),
+    rows: percentiles.map((percentile) => [`${percentile}%`, ...metrics.map((metric) => milliseconds(at(metric, percentile)))]),
     option: (theme) => ({
       grid: room,
       legend: { data: metrics.map((metric) => named[metric]) },
@@ -31,7 +29,7 @@ export function latencyCdf(answer: ServeAnswer, goals: Goal[]): PlotContent {
       xAxis: axis(theme, 'ms', { type: 'log', ...below }),
       yAxis: axis(theme, '% of requests', { type: 'value', min: 0, max: 100 }),
       series: metrics.map((metric, i) => ({
-        name: named[metric], type: 'line', symbolSize: 5, smooth: 0.15, data: cdfPercentiles.map((percentile) => [at(metric, percentile), percentile]),
+        name: named[metric], type: 'line', symbolSize: 5, smooth: 0.15, data: percentiles.map((percentile) => [at(metric, percentile), percentile]),
         markLine: {
           symbol: 'none', silent: true, lineStyle: { color: theme.series[i], type: 'dashed' }, label: { formatter: 'goal', color: theme.muted, fontSize: 10 },
           data: goals.filter((goal) => goal.metric === metric).map((goal) => ({ xAxis: goal.ms })),

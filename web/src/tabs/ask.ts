@@ -10,7 +10,7 @@ import { commandCard, exportButtons } from '../parts';
 import { planParts, planVerdict } from '../plan_parts';
 import { Plot } from '../plot';
 import { reportButton } from '../report';
-import { askedFor, serveParts, serveVerdict, subjectOf, sweep } from '../serve_answer';
+import { serveParts, serveVerdict, subjectOf, sweep } from '../serve_answer';
 import { ServingForm } from '../serving_form';
 import { forget, go, hashOf, paramsOf, remember, remembered, typed } from '../state';
 import { Task, type Say } from '../task';
@@ -177,7 +177,7 @@ function askKinds(facts: Facts, changed: () => void): Record<string, Kind> {
       question: () => ({ command: 'serve', ...serving.typedFlags(), ...goals.goodput(), ...(goals.percentile() === 99 ? {} : { at: goals.percentile() }) }),
       ask: async (signal, say) => {
         const wanted = goals.goals(), at = goals.percentile();
-        const flags: Fields = { ...serving.flags(), ...askedFor, ...goals.goodput() };
+        const flags: Fields = { ...serving.flags(), ...facts.drawn, ...goals.goodput() };
         const result = await run<ServeAnswer>({ command: 'serve', ...flags }, signal, (text) => say(text, shareIn(text, Number(flags.num_prompts))));
         const { answer } = result;
         const curve = new Plot(`Latency against ${serving.load().kind === 'rate' ? 'rate' : 'concurrent requests'}`);
