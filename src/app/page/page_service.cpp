@@ -175,6 +175,14 @@ void PageService::left(ConnectionId connection) {
   pool_.cancel(connection);
 }
 
+void PageService::stopping() {
+  static const std::string why = error_json("the server was stopped").dump(0);
+  for (const auto& [connection, asked] : std::exchange(asked_, {})) {
+    pool_.cancel(connection);
+    if (connection != nobody) send_result(connection, asked.events, why);
+  }
+}
+
 HttpResponse PageService::refusal(int status, const std::string& why) {
   return error_response(status, why);
 }

@@ -30,6 +30,7 @@ class PageService : public HttpService {
 
   void requested(ConnectionId connection, HttpRequest&& request) override;
   void left(ConnectionId connection) override;
+  void stopping() override;  // work under way ends at once
   HttpResponse refusal(int status, const std::string& why) override;
   std::optional<ServerTime> next_wake() const override;
   void wake() override;
