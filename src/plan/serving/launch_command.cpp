@@ -27,16 +27,46 @@ void add_option_of_file(const std::string& option, std::string& line, std::strin
   note += fmt::format("options.yaml holds `{}`; ", option);
 }
 
-void add_node_flags(LaunchStyle style, int64_t nodes, std::string& line, std::string& note) {
-  if (nodes < 2) return;
+constexpr std::string_view first_host = "FIRST-HOST";
+
+// How a server that spans nodes is started on one of them.
+struct NodePlace {
+  int64_t nodes = 1;
+  int64_t number = 0;
+};
+
+// Ranks of vLLM that share experts find each other without Ray.
+bool has_own_ranks(const EngineChoice& engine) {
+  return engine.attention_ranks > 1;
+}
+
+// Lines that a server on several nodes needs: one for each node, or one for all where a launcher starts the others.
+int64_t lines_of_server(LaunchStyle style, const EngineChoice& engine, int64_t nodes) {
+  if (style == LaunchStyle::sglang) return nodes;
+  return style == LaunchStyle::vllm && has_own_ranks(engine) ? nodes : 1;
+}
+
+void add_node_flags(const EngineChoice& engine, LaunchStyle style, const NodePlace& node, std::string& line,
+                    std::string& note) {
+  if (node.nodes < 2) return;
   if (style == LaunchStyle::sglang) {
-    line += fmt::format(" --nnodes {} --node-rank 0 --dist-init-addr FIRST-HOST:5000", nodes);
-    note += "on each of its nodes, with --node-rank of its own; ";
+    line += fmt::format(" --nnodes {} --node-rank {} --dist-init-addr {}:5000", node.nodes, node.number, first_host);
+  } else if (style == LaunchStyle::vllm && has_own_ranks(engine)) {
+    const int64_t local = engine.attention_ranks / node.nodes;
+    line += fmt::format(" --data-parallel-size-local {} --data-parallel-address {} --data-parallel-rpc-port 13345",
+                        local, first_host);
+    if (node.number > 0) line += fmt::format(" --data-parallel-start-rank {} --headless", node.number * local);
   } else if (style == LaunchStyle::vllm) {
     line += " --distributed-executor-backend ray";
-    note += fmt::format("on the head of a Ray cluster of {} nodes; ", nodes);
+    note += fmt::format(
+        "before, `ray start --head --port 6379` on this node and `ray start --address {}:6379` on the {} other{}; ",
+        first_host, node.nodes - 1, node.nodes > 2 ? "s" : "");
   } else {
-    note += fmt::format("by `mpirun` or `srun` over {} nodes with trtllm-llmapi-launch; ", nodes);
+    note += fmt::format("by `mpirun` or `srun` over {} nodes with trtllm-llmapi-launch; ", node.nodes);
+  }
+  if (style != LaunchStyle::trtllm && lines_of_server(style, engine, node.nodes) > 1) {
+    note += node.number == 0 ? fmt::format("on the first node; {} is its address; ", first_host)
+                             : fmt::format("on node {} of {}; ", node.number + 1, node.nodes);
   }
 }
 
@@ -134,7 +164,7 @@ void add_draft_flags(const DraftChoice& drafts, LaunchStyle style, std::string& 
 }
 
 LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, std::string_view role,
-                     int64_t max_model_len, const std::optional<ServerPlace>& place) {
+                     int64_t max_model_len, const std::optional<ServerPlace>& place, const NodePlace& node = {}) {
   const EngineChoice& engine = pool.engine;
   const LaunchStyle style = engine_kind(engine.engine).launch;
   LaunchCommand command{.count = place ? 1 : pool.replicas, .role = std::string(role), .line = {}, .note = {}};
@@ -151,8 +181,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   if (question.memory_fraction > 0) {
     add_flag(style, "gpu_memory_utilization", number_text(question.memory_fraction), line);
   }
-  const int64_t node_devices = std::max<int64_t>(1, question.hardware_of(engine.device).node_devices);
-  add_node_flags(style, (engine.devices() + node_devices - 1) / node_devices, line, command.note);
+  add_node_flags(engine, style, node, line, command.note);
   add_role_flags(role, style, place, line, command.note);
   if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, style, line, command.note);
   if (place) add_place(*place, engine.devices(), role, style, line);
@@ -204,6 +233,11 @@ LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, i
   return command;
 }
 
+int64_t nodes_of(const ServingQuestion& question, const EngineChoice& engine) {
+  const int64_t node_devices = std::max<int64_t>(1, question.hardware_of(engine.device).node_devices);
+  return (engine.devices() + node_devices - 1) / node_devices;
+}
+
 struct PoolOfRole {
   const EnginePool* pool;
   std::string_view role;
@@ -232,7 +266,11 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
   ServerPlace place{.host = host, .first_device = host.first_device};
   for (const auto& [pool, role] : pools_of(layout)) {
     if (!placed) {
-      commands.push_back(launch(question, *pool, role, max_model_len, std::nullopt));
+      const int64_t nodes = nodes_of(question, pool->engine);
+      for (int64_t node = 0; node < lines_of_server(style, pool->engine, nodes); ++node) {
+        commands.push_back(
+            launch(question, *pool, role, max_model_len, std::nullopt, {.nodes = nodes, .number = node}));
+      }
       const std::string_view prefix = role == "prefill" ? "PREFILL-" : role == "decode" ? "DECODE-" : "";
       urls.push_back({.url = fmt::format("{}HOST:8000", prefix), .role = std::string(role), .bootstrap_port = {}});
       continue;

@@ -89,6 +89,35 @@ TEST(LaunchCommand, every_line_is_read_back_as_the_layout) {
   EXPECT_EQ(lines, 44);
 }
 
+// Every line of a server on two nodes says the same of the engine.
+TEST(LaunchCommand, lines_of_several_nodes_are_read_back_as_the_layout) {
+  ServingQuestion question = small_question();
+  question.model.name = "org/model";
+  question.memory_fraction = 0.85;
+  question.hardware[0].node_devices = 8;
+  struct Wide {
+    const char* engine;
+    int64_t tensor, pipeline, ranks;
+    size_t lines;
+  };
+  for (const Wide& wide :
+       {Wide{"vllm", 8, 2, 1, 1}, Wide{"vllm", 1, 1, 16, 2}, Wide{"vllm", 2, 1, 16, 4}, Wide{"sglang", 8, 2, 1, 2},
+        Wide{"sglang", 1, 1, 16, 2}, Wide{"trtllm", 8, 2, 1, 1}, Wide{"trtllm", 1, 1, 16, 1}}) {
+    EngineChoice engine{.device = "l4", .engine = wide.engine, .tensor = wide.tensor, .pipeline = wide.pipeline};
+    engine.attention_ranks = wide.ranks;
+    engine.expert_parallel = wide.ranks > 1;
+    const EnginePool pool{.engine = engine, .replicas = 1};
+    const auto commands = launch_commands(question, {.pool = pool, .decode = {}}, 4096);
+    ASSERT_EQ(commands.size(), wide.lines) << wide.engine;
+    for (const LaunchCommand& command : commands) {
+      const auto file = [&](const std::string&) { return std::optional(options_in(command.note)); };
+      const LaunchLine line = read_launch_line(command.line, "line", file);
+      expect_same(pool, line.fields, command.line);
+      EXPECT_TRUE(line.remarks.unknown.empty()) << command.line << ": " << line.remarks.unknown.front();
+    }
+  }
+}
+
 TEST(LaunchCommand, lines_of_pools_are_read_back_together) {
   ServingQuestion question = small_question();
   question.model.name = "org/model";

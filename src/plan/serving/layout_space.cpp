@@ -73,9 +73,11 @@ std::vector<EngineChoice> engine_cuts(const ServingQuestion& question, const Har
       if (!question.model.has_experts()) continue;
       cut.expert_parallel = true;
       if (tensor > 1) take(cut);
-      // Ranks in lock step have no stages: no engine has both.
-      for (cut.attention_ranks = 2; pipeline == 1 && tensor * cut.attention_ranks <= domain; cut.attention_ranks *= 2) {
-        take(cut);
+      // Ranks in lock step have no stages: no engine has both. They may lie on several nodes, each filled.
+      for (cut.attention_ranks = 2; pipeline == 1 && tensor * cut.attention_ranks <= hardware.most_devices;
+           cut.attention_ranks *= 2) {
+        const bool fills_nodes = hardware.node && cut.devices() % hardware.node_devices == 0;
+        if (cut.devices() <= domain || fills_nodes) take(cut);
       }
     }
   }

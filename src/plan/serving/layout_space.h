@@ -16,9 +16,9 @@ struct LayoutSpace {
 };
 
 // Every layout of the choices that suits the model and the hardware, whether or not it fits in memory, in a fixed
-// order: engines of the defaults first. A tensor group lies within a node; so do ranks that share experts. Where a rate
-// is asked for, every number of replicas is a layout, up to some hundred thousand layouts; else as many replicas as the
-// devices and the budget allow. InputError where the choices alone are too many.
+// order: engines of the defaults first. A tensor group lies within a node; ranks that share experts may fill several.
+// Where a rate is asked for, every number of replicas is a layout, up to some hundred thousand layouts; else as many
+// replicas as the devices and the budget allow. InputError where the choices alone are too many.
 LayoutSpace layout_space(const ServingQuestion& question);
 
 // Why engines and formats of the choices are not tried on some of the devices, a sentence each.
