@@ -18,8 +18,8 @@ void EnergyFlags::declare(Options& options) {
                  "Energy of the facility over that of its computers; mean of data centres in 2023");
   options.number("--carbon-intensity", rates.carbon_g_per_kwh, {.least = 0, .most = 5000},
                  "g CO2e for each kWh; world mean of 2024");
-  options.money("--gpu-price", gpu_price, {.least = -1, .most = 10'000},
-                "USD for each board and hour; -1 = a public list price (data/prices/rent.json)");
+  options.money("--gpu-price,--price", gpu_price, {.least = -1, .most = 10'000},
+                "USD for each board and hour, for example $1.9/h; -1 = a public list price (data/prices/rent.json)");
   options.money("--electricity-price", rates.electricity_usd_per_kwh, {.least = 0, .most = 100},
                 "USD for each kWh on top of that; rent includes it");
 }

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/help_layout.h"
+#include "app/cli/money.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -184,7 +185,7 @@ void Options::money(const std::string& names, double& target, Range<double> allo
   add_number(names, target, allowed, help, false, "$");
 }
 
-// `sign`: that may stand before the number.
+// `sign`: a currency, which may stand before the number; the hour may stand behind it.
 void Options::add_number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
                          bool required, std::string_view sign) {
   FlagDeclaration declaration{.names = comma_separated(names),
@@ -199,8 +200,7 @@ void Options::add_number(const std::string& names, double& target, Range<double>
   add(
       std::move(declaration),
       [&target, allowed, sign](const std::string& flag, const std::string& value) {
-        const size_t from = value.starts_with(sign) ? sign.size() : 0;
-        const std::optional<double> number = parse_number(std::string_view(value).substr(from));
+        const std::optional<double> number = sign.empty() ? parse_number(value) : parse_usd_per_hour(value);
         if (!number || *number < allowed.least || *number > allowed.most)
           fail(flag, value, range_words("a number", allowed));
         target = *number;

@@ -119,8 +119,8 @@ void TrainingFlags::declare_memory(Options& options) {
 void TrainingFlags::declare_run(Options& options) {
   options.heading("A long run");
   options.text("--train-tokens", tokens_, "Tokens until the run is done (15T): days, failures, checkpoints, cost");
-  options.money("--gpu-price", usd_per_hour_, {.least = -1, .most = 1000},
-                "USD for each device and hour; -1 = a public list price (data/prices/rent.json)");
+  options.money("--gpu-price,--price", usd_per_hour_, {.least = -1, .most = 1000},
+                "USD for each device and hour, for example $1.9/h; -1 = a public list price (data/prices/rent.json)");
   options.number("--watts-per-device", watts_, {.least = 0, .most = 100'000},
                  "Power of each device from the grid; 0 = the board's limit");
   options.number("--device-mtbf-hours", mtbf_hours_, {.least = 0, .most = 1e9},

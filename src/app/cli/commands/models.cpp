@@ -5,6 +5,8 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/graph_flags.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "model/onnx/read_graph.h"
 #include "report/graph_report.h"
 #include "report/model_report.h"
@@ -16,12 +18,14 @@ class ModelsCommand : public Command {
  public:
   void declare(Options& options) override {
     options.text("name", name_,
-                 "A built-in name, a config.json or a directory with one, or an ONNX file; without it, the list");
+                 "A built-in name, a config.json or a directory with one, or an ONNX file; or part of a name, which "
+                 "lists the models that have it; without it, the list of all");
     graph_.declare(options);
     options_ = &options;
     options.footer(
         "Examples:\n"
         "  foretoken models\n"
+        "  foretoken models llama\n"
         "  foretoken models Llama-3.1-8B\n"
         "  foretoken models path/to/config.json --json\n"
         "  foretoken models path/to/network.onnx --bind batch=8");
@@ -35,18 +39,34 @@ class ModelsCommand : public Command {
     }
     options_->refuse({"--bind"}, {}, "a model that is no ONNX file");
     const ModelCatalogue catalogue = library.models();
-    if (!name_.empty()) {
+    const std::vector<std::string> names = listed_names(catalogue);
+    if (!name_.empty() && names.empty()) {
       const DescribedModel described = describe(catalogue, name_);
       return {.text = model_text(described), .json = model_json(described)};
     }
     std::vector<DescribedModel> models;
-    for (const std::string& name : catalogue.names()) models.push_back(describe(catalogue, name));
+    for (const std::string& name : names) models.push_back(describe(catalogue, name));
     return {.text = model_list_text(models) +
-                    fmt::format("\n{} models. `foretoken models NAME` shows one in full.\n", models.size()),
+                    fmt::format("\n{} models{}. `foretoken models NAME` shows one in full.\n", models.size(),
+                                name_.empty() ? "" : fmt::format(" with \"{}\" in their names", name_)),
             .json = Json::object({{"models", model_list_json(models)}})};
   }
 
  private:
+  // All of them, or those with the given text in their names; none where that names a model.
+  std::vector<std::string> listed_names(const ModelCatalogue& catalogue) const {
+    if (name_.empty()) return catalogue.names();
+    std::vector<std::string> names;
+    try {
+      catalogue.model(name_);
+    } catch (const InputError&) {
+      for (const std::string& name : catalogue.names()) {
+        if (lower_case(name).find(lower_case(name_)) != std::string::npos) names.push_back(name);
+      }
+    }
+    return names;
+  }
+
   static DescribedModel describe(const ModelCatalogue& catalogue, const std::string& name) {
     Model model = catalogue.model(name);
     const auto& names = catalogue.names();
