@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "compose/device_formats.h"
 #include "plan/serving/launch_command.h"
@@ -53,78 +54,80 @@ std::string energy_text(const ServingQuestion& question, const PlanPoint& point)
                      each.high);
 }
 
-// The points to show, best first: those simulated at length in their order, then by capacity.
-std::vector<size_t> shown_order(const ServingPlanReport& report) {
-  const ServingSearchResult& result = report.result;
-  std::vector<size_t> order = result.ranking, others;
-  for (size_t i = 0; i < result.points.size(); ++i) {
-    const bool ranked = std::find(order.begin(), order.end(), i) != order.end();
-    if (!ranked && result.points[i].capacity.value > 0) others.push_back(i);
+std::string names_of_limits(const ServingQuestion& question) {
+  std::string names;
+  for (const LatencySlo& slo : question.slos) {
+    const std::string text = slo_text(slo);
+    names += fmt::format("{}{}", names.empty() ? "" : "/", text.substr(0, text.find(' ')));
   }
-  const auto score = [&](size_t i) {
-    const PlanPoint& point = result.points[i];
-    const auto own = layout_score(report.question, point.layout, ranked_capacity(report.question, result, point));
-    return own.value_or(LayoutScore{.first = -1e300, .second = point.capacity.value});
-  };
-  std::stable_sort(others.begin(), others.end(), [&](size_t a, size_t b) { return score(a) > score(b); });
-  order.insert(order.end(), others.begin(), others.end());
-  return order;
+  return names;
 }
 
-Table layouts_table() {
-  return Table({{"layout", Table::Align::left},
-                {"device", Table::Align::left},
-                {"GPUs"},
-                {"max req/s"},
-                {"tok/s/GPU"},
-                {"tok/s/user"},
-                {"$/h"},
-                {"$/Mtok"},
-                {"J/tok"}});
+std::string milliseconds_of(const PlanRun& run) {
+  std::string text;
+  for (const double ms : run.achieved_ms) {
+    text +=
+        fmt::format("{}{}", text.empty() ? "" : "/", ms >= 100 ? fmt::format("{:.0f}", ms) : fmt::format("{:.3g}", ms));
+  }
+  return text;
 }
 
-void add_layout(Table& table, const ServingQuestion& question, const PlanPoint& point, const PlanRun* run) {
-  const auto devices = static_cast<double>(point.layout.devices());
-  const std::string about = point.effort == Effort::quick ? "~" : "";
-  const bool serves = !question.rate || point.capacity.value >= *question.rate;
-  table.add({layout_text(point.layout), devices_text(point.layout), fmt::format("{}", point.layout.devices()),
-             about + rate_number(point.capacity.value) + (serves ? "" : "!"),
-             run != nullptr ? fmt::format("{:.0f}", run->output_tokens_per_s / devices) : "-",
-             run != nullptr ? fmt::format("{:.1f}", run->tokens_per_s_of_user) : "-",
-             usd_text(question.usd_per_hour(point.layout)),
-             run != nullptr ? usd_text(usd_per_million_tokens(question, point.layout, *run)) : "-",
-             run != nullptr ? joules_text(*run) : "-"});
+std::string usd_interval_text(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
+  const auto digits = [](double usd) { return usd >= 9.995 ? fmt::format("{:.3g}", usd) : fmt::format("{:.2f}", usd); };
+  const std::optional<Headline> interval = usd_per_million_interval(question, point);
+  if (interval)
+    return fmt::format("{} ({}-{})", digits(interval->value), digits(interval->low), digits(interval->high));
+  const std::optional<double> usd = usd_per_million_tokens(question, point.layout, run);
+  return usd ? digits(*usd) : "-";
 }
 
-// The best layout by what tells kinds of layouts apart. Every device with every engine has a row, be it a reason.
-std::string best_of_each(const ServingPlanReport& report) {
-  std::map<std::string, bool> seen;
-  Table table = layouts_table();
+// A row for every device with every engine; what serves nothing is listed below with its reason.
+std::string decision_text(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  std::vector<Table::Column> columns = {{"layout", Table::Align::left},
+                                        {.title = "device", .align = Table::Align::left, .is_name = true},
+                                        {"GPUs"},
+                                        {"max req/s"}};
+  if (question.rate) columns.push_back({"headroom"});
+  columns.insert(columns.end(),
+                 {{names_of_limits(question)}, {"$/Mtok (90%)"}, {"J/tok"}, {"rests on", Table::Align::left}});
+  Table table(std::move(columns));
   std::string reasons;
-  size_t rows = 0;
-  for (const size_t i : shown_order(report)) {
-    const PlanPoint& point = report.result.points[i];
-    const EngineChoice& engine = point.layout.pool.engine;
-    const std::string kind =
-        fmt::format("{}/{}/{}", devices_text(point.layout), engine.engine, point.layout.decode.has_value());
-    const bool is_first = !std::exchange(seen[fmt::format("{}/{}", devices_text(point.layout), engine.engine)], true);
-    if (seen[kind] || (rows >= most_plan_rows && !is_first)) continue;
-    seen[kind] = true;
-    add_layout(table, report.question, point, shown_run(report.question, point));
-    ++rows;
-    if (report.result.ranked_by_slow_end && report.question.is_judged_by_slow_end(point.layout)) {
-      reasons += wrap_lines(
-          fmt::format("{} on {} is ranked by the slow end of its interval: {} requests/s.\n", layout_text(point.layout),
-                      devices_text(point.layout), rate_number(point.capacity.low)),
-          page_width, 2);
+  bool is_empty = true;
+  for (const DecisionRow& row : decision_rows(report)) {
+    const std::string engine = row.tried != nullptr ? fmt::format("{} on {}", row.tried->engine, row.tried->device)
+                                                    : fmt::format("{} on {}", row.point->layout.pool.engine.engine,
+                                                                  devices_text(row.point->layout));
+    if (!row.reason.empty()) reasons += wrap_lines(fmt::format("  {}: {}.\n", engine, row.reason), page_width, 4);
+    if (row.point == nullptr) continue;
+    const PlanPoint& point = *row.point;
+    const PlanRun* run = row.serves ? shown_run(question, point) : point.at_capacity();
+    const std::string mark = row.is_best ? "best: " : row.is_tied ? "tied: " : row.serves ? "" : "too few: ";
+    std::vector<std::string> cells = {mark + layout_text(point.layout), devices_text(point.layout),
+                                      fmt::format("{}", point.layout.devices()),
+                                      (point.effort == Effort::full ? "" : "~") + rate_number(point.capacity.value)};
+    if (question.rate) cells.push_back(fmt::format("{:+.0f}%", 100 * (point.capacity.value / *question.rate - 1)));
+    cells.push_back(run != nullptr ? milliseconds_of(*run) : "-");
+    cells.push_back(run != nullptr ? usd_interval_text(question, point, *run) : "-");
+    cells.push_back(run != nullptr ? joules_text(*run) : "-");
+    cells.push_back(rests_on_text(question, point.layout));
+    table.add(std::move(cells));
+    is_empty = false;
+    if (report.result.ranked_by_slow_end && question.is_judged_by_slow_end(point.layout)) {
+      reasons += wrap_lines(fmt::format("  {} is ranked by the slow end of its interval: {} requests/s.\n", engine,
+                                        rate_number(point.capacity.low)),
+                            page_width, 4);
     }
   }
-  for (const UnshownEngine& one : unshown_engines(report)) {
-    const std::string most = one.most_requests_per_s ? "<" + rate_number(*one.most_requests_per_s) : "-";
-    table.add({fmt::format("{} (see below)", one.engine), one.device, "-", most, "-", "-", "-", "-", "-"});
-    reasons += wrap_lines(fmt::format("{} on {}: {}.\n", one.engine, one.device, one.reason), page_width, 2);
-  }
-  return table.text() + reasons;
+  const std::string at = question.rate ? fmt::format("at {} requests/s", number_text(*question.rate))
+                                       : "at the most requests/s that it sustains";
+  std::string text = wrap_lines(
+      fmt::format("The best layout of each device and engine {} (latencies in ms at the percentiles asked for; ~ from "
+                  "short simulations; tied = within prediction error of the best{}):\n",
+                  at, question.rate ? "; too few = below the rate, shown at its own maximum" : ""),
+      page_width, 2);
+  text = is_empty ? "" : text + table.text();
+  return reasons.empty() ? text : text + "Not as asked:\n" + reasons;
 }
 
 // What a run of the frontier is best in: "work $ J".
@@ -144,6 +147,7 @@ std::vector<std::string> notes_of(const ServingPlanReport& report) {
     notes = run_on(report.question.model, report.question.hardware_of(winner->layout.pool.engine.device).device).notes;
   }
   for (std::string& sentence : left_out(report.question)) notes.push_back(std::move(sentence));
+  notes.insert(notes.begin(), report.question.assumptions.begin(), report.question.assumptions.end());
   return notes;
 }
 
@@ -175,12 +179,15 @@ std::string asked_rate_words(const ServingQuestion& question) {
 
 std::string search_text(const ServingSearchResult& result) {
   const auto line = [](auto count, const std::string& what) { return fmt::format("  {} {}\n", count, what); };
-  std::string text = fmt::format("Of {} layouts:\n", result.layouts) + line(result.points.size(), "simulated");
+  std::string text = fmt::format("Of {} layouts:\n", result.layouts) +
+                     line(result.points.size(), result.by_closed_form ? "shown, by closed form" : "simulated");
+  if (result.merged > 0)
+    text += line(result.merged, "the same as another: they differ only in limits that no run reaches");
   for (size_t i = 0; i < prune_reasons; ++i) {
     if (result.pruned[i] == 0) continue;
     text += line(result.pruned[i], fmt::format("ruled out: {}", prune_reason_text(static_cast<PruneReason>(i))));
   }
-  if (result.beaten > 0) text += line(result.beaten, "skipped: even their best case is worse than the winner");
+  if (result.beaten > 0) text += line(result.beaten, "skipped: they cannot be expected to beat the winner");
   if (result.unexplored > 0) {
     text += line(result.unexplored, "not tried, although some might be better (raise {most_simulated})");
   }
@@ -230,6 +237,38 @@ Json point_json(const ServingPlanReport& report, const PlanPoint& point) {
   const PlanRun* run = shown_run(question, point);
   json.set("run", run != nullptr ? plan_run_json(question, point, *run) : Json());
   return json;
+}
+
+// An entry for each device and engine, in the question's order.
+Json decision_json(const ServingPlanReport& report) {
+  const std::vector<DecisionRow> rows = decision_rows(report);
+  Json list = Json::array();
+  for (const TriedEngine& tried : report.result.tried) {
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const DecisionRow& one) { return one.tried == &tried; });
+    ensure(row != rows.end(), "every engine on every device has a row");
+    const PlanPoint* point = row->point;
+    const std::optional<Headline> usd =
+        point != nullptr && row->serves ? usd_per_million_interval(report.question, *point) : std::nullopt;
+    const bool has_headroom = point != nullptr && report.question.rate;
+    list.push(Json::object(
+        {{"device", tried.device},
+         {"engine", tried.engine},
+         {"layouts", tried.layouts},
+         {"simulated", tried.simulated},
+         {"sheet_only", report.question.hardware_of(tried.device).sheet_only},
+         {"serves", row->serves},
+         {"place", point != nullptr && row->serves ? Json(static_cast<int64_t>(row - rows.begin()) + 1) : Json()},
+         {"tied_with_best", row->is_tied},
+         {"best", point != nullptr ? Json(point->layout.key()) : Json()},
+         {"answer", point != nullptr ? point_json(report, *point) : Json()},
+         {"headroom", has_headroom ? Json(point->capacity.value / *report.question.rate - 1) : Json()},
+         {"usd_per_million_output_tokens",
+          usd ? Json::object({{"value", usd->value}, {"low", usd->low}, {"high", usd->high}}) : Json()},
+         {"rests_on", point != nullptr ? Json(rests_on_text(report.question, point->layout)) : Json()},
+         {"reason", row->reason.empty() ? Json() : Json(row->reason)}}));
+  }
+  return list;
 }
 
 // A command that a shell reads as one line, though it is broken before flags.
@@ -319,16 +358,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
     text += "\nTo start it:\n" + launch_text(report, winner->layout);
   }
   for (const std::string& note : notes_of(report)) text += wrap_lines(fmt::format("note: {}\n", note), page_width, 2);
-  if (!report.result.tried.empty()) {
-    text +=
-        "\n" +
-        wrap_lines(fmt::format("Best layout of each device, engine and kind of pools (~ from short simulations{}):\n",
-                               report.question.rate ? fmt::format("; ! below the rate; the rest at {} requests/s",
-                                                                  number_text(*report.question.rate))
-                                                    : ""),
-                   page_width, 2) +
-        best_of_each(report);
-  }
+  if (!report.result.tried.empty()) text += "\n" + decision_text(report);
   if (!report.result.frontier.empty()) {
     text += "\nTrade-off between speed per user, throughput per GPU (tok/s/GPU), cost and facility energy:\n" +
             frontier_table(report);
@@ -378,6 +408,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
                             {"rate", number_or_null(question.rate)},
                             {"layouts", result.layouts},
                             {"pruned", std::move(pruned)},
+                            {"merged", result.merged},
                             {"beaten", result.beaten},
                             {"unexplored", result.unexplored}});
   if (result.largest_gap > 0) json.set("largest_gap_of_replicas", result.largest_gap);
@@ -389,7 +420,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
   json.set("ranking", std::move(ranking));
   json.set("frontier", std::move(frontier));
   json.set("points", std::move(points));
-  json.set("by_device_and_engine", tried_engines_json(report));
+  json.set("by_device_and_engine", decision_json(report));
   json.set("ranked_by_slow_end", result.ranked_by_slow_end);
   set_device_notes(json, plan_device_notes(report));
   json.set("reachable", winner == nullptr ? reachable_json(report) : Json());

@@ -1,5 +1,7 @@
 #include "report/serving_plan_words.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -10,6 +12,12 @@ std::string rate_number(double requests_per_s) {
   return requests_per_s >= 100  ? fmt::format("{:.0f}", requests_per_s)
          : requests_per_s >= 10 ? fmt::format("{:.1f}", requests_per_s)
                                 : fmt::format("{:.2f}", requests_per_s);
+}
+
+int64_t devices_for_rate(double rate, const PlanPoint& point) {
+  const int64_t parts = point.layout.decode ? 1 : point.layout.pool.replicas;
+  const double each = point.capacity.value / static_cast<double>(parts);
+  return static_cast<int64_t>(std::ceil(rate / each)) * (point.layout.devices() / parts);
 }
 
 std::string capacity_interval(const Headline& capacity) {

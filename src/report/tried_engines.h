@@ -1,4 +1,4 @@
-// What became of every device on offer with every engine: those without a simulated layout have a reason.
+// The answer as a decision: a row for every device on offer with every engine, its best layout or why there is none.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,29 @@
 
 namespace foretoken {
 
-struct UnshownEngine {
-  std::string device, engine;
-  std::string reason;
-  std::optional<double> most_requests_per_s = {};  // that its layouts cannot exceed, where that rules them out
+struct DecisionRow {
+  const TriedEngine* tried = nullptr;  // null of a layout on two kinds of devices
+  const PlanPoint* point = nullptr;    // its best layout; null = none keeps the limits
+  bool serves = false;                 // what is asked, the rate included
+  bool is_best = false;
+  bool is_tied = false;  // with the best, within prediction error
+  std::string reason;    // why it does not serve what is asked; else empty
 };
 
-// Those of which no layout was simulated that serves anything.
-std::vector<UnshownEngine> unshown_engines(const ServingPlanReport& report);
+// Those that serve, best first; then those that keep the limits at a lower rate; then the others, in the question's
+// order.
+std::vector<DecisionRow> decision_rows(const ServingPlanReport& report);
 
-// One entry for each device and engine: how many layouts it has, how many were simulated, the best of them, or why
-// none.
-Json tried_engines_json(const ServingPlanReport& report);
+// A run and the layout it is of.
+struct NearRun {
+  const PlanPoint* point = nullptr;
+  const PlanRun* run = nullptr;
+};
+// The simulated run that comes nearest to keeping the limits, of one device and engine or of all; null = there is none.
+NearRun nearest_run(const ServingPlanReport& report, const TriedEngine* of = nullptr);
+
+// What kernel times of the layout rest on: "this GPU", "other GPUs" or "spec sheet".
+std::string rests_on_text(const ServingQuestion& question, const ServingLayout& layout);
 
 // Devices known by their sheets, tensor sizes that are not tried.
 DeviceNotes plan_device_notes(const ServingPlanReport& report);

@@ -9,6 +9,7 @@
 #include "model/weights.h"
 #include "plan/serving/layout_space.h"
 #include "report/serving_plan_words.h"
+#include "report/tried_engines.h"
 
 namespace foretoken {
 namespace {
@@ -21,43 +22,12 @@ const PlanPoint* most_capable(const ServingPlanReport& report) {
       if (point.capacity.value > 0 && (best == nullptr || point.capacity.value > best->capacity.value)) best = &point;
     }
   };
-  if (report.result.without_rate) look(report.result.without_rate->points);
+  if (report.result.without_rate) {
+    if (const PlanPoint* winner = report.result.without_rate->winner()) return winner;
+    look(report.result.without_rate->points);
+  }
   if (best == nullptr) look(report.result.points);
   return best;
-}
-
-// Such engines side by side; of separate pools, such pools.
-int64_t devices_for(double rate, const PlanPoint& point) {
-  const int64_t parts = point.layout.decode ? 1 : point.layout.pool.replicas;
-  const double each = point.capacity.value / static_cast<double>(parts);
-  return static_cast<int64_t>(std::ceil(rate / each)) * (point.layout.devices() / parts);
-}
-
-// How far a run is from keeping its limits: above 1 where it breaks one.
-double worst_ratio(const ServingQuestion& question, const PlanRun& run) {
-  double worst = 0;
-  for (size_t i = 0; i < question.slos.size(); ++i) {
-    const double ratio = run.achieved_ms[i] / question.slos[i].limit_ms;
-    if (!(ratio <= worst)) worst = ratio;
-  }
-  return worst;
-}
-
-struct NearRun {
-  const PlanPoint* point = nullptr;
-  const PlanRun* run = nullptr;
-};
-
-NearRun nearest_run(const ServingPlanReport& report) {
-  NearRun nearest;
-  for (const PlanPoint& point : report.result.points) {
-    for (const PlanRun& run : point.runs) {
-      const double ratio = worst_ratio(report.question, run);
-      const bool nearer = nearest.run == nullptr || ratio < worst_ratio(report.question, *nearest.run);
-      if (std::isfinite(ratio) && nearer) nearest = {.point = &point, .run = &run};
-    }
-  }
-  return nearest;
 }
 
 std::string on_hardware(const ServingQuestion& question, const ServingLayout& layout) {
@@ -138,7 +108,7 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
     text += fmt::format(" The best layout sustains {}: {}.", capacity_interval(best->capacity),
                         on_hardware(question, best->layout));
     if (question.rate) {
-      const int64_t devices = devices_for(*question.rate, *best);
+      const int64_t devices = devices_for_rate(*question.rate, *best);
       text += fmt::format(" {} requests/s would need about {} of these devices", number_text(*question.rate), devices);
       if (const std::optional<double> usd = question.usd_per_hour(best->layout)) {
         text += fmt::format(" (${:.2f} an hour)",
@@ -173,7 +143,7 @@ Json reachable_json(const ServingPlanReport& report) {
   if (const PlanPoint* best = most_capable(report)) {
     json.set("most_requests_per_s", best->capacity.value);
     json.set("key", best->layout.key());
-    if (report.question.rate) json.set("devices_for_rate", devices_for(*report.question.rate, *best));
+    if (report.question.rate) json.set("devices_for_rate", devices_for_rate(*report.question.rate, *best));
   }
   return json;
 }

@@ -65,6 +65,8 @@ TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   EXPECT_THAT(none.out, HasSubstr("None of"));
   EXPECT_THAT(in_one_line(none.out), HasSubstr("The best layout sustains"));
   EXPECT_THAT(in_one_line(none.out), HasSubstr("of these devices"));
+  EXPECT_THAT(in_one_line(none.out), HasSubstr("too few: "));
+  EXPECT_THAT(in_one_line(none.out), HasSubstr("vllm on h100_sxm: sustains "));
   const std::string html = read_file(path("none.html"), 1U << 24U);
   EXPECT_THAT(html, HasSubstr("None of"));
   EXPECT_THAT(html, HasSubstr("How far to trust it"));
@@ -115,6 +117,54 @@ TEST_F(PlanServeCommand, says_what_is_out_of_reach) {
   EXPECT_THAT(in_one_line(large.out), HasSubstr("No engine has room for the weights (141 GB"));
 }
 
+TEST_F(PlanServeCommand, every_device_and_engine_has_a_row_with_its_figures_or_a_reason) {
+  const Outcome run = run_foretoken(
+      "plan serve --model Llama-3.1-8B --hardware h100_sxm:1,l4:1,mi300x:1 --price mi300x=2 --slo ttft:500,tpot:50 "
+      "--engines vllm,trtllm --quantizations config --kv-cache-dtype auto --max-num-seqs 16 --max-num-batched-tokens 0 "
+      "--request-rate 2 --random-input-len 512 --random-output-len 64 --num-prompts 500 --most-simulated 6 "
+      "--finalists 1 --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "plan");
+  const std::vector<JsonView> rows = JsonView(document, "plan").at("by_device_and_engine").items();
+  ASSERT_EQ(rows.size(), 6U);
+  for (const JsonView& row : rows) {
+    const bool has_figures = row.find("answer").has_value();
+    const bool is_served = row.at("serves").boolean();
+    EXPECT_NE(is_served, row.find("reason").has_value()) << row.at("device").string() << row.at("engine").string();
+    if (!is_served) continue;
+    ASSERT_TRUE(has_figures);
+    EXPECT_GT(row.at("headroom").number(), 0);
+    const JsonView usd = row.at("usd_per_million_output_tokens");
+    EXPECT_LE(usd.at("low").number(), usd.at("value").number());
+    EXPECT_GE(usd.at("high").number(), usd.at("value").number());
+    EXPECT_FALSE(row.at("rests_on").string().empty());
+  }
+}
+
+TEST_F(PlanServeCommand, takes_questions_as_people_write_them) {
+  const std::string few =
+      " --engines vllm --quantizations config --kv-cache-dtype auto --max-num-seqs 16 --max-num-batched-tokens 0 "
+      "--no-disaggregate --num-prompts 500 --most-simulated 2 --finalists 1 --json";
+  const auto asked = [&](const std::string& flags) {
+    const Outcome run = run_foretoken("plan serve --model Llama-3.1-8B-Instruct " + flags + few);
+    EXPECT_EQ(run.status, 0) << flags << run.err;
+    return parse_json(run.out, "plan");
+  };
+  const Json chat = asked("--hardware 1xH100 --traffic chat --users 20 --price '$1.9/h' --budget '$1500/month'");
+  const JsonView plan(chat, "plan");
+  EXPECT_EQ(plan.at("winner").at("usd_per_hour").number(), 1.9);
+  EXPECT_THAT(plan.at("slos").items()[0].string(), HasSubstr("ttft<450ms"));
+  EXPECT_THAT(plan.at("commands").items()[0].at("line").string(),
+              HasSubstr("vllm serve meta-llama/Llama-3.1-8B-Instruct "));
+  std::string notes;
+  for (const JsonView& note : plan.at("notes").items()) notes += note.string();
+  EXPECT_THAT(notes, HasSubstr("Azure LLM inference trace 2023"));
+  EXPECT_THAT(notes, HasSubstr("MLPerf"));
+  EXPECT_THAT(notes, HasSubstr("20 users are taken as"));
+  const Json gpus = asked("--hardware h100:1 --gpu-price 'h100=$1.9/h' --slo ttft:500,tpot:50 --request-rate 1");
+  EXPECT_EQ(JsonView(gpus, "plan").at("winner").at("usd_per_hour").number(), 1.9);
+}
+
 TEST_F(PlanServeCommand, wrong_flags_are_named) {
   const auto refused = [](const std::string& flags) {
     const Outcome run = run_foretoken("plan serve --model Llama-3.1-8B " + flags);
@@ -128,6 +178,10 @@ TEST_F(PlanServeCommand, wrong_flags_are_named) {
   EXPECT_THAT(refused("--hardware h100_sxm:2 --price h100_sxm --slo ttft:500"), HasSubstr("DEVICE=USD"));
   EXPECT_THAT(refused("--hardware h100_sxm:2 --slo ttft:500 --engines vlm"), HasSubstr("vllm"));
   EXPECT_THAT(refused("--hardware h100_sxm:2 --slo ttft:500 --quantizations fp9"), HasSubstr("fp8"));
+  EXPECT_THAT(refused("--hardware h100_sxm:2 --traffic chats"), HasSubstr("chat"));
+  EXPECT_THAT(refused("--hardware h100_sxm:2 --traffic chat --dataset-name random"), HasSubstr("--dataset-name"));
+  EXPECT_THAT(refused("--hardware h100_sxm:2 --users 5 --request-rate 2"), HasSubstr("--request-rate"));
+  EXPECT_THAT(refused("--hardware h100_sxm:2 --slo ttft:500 --budget 5/week"), HasSubstr("month"));
   EXPECT_THAT(refused("--hardware h100_sxm:2 --slo ttft:500 --dataset-name sessions"),
               HasSubstr("wait for each other"));
 }

@@ -11,7 +11,7 @@ double highest_rate(const CapacitySearch& search, const std::function<bool(doubl
   ensure(search.lowest > 0 && search.lowest <= search.highest && search.tolerance > 0, "a range of rates to search");
   const double start = std::clamp(search.start, search.lowest, search.highest);
   double good = 0, bad = 0;
-  double step = 1.25;  // grows: far away, an answer need not be enclosed finely
+  double step = search.first_step;  // grows: far away, an answer need not be enclosed finely
   if (holds(start)) {
     good = start;
     while (bad == 0) {

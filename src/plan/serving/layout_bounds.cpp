@@ -48,6 +48,29 @@ std::optional<double> mean_tpot_limit(const ServingQuestion& question) {
   return limit;
 }
 
+// Sequences that run at once while the limits are kept, at the most; with a third more and a few, since batches vary.
+// By Little's law: so many requests/s, each for as long as the limits let its tokens take, or as the cache holds in the
+// mean. Never above the engine's own limit.
+int64_t reachable_seats(const ReadyEngine& engine, const ServingQuestion& question, const TrafficLengths& lengths,
+                        double requests_per_s) {
+  constexpr double spare = 1.35;
+  constexpr int64_t few = 8;
+  const SchedulerOptions& options = engine.group.config.options;
+  double most = static_cast<double>(options.max_num_seqs);
+  if (options.cache_groups.empty()) {
+    const double held = lengths.mean_fresh_input + lengths.mean_output / 2;
+    most = std::min(most, static_cast<double>(options.num_gpu_blocks * options.block_size) / std::max(1.0, held));
+  }
+  std::optional<double> prompt_s;
+  for (const LatencySlo& slo : question.slos) {
+    if (slo.metric == SloMetric::ttft) prompt_s = std::min(prompt_s.value_or(slo.limit_ms / 1e3), slo.limit_ms / 1e3);
+  }
+  if (const std::optional<double> tpot_s = mean_tpot_limit(question); tpot_s && prompt_s) {
+    most = std::min(most, requests_per_s * (*prompt_s + lengths.mean_output * *tpot_s));
+  }
+  return std::min(options.max_num_seqs, static_cast<int64_t>(std::ceil(most * spare)) + few);
+}
+
 EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestion& question,
                                  const TrafficLengths& lengths, ReplicaWork work) {
   const double tokens = engine.tokens_per_decode;
@@ -67,7 +90,12 @@ EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestio
   options.num_gpu_blocks = static_cast<int64_t>(std::ceil(blocks * whole / held / stages));
   options.max_num_seqs = static_cast<int64_t>(std::ceil(static_cast<double>(options.max_num_seqs) / stages));
   const double one = requests_per_second(*engine.group.times, options, capacity);
-  return {.requests_per_s = one * stages, .ranks = options.lock_step_ranks};
+  return {.requests_per_s = one * stages,
+          .ranks = options.lock_step_ranks,
+          .seats = work == ReplicaWork::prompts
+                       ? engine.group.config.options.max_num_seqs
+                       : reachable_seats(engine, question, lengths, one * stages * throughput_slack),
+          .step_tokens = options.max_num_batched_tokens};
 }
 
 double requests_of(const EngineBounds::Pool& bound, int64_t replicas) {
@@ -149,10 +177,14 @@ EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traff
 }
 
 LayoutJudgement judge_layout(const EngineBounds& bounds, const ServingLayout& layout) {
-  LayoutJudgement judgement{.pruned = bounds.pruned, .alone_ms = bounds.alone_ms};
+  LayoutJudgement judgement{.pruned = bounds.pruned, .alone_ms = bounds.alone_ms, .reachable = {}};
   if (judgement.pruned) return judgement;
   double most = requests_of(bounds.pool, layout.pool.replicas);
-  if (layout.decode) most = std::min(most, requests_of(bounds.decode, layout.decode->replicas));
+  judgement.reachable = {bounds.pool.seats, bounds.pool.step_tokens};
+  if (layout.decode) {
+    most = std::min(most, requests_of(bounds.decode, layout.decode->replicas));
+    judgement.reachable.insert(judgement.reachable.end(), {bounds.decode.seats, bounds.decode.step_tokens});
+  }
   judgement.most_requests_per_s = most * throughput_slack;
   return judgement;
 }

@@ -26,6 +26,9 @@ struct LayoutJudgement {
   std::optional<PruneReason> pruned;
   double most_requests_per_s = 0;  // of the whole layout; 0 where it does not start
   std::vector<double> alone_ms;    // of each limit: at least what a request alone takes; empty where it does not start
+  // Of the engines' limits, as far as a run within the latency limits can reach them. Layouts of equal engines with
+  // equal ones run alike.
+  std::vector<int64_t> reachable;
 };
 
 // The same whatever rate is asked for. Lower bounds of latencies are those of requests that run alone, at the
@@ -40,6 +43,8 @@ struct EngineBounds {
   struct Pool {
     double requests_per_s = 0;  // of one rank, at the most
     int64_t ranks = 1;          // of a replica, each with its own queue
+    int64_t seats = 0;          // sequences of a step, at the most
+    int64_t step_tokens = 0;    // its limit of tokens
   };
   std::optional<PruneReason> pruned;
   std::vector<double> alone_ms;

@@ -19,9 +19,12 @@ struct EffortSettings {
 };
 
 constexpr EffortSettings settings_of(Effort effort) {
-  return effort == Effort::quick ? EffortSettings{.least_requests = 200, .service_times = 4, .tolerance = 0.08}
-                                 : EffortSettings{.least_requests = 1000, .service_times = 8, .tolerance = 0.02};
+  return effort != Effort::full ? EffortSettings{.least_requests = 200, .service_times = 4, .tolerance = 0.08}
+                                : EffortSettings{.least_requests = 1000, .service_times = 8, .tolerance = 0.02};
 }
+
+// Ends of intervals are found within this share.
+constexpr double tolerance_of_ends = 0.04;
 
 // Other stretches of the traffic that capacity is also found for.
 constexpr int64_t other_parts = 2;
@@ -32,7 +35,7 @@ ServingLayout part_of(const ServingLayout& layout, Effort effort, double request
   ServingLayout part = layout;
   if (!layout.decode) {
     const auto wanted = static_cast<int64_t>(std::clamp(enough_requests / requests_of_replica, 2.0, 8.0));
-    part.pool.replicas = std::min<int64_t>(layout.pool.replicas, effort == Effort::quick ? 1 : wanted);
+    part.pool.replicas = std::min<int64_t>(layout.pool.replicas, effort == Effort::full ? wanted : 1);
   } else {
     const int64_t equal = std::gcd(layout.pool.replicas, layout.decode->replicas);
     part.pool.replicas /= equal;
@@ -65,6 +68,43 @@ bool keeps_up(const ServingMetrics& metrics, const std::vector<double>& percenti
   return waited_ms / 1e3 <= most_waiting * span_s;
 }
 
+// Thrown by an observer: the run breaks a limit whatever comes.
+struct LimitIsLost {};
+
+// Ends a run as soon as so many of its requests are late that no others could bring the percentile back. Percentiles
+// are as numpy has them: of n values, the one at place floor(q (n - 1)) is not above it. Fewer values, such as those
+// of requests with more than one token, need no more that are late.
+class LateRequests final : public RunObserver {
+ public:
+  LateRequests(const std::vector<LatencySlo>& slos, int64_t requests) {
+    for (const LatencySlo& slo : slos) {
+      if (slo.metric == SloMetric::itl) continue;
+      const auto place = static_cast<int64_t>(slo.percentile / 100 * static_cast<double>(requests - 1));
+      limits_.push_back({.metric = slo.metric,
+                         .most = static_cast<Picoseconds>(std::min(slo.limit_ms * 1e9 * (1 + 1e-9), 9e18)),
+                         .until_lost = requests - place});
+    }
+  }
+
+  void request_ended(const RequestRecord& record) override {
+    if (record.outcome != RequestOutcome::completed) return;
+    for (Limit& limit : limits_) {
+      const Picoseconds took = limit.metric == SloMetric::ttft   ? record.ttft()
+                               : limit.metric == SloMetric::tpot ? record.tpot()
+                                                                 : record.e2el();
+      if (took > limit.most && --limit.until_lost == 0) throw LimitIsLost();
+    }
+  }
+
+ private:
+  struct Limit {
+    SloMetric metric;
+    Picoseconds most;
+    int64_t until_lost;
+  };
+  std::vector<Limit> limits_;
+};
+
 // Ends a run that nobody waits for any more.
 class WantedCheck final : public RunObserver {
  public:
@@ -75,10 +115,36 @@ class WantedCheck final : public RunObserver {
   const std::function<void()>* check_;
 };
 
+// A step of some decodes in the middle of their outputs.
+Estimate usual_step(const ReadyEngine& engine, const TrafficLengths& lengths) {
+  constexpr int64_t usual_batch = 32;
+  const int64_t batch = std::min(usual_batch, engine.group.config.options.max_num_seqs);
+  const auto context = static_cast<int64_t>(lengths.mean_input + lengths.mean_output / 2);
+  return engine.group.times->step_seconds(
+      {.decodes = batch, .decode_context_tokens = batch * context, .longest_decode_context = context, .prompts = {}});
+}
+
 }  // namespace
 
+// By simulations of Llama, Qwen and DeepSeek models on one to eight H100 and H200 (docs/planning.md).
+ReachedShare usually_reached(const ServingLayout& layout) {
+  if (layout.decode) return {.usual = 0.35, .low = 0.12, .high = 0.65};
+  if (layout.pool.engine.pipeline > 1) return {.usual = 0.2, .low = 0.08, .high = 0.6};
+  return {.usual = 0.65, .low = 0.4, .high = 0.85};
+}
+
 std::string_view effort_name(Effort effort) {
-  return effort == Effort::quick ? "quick" : "full";
+  switch (effort) {
+    case Effort::closed_form:
+      return "closed_form";
+    case Effort::quick:
+      return "quick";
+    case Effort::ranged:
+      return "ranged";
+    case Effort::full:
+      return "full";
+  }
+  return "";
 }
 
 const PlanRun* PlanPoint::at_capacity() const {
@@ -167,8 +233,9 @@ struct LayoutSimulator::Trial {
 
   StepBound usual_bound() const { return simulator.question_->pessimistic ? StepBound::high : StepBound::value; }
 
-  // `part` of the traffic: 0 is its beginning.
-  PlanRun run(double rate, StepBound bound, int64_t part = 0) const {
+  // `part` of the traffic: 0 is its beginning. Nothing where it was ended because it is sure to break a limit, unless
+  // it is to go `to_its_end`.
+  std::optional<PlanRun> run(double rate, StepBound bound, int64_t part = 0, bool to_its_end = false) const {
     const ServingQuestion& question = *simulator.question_;
     const double own_rate = rate * share;
     const int64_t requests = simulator.requests_for(effort, own_rate);
@@ -178,7 +245,14 @@ struct LayoutSimulator::Trial {
     if (bound == usual_bound() && draw_is_known()) request.observers.push_back(&meter.emplace(replica_watts()));
     WantedCheck wanted(simulator.check_wanted_);
     if (simulator.check_wanted_) request.observers.push_back(&wanted);
-    const ServingMetrics metrics = run_serving(request).metrics;
+    LateRequests late(question.slos, requests);
+    if (!to_its_end) request.observers.push_back(&late);
+    ServingMetrics metrics;
+    try {
+      metrics = run_serving(request).metrics;
+    } catch (const LimitIsLost&) {
+      return std::nullopt;
+    }
     const auto all = static_cast<double>(metrics.completed + metrics.rejected);
     PlanRun result{.rate = rate,
                    .requests = metrics.completed + metrics.rejected,
@@ -242,53 +316,131 @@ struct LayoutSimulator::Trial {
   }
 };
 
+// Latencies rise with the load from those of a request alone to the limits, which they reach at capacity.
+PlanPoint LayoutSimulator::by_closed_form(PlanPoint point, const LayoutJudgement& judgement,
+                                          const Estimate& step) const {
+  const double most = judgement.most_requests_per_s;
+  const ReachedShare share = usually_reached(point.layout);
+  point.capacity = {.value = most * share.usual, .low = most * share.low, .high = most * share.high};
+  const bool at_rate = question_->rate && *question_->rate <= point.capacity.value;
+  PlanRun run{.rate = at_rate ? *question_->rate : point.capacity.value, .attained = true, .achieved_ms = {}};
+  const double load = run.rate / point.capacity.value;
+  double token_ms = step.value * 1e3;
+  for (size_t i = 0; i < question_->slos.size(); ++i) {
+    const LatencySlo& slo = question_->slos[i];
+    const double alone = std::min(judgement.alone_ms[i], slo.limit_ms);
+    run.achieved_ms.push_back(alone + (slo.limit_ms - alone) * load * load);
+    if (slo.metric == SloMetric::tpot) token_ms = run.achieved_ms.back();
+  }
+  run.output_tokens_per_s = run.rate * traffic_->lengths().mean_output;
+  run.tokens_per_s_of_user = 1e3 / token_ms;
+  run.goodput = run.rate;
+  point.runs = {run};
+  return point;
+}
+
+const LayoutSimulator::ShortRuns& LayoutSimulator::short_runs(const ServingLayout& layout, const Trial& trial,
+                                                              double most) {
+  constexpr size_t most_kept = 4096;
+  const std::string key = layout.key();
+  if (const auto found = short_runs_.find(key); found != short_runs_.end()) return found->second;
+  if (short_runs_.size() >= most_kept) short_runs_.clear();
+  ShortRuns& kept = short_runs_[key];
+  const CapacitySearch search{.start = most * 0.7,
+                              .lowest = most / 100,
+                              .highest = most * 2,
+                              .tolerance = settings_of(Effort::quick).tolerance};
+  kept.capacity = highest_rate(search, [&](double rate) {
+    // The slowest tells how near the layout comes to limits that it never keeps.
+    const std::optional<PlanRun> run = trial.run(rate, trial.usual_bound(), 0, rate <= search.lowest);
+    if (run) kept.runs.push_back(*run);
+    return run && run->attained;
+  });
+  return kept;
+}
+
 PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) {
   PlanPoint point{.layout = layout, .effort = effort, .capacity = {}, .runs = {}};
   const LayoutEngines engines = shelf_->engines(layout);
   const LayoutJudgement judgement = judge_layout(*question_, *traffic_, layout, engines);
   if (judgement.pruned) return point;
-  const SchedulerOptions& options = (engines.decode != nullptr ? *engines.decode : *engines.pool).group.config.options;
+  const ReadyEngine& decodes = engines.decode != nullptr ? *engines.decode : *engines.pool;
+  const SchedulerOptions& options = decodes.group.config.options;
   point.kv_tokens = options.num_gpu_blocks * options.block_size;
+  const Estimate step = usual_step(decodes, traffic_->lengths());
+  if (effort == Effort::closed_form) return by_closed_form(std::move(point), judgement, step);
 
   const double most = judgement.most_requests_per_s;
+  const auto trial_with = [&](const ServingLayout& part, Effort how) {
+    return Trial{.simulator = *this,
+                 .layout = part,
+                 .engines = engines,
+                 .effort = how,
+                 .share = static_cast<double>(part.devices()) / static_cast<double>(layout.devices())};
+  };
+  const ServingLayout short_part = part_of(layout, Effort::quick, 1);
+  const Trial short_trial = trial_with(short_part, Effort::quick);
+  const bool is_full = effort == Effort::full;
+  const ShortRuns& quick_runs = short_runs(layout, short_trial, most);
+  const double quick = quick_runs.capacity;
+  double capacity = quick;
+  if (!is_full) point.runs = quick_runs.runs;
+  const auto near = [&](double start, double tolerance) {
+    return CapacitySearch{.start = start,
+                          .lowest = most / 100,
+                          .highest = most * 2,
+                          .tolerance = tolerance,
+                          .first_step = 1 + 1.5 * tolerance};
+  };
+
   const double most_of_replica = most / static_cast<double>(layout.pool.replicas);
-  const ServingLayout simulated = part_of(layout, effort, static_cast<double>(requests_for(effort, most_of_replica)));
-  const Trial trial{.simulator = *this,
-                    .layout = simulated,
-                    .engines = engines,
-                    .effort = effort,
-                    .share = static_cast<double>(simulated.devices()) / static_cast<double>(layout.devices())};
-  CapacitySearch search{
-      .start = most * 0.7, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(effort).tolerance};
-  const double capacity = highest_rate(search, [&](double rate) {
-    point.runs.push_back(trial.run(rate, trial.usual_bound()));
-    return point.runs.back().attained;
-  });
+  const ServingLayout long_part =
+      is_full ? part_of(layout, effort, static_cast<double>(requests_for(effort, most_of_replica))) : short_part;
+  const Trial trial = trial_with(long_part, effort);
+  if (is_full) {
+    capacity = highest_rate(near(quick > 0 ? quick : most * 0.1, settings_of(effort).tolerance), [&](double rate) {
+      const std::optional<PlanRun> run = trial.run(rate, trial.usual_bound(), 0, rate <= most / 100);
+      if (run) point.runs.push_back(*run);
+      return run && run->attained;
+    });
+  }
   point.capacity = {.value = capacity, .low = capacity, .high = capacity};
-  if (question_->rate && point.at_rate(*question_->rate) == nullptr) {
-    point.runs.push_back(trial.run(*question_->rate, trial.usual_bound()));
+  if (question_->rate && capacity >= *question_->rate && point.at_rate(*question_->rate) == nullptr) {
+    point.runs.push_back(*trial.run(*question_->rate, trial.usual_bound(), 0, true));
   }
   std::sort(point.runs.begin(), point.runs.end(), [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
   const bool by_slow_end = question_->is_judged_by_slow_end(layout) && !question_->pessimistic;
-  if ((effort == Effort::quick && !by_slow_end) || capacity == 0) return point;
+  if ((effort == Effort::quick && !by_slow_end) || capacity == 0 || quick == 0) return point;
 
-  search.tolerance = settings_of(Effort::quick).tolerance / 2;
-  const auto capacity_with = [&](StepBound bound, int64_t part, double start) {
-    search.start = start;
-    return highest_rate(search, [&](double rate) { return trial.run(rate, bound, part).attained; });
+  const auto capacity_with = [&](const Trial& of, StepBound bound, int64_t part, double start) {
+    return highest_rate(near(start, tolerance_of_ends), [&](double rate) {
+      const std::optional<PlanRun> run = of.run(rate, bound, part);
+      return run && run->attained;
+    });
   };
-  double low = capacity, squares = 0;
-  if (!question_->pessimistic) low = std::min(capacity, capacity_with(StepBound::high, 0, capacity * 0.85));
-  point.capacity.low = low;
+  // One of many replicas tells as well what slower and faster steps change.
+  constexpr int64_t few = 2;
+  const ServingLayout alone = long_part.devices() > few * short_part.devices() ? short_part : long_part;
+  const Trial ends = trial_with(alone, effort);
+  const double usual = alone == long_part && is_full ? capacity : capacity_with(ends, trial.usual_bound(), 0, capacity);
+  double low = 1, high = 1;  // of the capacity
+  if (usual > 0 && !question_->pessimistic) {
+    low = std::min(1.0, capacity_with(ends, StepBound::high, 0, usual * step.value / step.high) / usual);
+  }
+  point.capacity.low = capacity * low;
   if (effort == Effort::quick) return point;
-  const double high = std::max(capacity, capacity_with(StepBound::low, 0, capacity * 1.15));
-  for (int64_t part = 1; part <= other_parts; ++part) {
-    squares += std::pow(capacity_with(trial.usual_bound(), part, capacity) - capacity, 2);
+  if (usual > 0) {
+    const double faster = step.low > 0 ? std::min(step.value / step.low, 2.0) : 1.15;
+    high = std::max(1.0, capacity_with(ends, StepBound::low, 0, usual * faster) / usual);
+  }
+  double squares = 0;
+  for (int64_t part = 1; is_full && part <= other_parts; ++part) {
+    squares += std::pow(capacity_with(trial, trial.usual_bound(), part, capacity) - capacity, 2);
   }
   // 90% of the requests that might come, as far as a few draws tell; independent of the step times.
   const double spread = 1.645 * std::sqrt(squares / static_cast<double>(other_parts));
-  point.capacity.low = std::max(0.0, capacity - std::hypot(capacity - low, spread));
-  point.capacity.high = capacity + std::hypot(high - capacity, spread);
+  point.capacity.low = std::max(0.0, capacity - std::hypot(capacity * (1 - low), spread));
+  point.capacity.high = capacity + std::hypot(capacity * (high - 1), spread);
   return point;
 }
 

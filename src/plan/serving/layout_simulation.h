@@ -14,11 +14,19 @@
 namespace foretoken {
 
 enum class Effort : uint8_t {
-  quick,  // short runs of one replica at its share of the rate, capacity within 8%
-  full    // long runs of several replicas, capacity within 2%, at both ends of the step times' intervals and with other
-          // requests of the traffic
+  closed_form,  // no run: what layouts usually reach of their bounds, with as wide an interval
+  quick,        // short runs of one replica at its share of the rate, capacity within 8%
+  ranged,       // the same, also at both ends of the step times' intervals
+  full  // the same, and long runs of several replicas, capacity within 2%, also with other requests of the traffic
 };
 std::string_view effort_name(Effort effort);
+
+// Of a layout's bound (LayoutJudgement::most_requests_per_s), what simulations of such layouts sustain: usually, and in
+// nine of ten cases. Pools that wait for each other and stages with bubbles reach less.
+struct ReachedShare {
+  double usual = 0, low = 0, high = 0;
+};
+ReachedShare usually_reached(const ServingLayout& layout);
 
 // One simulated run of the whole layout.
 struct PlanRun {
@@ -38,9 +46,11 @@ struct PlanRun {
 struct PlanPoint {
   ServingLayout layout;
   Effort effort = Effort::quick;
-  Headline capacity;          // requests/s; of quick effort without an interval, unless judged by its slow end
-  std::vector<PlanRun> runs;  // lowest rate first; with a rate asked for, one is at that
-  int64_t kv_tokens = 0;      // that the cache of one engine holds (of one that decodes)
+  Headline capacity;  // requests/s; of quick effort without an interval, unless judged by its slow end
+  // Lowest rate first; where the rate asked for can be served, one is at that. Runs that were sure to break a limit
+  // were ended before and are not among them.
+  std::vector<PlanRun> runs;
+  int64_t kv_tokens = 0;  // that the cache of one engine holds (of one that decodes)
 
   const PlanRun* at_capacity() const;         // the fastest run that keeps the limits; null = none does
   const PlanRun* at_rate(double rate) const;  // null = there was none
@@ -66,11 +76,20 @@ class LayoutSimulator {
  private:
   struct Trial;
 
+  // Capacity by short runs, and those of them that went to their end.
+  struct ShortRuns {
+    double capacity = 0;
+    std::vector<PlanRun> runs;
+  };
+  PlanPoint by_closed_form(PlanPoint point, const LayoutJudgement& judgement, const Estimate& step) const;
+  const ShortRuns& short_runs(const ServingLayout& layout, const Trial& trial, double most);
+
   const ServingQuestion* question_;
   const Traffic* traffic_;
   EngineShelf* shelf_;
   std::function<void()> check_wanted_;
-  std::map<std::string, EngineBounds> bounds_;  // by the layout's key with one replica of each engine
+  std::map<std::string, EngineBounds> bounds_;   // by the layout's key with one replica of each engine
+  std::map<std::string, ShortRuns> short_runs_;  // by the layout's key
 };
 
 }  // namespace foretoken

@@ -50,15 +50,19 @@ PlanRun read_run(const JsonView& json) {
 
 Json judgement_json(const LayoutJudgement& judgement) {
   Json alone = Json::array();
+  Json reachable = Json::array();
   for (const double each : judgement.alone_ms) alone.push(each);
+  for (const int64_t each : judgement.reachable) reachable.push(each);
   return Json::object({{"pruned", judgement.pruned ? Json(static_cast<int64_t>(*judgement.pruned)) : Json()},
                        {"most_requests_per_s", judgement.most_requests_per_s},
-                       {"alone_ms", std::move(alone)}});
+                       {"alone_ms", std::move(alone)},
+                       {"reachable", std::move(reachable)}});
 }
 
 LayoutJudgement read_judgement(const JsonView& json) {
   LayoutJudgement judgement{
-      .pruned = {}, .most_requests_per_s = json.at("most_requests_per_s").number(), .alone_ms = {}};
+      .pruned = {}, .most_requests_per_s = json.at("most_requests_per_s").number(), .alone_ms = {}, .reachable = {}};
+  for (const JsonView& each : json.at("reachable").items()) judgement.reachable.push_back(each.integer());
   for (const JsonView& each : json.at("alone_ms").items()) judgement.alone_ms.push_back(each.number());
   if (const auto pruned = json.find("pruned")) {
     judgement.pruned = static_cast<PruneReason>(pruned->integer({.least = 0, .most = prune_reasons - 1}));

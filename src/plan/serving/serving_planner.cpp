@@ -21,7 +21,11 @@ HardwareChoice hardware_choice(const Library& library, const std::string& device
   }
   choice.usd_per_hour = usd_per_hour;
   choice.is_bound = tier == Tier::roofline;
+  const KernelPredictor kernels = library.predictor(device, tier);
   choice.sheet_only = library.predictor(device).is_known_by_sheet_only();
+  const GemmShape usual{.m = 64, .n = 4096, .k = 4096, .scheme = Scheme::bf16};
+  const bool multiplies = choice.device.type_or_fallback(DType::bf16).has_value();
+  choice.is_swept = !choice.sheet_only && multiplies && kernels.estimate(usual).tier == Tier::measured;
   if (!usd_per_hour) {
     if (const MaybeFact<double> rent = library.rent_usd_per_hour(choice.device)) choice.usd_per_hour = rent->value;
   }

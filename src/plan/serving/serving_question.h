@@ -28,6 +28,7 @@ struct HardwareChoice {
   bool is_bound = false;                     // its kernel times are roofline bounds, because those were asked for
   std::vector<std::string> link_notes = {};  // what was assumed of the links inside a node
   bool sheet_only = false;                   // no kernel of it was measured: KernelPredictor::is_known_by_sheet_only()
+  bool is_swept = false;                     // its own multiplications were measured
 };
 
 // What layouts are made of. Limits of 0 are the engine's own.
@@ -67,8 +68,9 @@ struct ServingQuestion {
   std::vector<HardwareChoice> hardware;
   LayoutChoices choices;
   std::optional<DraftChoice> drafts;
-  int64_t max_model_len = 0;   // 0 = what the traffic needs
-  double memory_fraction = 0;  // 0 = the engine's own
+  int64_t max_model_len = 0;                  // 0 = what the traffic needs
+  double memory_fraction = 0;                 // 0 = the engine's own
+  std::vector<std::string> assumptions = {};  // what was not asked for but taken, a sentence each
 
   const HardwareChoice& hardware_of(const std::string& device) const;
   // Its devices with their numbers, those of prompts first where they are others.

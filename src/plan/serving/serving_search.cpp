@@ -1,6 +1,7 @@
 #include "plan/serving/serving_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -19,13 +20,21 @@ constexpr double quick_error = 1.1;
 constexpr double quick_doubt = 1.4;
 // Layouts of a group whose bounds are as near as that are alike until they are simulated.
 constexpr double alike = 0.98;
+// What layouts of a kind reach of their bounds differs by as much.
+constexpr double reached_doubt = 1.25;
+constexpr int64_t least_reached = 3;
+// Limits other than the usual ones make an engine no better than so many times.
+constexpr double gain_of_limits = 1.3;
+// Layouts of a group that are simulated at length: they hardly differ.
+constexpr size_t most_finalists_of_group = 2;
 constexpr int most_rounds_of_finalists = 4;
 // Capacities by long runs are as near as that: layout_simulation.h.
 constexpr double full_tolerance = 0.02;
 
 struct Candidate {
   const ServingLayout* layout = nullptr;
-  double most_requests_per_s = 0;  // at least what it can serve
+  double bound = 0;                // by closed form
+  double most_requests_per_s = 0;  // at least what it can serve: the bound, and what others of its kind taught
   std::string group;               // the same but for limits
   std::string kind;                // the same but for the number of replicas
   bool stands_for_group = false;
@@ -42,6 +51,11 @@ std::string engines_key(const ServingLayout& layout, bool with_limits) {
     plain.pool.replicas = 0;
   }
   return plain.key();
+}
+
+// Layouts whose bounds are about as far from what they reach.
+std::string kind_of_layout(const ServingLayout& layout) {
+  return fmt::format("{}/{}/{}", devices_text(layout), layout.pool.engine.engine, layout.decode.has_value());
 }
 
 class LayoutSearch {
@@ -66,16 +80,39 @@ class LayoutSearch {
       result_.ranked_by_slow_end = false;
       find_best();
     }
+    if (!limits_.closed_form) show_every_engine();
     return finished();
   }
 
  private:
   void find_best() {
+    if (limits_.closed_form) {
+      judge_best_of_each();
+      return;
+    }
     for (int round = 0; round < most_rounds_of_finalists; ++round) {
       explore(true, limits_.quick * 2 / 3);
       explore(false, limits_.quick);
       if (!settle()) break;
     }
+  }
+
+  // The best of each kind by closed forms.
+  void judge_best_of_each() {
+    std::map<std::string, size_t> best;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const auto [place, is_first] = best.emplace(kind_of_layout(*candidates_[i].layout), i);
+      if (!is_first && best_hope(candidates_[i]) > best_hope(candidates_[place->second])) place->second = i;
+    }
+    std::vector<size_t> chosen;
+    for (const auto& [kind, i] : best) chosen.push_back(i);
+    evaluate(chosen, Effort::closed_form);
+    result_.by_closed_form = true;
+  }
+
+  // Whether a point may win: simulated at length, where anything is.
+  bool is_final(const PlanPoint& point) const {
+    return point.effort == (limits_.closed_form ? Effort::closed_form : Effort::full);
   }
 
   void say(const std::string& text) const {
@@ -86,9 +123,10 @@ class LayoutSearch {
     const std::vector<LayoutJudgement> judgements = evaluator_.judge(layouts_);
     for (const HardwareChoice& hardware : question_.hardware) {
       for (const std::string& engine : question_.choices.engines) {
-        result_.tried.push_back({.device = hardware.device.name, .engine = engine, .most_promising = {}});
+        result_.tried.push_back({.device = hardware.device.name, .engine = engine, .most_capable = {}, .alone_ms = {}});
       }
     }
+    std::set<std::string> seen;  // groups with the limits that they can reach
     for (size_t i = 0; i < layouts_.size(); ++i) {
       remember_alone(judgements[i], layouts_[i]);
       std::optional<PruneReason> pruned = judgements[i].pruned;
@@ -96,15 +134,25 @@ class LayoutSearch {
         pruned = PruneReason::too_few_requests;
       }
       TriedEngine* tried = tried_with(layouts_[i]);
-      if (tried != nullptr) ++tried->layouts;
+      if (tried != nullptr) {
+        ++tried->layouts;
+        remember_tried(*tried, judgements[i], layouts_[i]);
+      }
       if (pruned) {
         ++result_.pruned[static_cast<size_t>(*pruned)];
         if (tried != nullptr) ++tried->pruned[static_cast<size_t>(*pruned)];
         continue;
       }
+      const std::string group = engines_key(layouts_[i], false);
+      const std::vector<int64_t>& reachable = judgements[i].reachable;
+      if (!reachable.empty() && !seen.insert(fmt::format("{} {}", group, fmt::join(reachable, " "))).second) {
+        ++result_.merged;
+        continue;
+      }
       candidates_.push_back({.layout = &layouts_[i],
+                             .bound = judgements[i].most_requests_per_s,
                              .most_requests_per_s = judgements[i].most_requests_per_s,
-                             .group = engines_key(layouts_[i], false),
+                             .group = group,
                              .kind = engines_key(layouts_[i], true),
                              .point = {}});
     }
@@ -116,6 +164,16 @@ class LayoutSearch {
       one.stands_for_group = stands[one.group] = true;
     }
     say(fmt::format("{} layouts left by their bounds, {} kinds of engines", candidates_.size(), most.size()));
+  }
+
+  void remember_tried(TriedEngine& tried, const LayoutJudgement& judgement, const ServingLayout& layout) const {
+    if (tried.alone_ms.empty()) tried.alone_ms = judgement.alone_ms;
+    for (size_t i = 0; i < judgement.alone_ms.size(); ++i) {
+      tried.alone_ms[i] = std::min(tried.alone_ms[i], judgement.alone_ms[i]);
+    }
+    if (judgement.pruned || judgement.most_requests_per_s <= tried.most_requests_per_s) return;
+    tried.most_requests_per_s = judgement.most_requests_per_s;
+    tried.most_capable = layout;
   }
 
   // Null where it is on two kinds of devices.
@@ -143,7 +201,12 @@ class LayoutSearch {
   std::optional<LayoutScore> best_hope(const Candidate& one) const {
     const auto slow = slow_share_.find(devices_text(*one.layout));
     const bool by_slow_end = result_.ranked_by_slow_end && slow != slow_share_.end();
-    return layout_score(question_, *one.layout, one.most_requests_per_s * (by_slow_end ? slow->second : 1));
+    const auto reached = reached_.find(kind_of_layout(*one.layout));
+    double share = limits_.closed_form ? usually_reached(*one.layout).usual : by_slow_end ? slow->second : 1;
+    if (reached != reached_.end() && reached->second.layouts >= least_reached) {
+      share = std::min(share, reached->second.most * reached_doubt);
+    }
+    return layout_score(question_, *one.layout, one.most_requests_per_s * share);
   }
   std::optional<LayoutScore> found(const Candidate& one) const {
     return one.point ? layout_score(question_, *one.layout, ranked(*one.point)) : std::nullopt;
@@ -192,6 +255,7 @@ class LayoutSearch {
     std::vector<PlanPoint> points = evaluator_.evaluate(layouts, effort);
     for (size_t i = 0; i < chosen.size(); ++i) {
       learn_slow_end(candidates_[chosen[i]], points[i]);
+      learn_reached(candidates_[chosen[i]], points[i].capacity.value);
       learn(candidates_[chosen[i]], points[i].capacity.value);
       candidates_[chosen[i]].point = std::move(points[i]);
     }
@@ -205,6 +269,19 @@ class LayoutSearch {
     const double share = std::min(1.0, others * point.capacity.low / from.most_requests_per_s);
     double& known = slow_share_[devices_text(*from.layout)];
     known = std::max(known, share);
+  }
+
+  // Bounds are too high by about as much for all layouts of an engine on a device. Of limits that hold a layout back,
+  // the others tell nothing.
+  void learn_reached(const Candidate& from, double capacity) {
+    if (!from.stands_for_group || from.bound <= 0) return;
+    for (Candidate& one : candidates_) {
+      if (one.group == from.group)
+        one.most_requests_per_s = std::min(one.most_requests_per_s, capacity * gain_of_limits);
+    }
+    Reached& reached = reached_[kind_of_layout(*from.layout)];
+    reached.most = std::max(reached.most, capacity / from.bound);
+    ++reached.layouts;
   }
 
   // More replicas of an engine serve as many more requests, give or take what a short run is off by.
@@ -226,11 +303,20 @@ class LayoutSearch {
     std::set<std::string> seen;
     std::stable_partition(sorted.begin(), sorted.end(), [&](size_t i) {
       const Candidate& one = candidates_[i];
-      const EngineChoice& engine = one.layout->pool.engine;
-      const bool first =
-          seen.insert(fmt::format("{}/{}/{}", devices_text(*one.layout), engine.engine, one.layout->decode.has_value()))
-              .second;
+      const bool first = seen.insert(kind_of_layout(*one.layout)).second;
       return first && layout_score(question_, *one.layout, ranked(*one.point) * quick_doubt) > best;
+    });
+  }
+
+  // Leaves out what short runs put too far behind to win, and more of a group than tell anything new.
+  void keep_contenders(std::vector<size_t>& chosen) const {
+    std::optional<LayoutScore> best;
+    for (const size_t i : chosen) best = std::max(best, found(candidates_[i]));
+    std::map<std::string, size_t> of_group;
+    std::erase_if(chosen, [&](size_t i) {
+      const Candidate& one = candidates_[i];
+      const double hoped = ranked(*one.point) * quick_error * quick_error;
+      return layout_score(question_, *one.layout, hoped) < best || ++of_group[one.group] > most_finalists_of_group;
     });
   }
 
@@ -244,6 +330,7 @@ class LayoutSearch {
     std::stable_sort(next.begin(), next.end(),
                      [&](size_t a, size_t b) { return found(candidates_[a]) > found(candidates_[b]); });
     best_of_each_first(next);
+    keep_contenders(next);
     next.resize(std::min(next.size(), limits_.full));
     if (next.empty()) return false;
     say(fmt::format("the best {} at length", next.size()));
@@ -253,10 +340,29 @@ class LayoutSearch {
     });
   }
 
+  // Every device with every engine has a layout with its interval in the answer, if any starts: one that is sure to
+  // lose is shown by how much.
+  void show_every_engine() {
+    std::vector<size_t> unseen, unranged;
+    for (const TriedEngine& tried : result_.tried) {
+      std::optional<size_t> best, hope;
+      for (size_t i = 0; i < candidates_.size(); ++i) {
+        const Candidate& one = candidates_[i];
+        if (tried_with(*one.layout) != &tried) continue;
+        if (one.point && one.point->capacity.value > 0 && (!best || found(one) > found(candidates_[*best]))) best = i;
+        if (!one.point && (!hope || best_hope(one) > best_hope(candidates_[*hope]))) hope = i;
+      }
+      if (!best && hope) unseen.push_back(*hope);
+      if (best && candidates_[*best].point->effort == Effort::quick) unranged.push_back(*best);
+    }
+    unranged.insert(unranged.end(), unseen.begin(), unseen.end());
+    if (!unranged.empty()) evaluate(unranged, Effort::ranged);
+  }
+
   ServingSearchResult finished() {
     std::optional<LayoutScore> best;
     for (const Candidate& one : candidates_) {
-      if (one.point && one.point->effort == Effort::full) best = std::max(best, found(one));
+      if (one.point && is_final(*one.point)) best = std::max(best, found(one));
     }
     for (Candidate& one : candidates_) {
       TriedEngine* tried = tried_with(*one.layout);
@@ -266,9 +372,6 @@ class LayoutSearch {
       } else {
         const std::optional<LayoutScore> hope = best_hope(one);
         ++(hope && hope > best ? result_.unexplored : result_.beaten);
-        if (tried == nullptr || one.most_requests_per_s <= tried->most_requests_per_s) continue;
-        tried->most_requests_per_s = one.most_requests_per_s;
-        tried->most_promising = *one.layout;
       }
     }
     rank();
@@ -282,7 +385,7 @@ class LayoutSearch {
       return layout_score(question_, point.layout, ranked(point));
     };
     for (size_t i = 0; i < result_.points.size(); ++i) {
-      if (result_.points[i].effort == Effort::full && score(i)) result_.ranking.push_back(i);
+      if (is_final(result_.points[i]) && score(i)) result_.ranking.push_back(i);
     }
     std::stable_sort(result_.ranking.begin(), result_.ranking.end(),
                      [&](size_t a, size_t b) { return score(a) > score(b); });
@@ -381,6 +484,11 @@ class LayoutSearch {
   std::vector<ServingLayout> layouts_;
   std::vector<Candidate> candidates_;
   size_t simulated_ = 0;
+  struct Reached {
+    double most = 0;  // of a bound, by a simulated layout
+    int64_t layouts = 0;
+  };
+  std::map<std::string, Reached> reached_;    // by kind_of_layout
   std::map<std::string, double> slow_share_;  // by devices: of a bound, what a layout may reach at its slow end
   ServingSearchResult result_;
 };
@@ -415,8 +523,28 @@ std::optional<double> usd_per_million_tokens(const ServingQuestion& question, co
   return *usd / seconds_per_hour / run.output_tokens_per_s * 1e6;
 }
 
+std::optional<Headline> usd_per_million_interval(const ServingQuestion& question, const PlanPoint& point) {
+  const PlanRun* run = shown_run(question, point);
+  if (run == nullptr || point.capacity.low <= 0 || point.capacity.low == point.capacity.high) return std::nullopt;
+  const std::optional<double> usd = usd_per_million_tokens(question, point.layout, *run);
+  if (!usd) return std::nullopt;
+  const bool at_rate = question.rate && point.capacity.value >= *question.rate;
+  if (!at_rate) {
+    return Headline{.value = *usd,
+                    .low = *usd * point.capacity.value / point.capacity.high,
+                    .high = *usd * point.capacity.value / point.capacity.low};
+  }
+  // Whole engines; of two pools, whole layouts.
+  const auto parts = static_cast<double>(point.layout.decode ? 1 : point.layout.pool.replicas);
+  const auto needed = [&](double capacity) { return std::ceil(*question.rate / (capacity / parts) - 1e-9) / parts; };
+  return Headline{.value = *usd,
+                  .low = *usd * std::min(1.0, needed(point.capacity.high)),
+                  .high = *usd * std::max(1.0, needed(point.capacity.low))};
+}
+
 const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point) {
-  return question.rate ? point.at_rate(*question.rate) : point.at_capacity();
+  const bool serves_rate = question.rate && point.capacity.value >= *question.rate;
+  return serves_rate ? point.at_rate(*question.rate) : point.at_capacity();
 }
 
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,

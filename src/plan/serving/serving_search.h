@@ -15,9 +15,10 @@
 namespace foretoken {
 
 struct SearchLimits {
-  size_t quick = 96;  // most layouts to simulate shortly
-  size_t full = 6;    // most to simulate at length, unless none of them serves the rate
-  size_t round = 8;   // simulated before the next are chosen; the same for any number of threads
+  size_t quick = 96;         // most layouts to simulate shortly
+  size_t full = 6;           // most to simulate at length, unless none of them serves the rate
+  bool closed_form = false;  // none of that: the best layout of each kind by closed forms
+  size_t round = 8;          // simulated before the next are chosen; the same for any number of threads
 };
 
 // What the speed of a user is traded for.
@@ -48,17 +49,20 @@ struct TriedEngine {
   int64_t layouts = 0;
   std::array<int64_t, prune_reasons> pruned = {};  // by PruneReason
   int64_t simulated = 0;
-  // Of those that were neither ruled out nor simulated: the highest bound, and whose it is.
+  // Of those that cannot sustain the rate: the highest bound, and whose it is.
   double most_requests_per_s = 0;
-  std::optional<ServingLayout> most_promising;
+  std::optional<ServingLayout> most_capable;
+  std::vector<double> alone_ms;  // of each limit: the least that a request alone takes; empty where none starts
 };
 
 struct ServingSearchResult {
   int64_t layouts = 0;
+  bool by_closed_form = false;                     // nothing was simulated
   double largest_gap = 0;                          // LayoutSpace::largest_gap
   std::array<int64_t, prune_reasons> pruned = {};  // by PruneReason
-  int64_t beaten = 0;                              // not simulated: their bounds are no better than what was found
-  int64_t unexplored = 0;                   // not simulated although their bounds are better: the search ended before
+  int64_t merged = 0;      // not simulated: they differ from others only in limits that no run reaches
+  int64_t beaten = 0;      // not simulated: bounds, and what such layouts reach of theirs, leave no hope to be the best
+  int64_t unexplored = 0;  // not simulated although their bounds are better: the search ended before
   std::vector<PlanPoint> points;            // simulated, in the order of the layouts; the longest run of each
   std::vector<size_t> ranking;              // of `points` at full effort that serve what is asked: best first
   std::vector<FrontierRun> frontier;        // most tokens/s of a user first
@@ -88,7 +92,11 @@ double ranked_capacity(const ServingQuestion& question, const ServingSearchResul
 // USD for a million output tokens; nothing where the price is not known.
 std::optional<double> usd_per_million_tokens(const ServingQuestion& question, const ServingLayout& layout,
                                              const PlanRun& run);
-// The run that a layout is shown by: at the rate asked for, else at capacity; null = there is none.
+// The same with the interval of its capacity: faster or slower steps need fewer or more such engines. Nothing where the
+// point has no interval.
+std::optional<Headline> usd_per_million_interval(const ServingQuestion& question, const PlanPoint& point);
+// The run that a layout is shown by: at the rate asked for where it serves that, else at capacity; null = there is
+// none.
 const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point);
 
 // Deterministic. Layouts whose scores are as near as bisection can tell are ranked by their cost, then by their speed

@@ -7,6 +7,7 @@
 #include "app/cli/kernel_source_flags.h"
 #include "app/cli/load_flags.h"
 #include "app/cli/model_flags.h"
+#include "app/cli/money.h"
 #include "app/cli/placement_flags.h"
 #include "app/cli/plan_files.h"
 #include "app/cli/progress.h"
@@ -17,6 +18,7 @@
 #include "base/text.h"
 #include "compose/device_formats.h"
 #include "compose/serving_engine.h"
+#include "library/traffic_use.h"
 #include "plan/serving/serving_planner.h"
 #include "report/serving_plan_report.h"
 #include "report/shared_plan_report.h"
@@ -74,13 +76,25 @@ class PlanServe : public Command {
     options.heading("Question");
     options.text("--model", model_, "Built-in name (foretoken models), config.json, or a directory with one", true);
     options.list("--slo,--goodput", slos_,
-                 "Latency limits: ttft<500ms@p99,tpot<50ms@p95,e2e<20s@p99, itl; or ttft:500,tpot:50 (ms, p99)", true);
+                 "Latency limits: ttft<500ms@p99,tpot<50ms@p95,e2e<20s@p99, itl; or ttft:500,tpot:50 (ms, p99) [those "
+                 "of the use that --traffic names]");
+    options.text(
+        "--traffic", traffic_,
+        "What the requests are for: chat, code, rag, agent or batch. Sets lengths, shared prefixes and default "
+        "limits from public statistics (data/traffic/uses.json); flags of lengths override them");
+    options.integer("--users", users_, {.least = 0, .most = 1'000'000'000},
+                    "People who use the service at once, in place of --request-rate; 0 = not given");
+    options.number("--user-pause", user_pause_, {.least = 0.001, .most = 1e6},
+                   "Mean seconds between an answer and the next request of the same user, with --users");
     options.number("--attainment", attainment_, {.least = 0, .most = 100},
                    "Percent of the requests that must each meet all limits together (goodput), instead of each limit "
                    "at its percentile; 0 = no");
     options.list("--hardware", hardware_, "Devices and how many there may be: h100_sxm:8,a100_sxm:16, or 8xH100", true);
-    options.list("--price", prices_, "USD for one device and hour, h100_sxm=2.5; default: the library's");
-    options.money("--budget-usd-hour", budget_, {.least = 0, .most = 1e9}, "Most USD an hour; 0 = any");
+    options.list("--price,--gpu-price", prices_,
+                 "USD for one device and hour, h100_sxm=2.5 or 'h100_sxm=$1.9/h'; of one device also $1.9/h alone; "
+                 "default: the library's");
+    options.text("--budget", budget_text_, "Most that the service may cost: $28/h, $500/day or $20000/month");
+    options.money("--budget-usd-hour", budget_, {.least = 0, .most = 1e9}, "The same in USD an hour; 0 = any");
     options.choice("--objective", objective_, {"auto", "capacity", "cost"},
                    "auto = least cost for --request-rate, most requests/s where that is not given");
     options.flag("--pessimistic", pessimistic_,
@@ -109,6 +123,8 @@ class PlanServe : public Command {
     speculation_.declare(options);
     placement_.declare(options);
     options.heading("Search");
+    options.flag("--quick", quick_,
+                 "Answer within about a second by closed form, without simulating: the same table with wide intervals");
     options.integer("--most-simulated", most_simulated_, {.least = 1, .most = 1'000'000},
                     "Most layouts to simulate shortly");
     options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Layouts to simulate at length");
@@ -119,6 +135,7 @@ class PlanServe : public Command {
     files_.declare(options);
     options.footer(
         "Examples:\n"
+        "  foretoken plan serve --model Llama-3.1-8B-Instruct --hardware 8xH100,8xL40S --traffic chat --users 500\n"
         "  foretoken plan serve --model Llama-3.1-70B --hardware h100_sxm:8 --slo \"ttft<500ms@p99,tpot<50ms@p99\"\n"
         "      --dataset-name lognormal --random-input-len 1024 --random-output-len 256\n"
         "  foretoken plan serve --model Llama-3.1-8B --hardware h100_sxm:8,l40s:8 --slo ttft:500,tpot:50\n"
@@ -129,10 +146,12 @@ class PlanServe : public Command {
 
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
+    if (users_ == 0) options_->refuse({"--user-pause"}, {}, "no --users");
+    if (quick_) options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out"}, {}, "--quick");
     const ProcessRank rank = store_.own_rank();
     if (rank.answers()) files_.check();
     if (!also_.empty()) return run_together(library, rank);
-    const ServingPlanner planner = make_planner(library, {.model = model_, .load = load_});
+    const ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)});
     const ServingSearchResult result = planner.search();
     if (!rank.answers()) return {.text = {}, .json = {}};
     files_.write(planner, result);
@@ -155,8 +174,9 @@ class PlanServe : public Command {
     if (speculation_.given()) {
       throw InputError({.source = "--also", .expected = "no --speculative-config: drafts are of one model"});
     }
-    std::vector<AskedModel> asked = {{.model = model_, .load = load_}};
-    for (const std::string& text : also_) asked.push_back(also_asked(text));
+    const LoadFlags own = load(library);
+    std::vector<AskedModel> asked = {{.model = model_, .load = own}};
+    for (const std::string& text : also_) asked.push_back(also_asked(text, own));
     std::vector<ServingPlanner> planners;
     std::vector<ServingQuestion> questions;
     for (const AskedModel& one : asked) {
@@ -178,10 +198,76 @@ class PlanServe : public Command {
             .failure = plan.fits ? "" : shared_plan_sentence(report)};
   }
 
-  AskedModel also_asked(const std::string& text) const {
+  // With the lengths of the use that is named, as far as flags do not say others, and the rate of the users.
+  LoadFlags load(const Library& library) const {
+    LoadFlags flags = load_;
+    if (!traffic_.empty()) {
+      options_->refuse({"--trace", "--dataset-name", "--dataset-path", "--random-range-ratio", "--random-input-range",
+                        "--random-output-range"},
+                       {}, "--traffic");
+      const TrafficUse use = traffic_use(library.directory(), traffic_);
+      const auto set = [&](const char* flag, auto& value, auto usual) {
+        if (!options_->was_given(flag)) value = usual;
+      };
+      flags.dataset = "lognormal";
+      set("--lognormal-sigma", flags.lognormal_sigma, use.sigma);
+      set("--random-input-len", flags.input_len, use.input_tokens);
+      set("--random-output-len", flags.output_len, use.output_tokens);
+      set("--random-prefix-len", flags.prefix_len, use.prefix_tokens);
+      set("--prefix-repetition-num-prefixes", flags.num_prefixes, use.prefixes);
+    }
+    if (users_ > 0) {
+      options_->refuse({"--request-rate"}, {}, "--users");
+      flags.request_rate = fmt::format("{:.3g}", static_cast<double>(users_) / seconds_of_user(library, flags));
+    }
+    return flags;
+  }
+
+  // Of a user, from one request to the next: reads and writes, and waits for an answer that takes half as long as the
+  // limits on it allow.
+  double seconds_of_user(const Library& library, const LoadFlags& flags) const {
+    double answer_ms = 0;
+    for (const LatencySlo& slo : parse_slos(slo_words(library), "slo")) {
+      if (slo.metric == SloMetric::ttft) answer_ms += slo.limit_ms / 2;
+      if (slo.metric == SloMetric::tpot) answer_ms += slo.limit_ms / 2 * static_cast<double>(flags.output_len);
+    }
+    return user_pause_ + answer_ms / 1e3;
+  }
+
+  std::string slo_words(const Library& library) const {
+    if (!slos_.empty()) return fmt::format("{}", fmt::join(slos_, ","));
+    return traffic_use(library.directory(), traffic_.empty() ? usual_traffic_use : traffic_).slo;
+  }
+
+  std::vector<std::string> assumptions(const Library& library, const LoadFlags& flags) const {
+    std::vector<std::string> sentences;
+    if (quick_) {
+      sentences.emplace_back(
+          "Nothing was simulated ({quick}): capacities are what layouts usually reach of closed-form bounds. Leave "
+          "{quick} out for figures to rent by.");
+    }
+    if (!traffic_.empty()) {
+      const TrafficUse use = traffic_use(library.directory(), traffic_);
+      sentences.push_back(fmt::format("Requests are those of {} ({}): {}.", use.name, use.summary, use.source));
+    }
+    if (slos_.empty()) {
+      const TrafficUse use = traffic_use(library.directory(), traffic_.empty() ? usual_traffic_use : traffic_);
+      sentences.push_back(
+          fmt::format("No {{slo}} was given: {} is the default for {} ({}).", use.slo, use.name, use.slo_source));
+    }
+    if (users_ > 0) {
+      sentences.push_back(fmt::format(
+          "{} users are taken as {:.3g} requests/s: each pauses {} s ({{user_pause}}) and waits for answers "
+          "that take half as long as the limits allow.",
+          users_, flags.rate(), number_text(user_pause_)));
+    }
+    return sentences;
+  }
+
+  static AskedModel also_asked(const std::string& text, const LoadFlags& own) {
     constexpr const char* form = "MODEL@RATE or MODEL@RATE:IN/OUT, as in Llama-3.1-8B@20:512/128";
     const auto [model, rest] = named_value("--also", text, '@', form);
-    AskedModel asked{.model = model, .load = load_};
+    AskedModel asked{.model = model, .load = own};
     const size_t colon = rest.find(':');
     asked.load.request_rate = rest.substr(0, colon);
     parse_listed_number("--also", asked.load.request_rate, {.least = 1e-9, .most = 1e9}, form);
@@ -194,19 +280,20 @@ class PlanServe : public Command {
   }
 
   ServingPlanner make_planner(const Library& library, const AskedModel& asked) const {
-    ServingPlanner planner{
-        .library = library,
-        .question = question(library, asked),
-        .traffic = Traffic(requests(asked.load)),
-        .device_files = device_files(library),
-        .other_files = {asked.model},
-        .tier = tier_from_name(tier_).value(),
-        .placement = placement_.spec(),
-        .limits = {.quick = static_cast<size_t>(most_simulated_), .full = static_cast<size_t>(finalists_)},
-        .threads = threads_to_use(threads_),
-        .store = store_.store,
-        .tell = show_progress,
-        .check_wanted = wanted_check()};
+    ServingPlanner planner{.library = library,
+                           .question = question(library, asked),
+                           .traffic = Traffic(requests(asked.load)),
+                           .device_files = device_files(library),
+                           .other_files = {asked.model},
+                           .tier = tier_from_name(tier_).value(),
+                           .placement = placement_.spec(),
+                           .limits = {.quick = static_cast<size_t>(most_simulated_),
+                                      .full = static_cast<size_t>(finalists_),
+                                      .closed_form = quick_},
+                           .threads = threads_to_use(threads_),
+                           .store = store_.store,
+                           .tell = show_progress,
+                           .check_wanted = wanted_check()};
     if (planner.question.drafts) planner.other_files.push_back(planner.question.drafts->config.model);
     return planner;
   }
@@ -229,12 +316,13 @@ class PlanServe : public Command {
   ServingQuestion question(const Library& library, const AskedModel& of) const {
     const double rate = of.load.rate();
     ServingQuestion asked{.model = library.models().model(of.model),
-                          .slos = parse_slos(fmt::format("{}", fmt::join(slos_, ",")), "slo"),
+                          .slos = parse_slos(slo_words(library), "slo"),
                           .hardware = hardware(library),
                           .choices = {},
                           .drafts = {},
                           .max_model_len = max_model_len_,
-                          .memory_fraction = memory_fraction_};
+                          .memory_fraction = memory_fraction_,
+                          .assumptions = assumptions(library, of.load)};
     if (attainment_ > 0) set_attainment(asked);
     asked.pessimistic = pessimistic_;
     if (asked.model.is_encoder_only()) {
@@ -245,6 +333,7 @@ class PlanServe : public Command {
       throw InputError({.source = "--request-rate", .value = of.load.request_rate, .expected = "a number above 0"});
     }
     if (budget_ > 0) asked.budget_usd_per_hour = budget_;
+    if (!budget_text_.empty()) asked.budget_usd_per_hour = budget();
     const bool cheap = objective_ == "cost" || (objective_ == "auto" && asked.rate);
     asked.objective = !cheap       ? PlanObjective::capacity
                       : asked.rate ? PlanObjective::cost
@@ -276,13 +365,30 @@ class PlanServe : public Command {
     for (LatencySlo& slo : asked.slos) slo.percentile = attainment_;
   }
 
+  double budget() const {
+    const std::optional<double> usd = parse_usd_per_time(budget_text_);
+    if (!usd || *usd <= 0 || *usd > 1e9 || budget_ > 0) {
+      throw InputError({.source = "--budget",
+                        .value = printable(budget_text_),
+                        .expected = budget_ > 0 ? "no --budget-usd-hour beside it"
+                                                : "USD above 0 for an hour, a day or a month, as in $20000/month"});
+    }
+    return *usd;
+  }
+
   std::vector<HardwareChoice> hardware(const Library& library) const {
     std::vector<std::pair<std::string, double>> prices;
     for (const std::string& text : prices_) {
-      auto [device, usd] = named_value("--price", text, '=', "DEVICE=USD, as in h100_sxm=2.5");
-      if (usd.starts_with('$')) usd.erase(0, 1);
-      prices.emplace_back(library.hardware().device(device).name,
-                          parse_listed_number("--price", usd, {.least = 1e-6, .most = 1e6}, "USD an hour above 0"));
+      const bool is_of_all = hardware_.size() == 1 && text.find('=') == std::string::npos && parse_usd_per_hour(text);
+      const auto [device, amount] = is_of_all ? std::pair(device_and_count(hardware_.front()).first, text)
+                                              : named_value("--price", text, '=', "DEVICE=USD, as in h100_sxm=2.5");
+      const std::optional<double> usd = parse_usd_per_hour(amount);
+      if (!usd || *usd < 1e-6 || *usd > 1e6) {
+        throw InputError({.source = "--price",
+                          .value = printable(text),
+                          .expected = "USD an hour above 0, as in h100_sxm=2.5 or h100_sxm=$1.9/h"});
+      }
+      prices.emplace_back(library.hardware().device(device).name, *usd);
     }
     std::vector<HardwareChoice> all;
     for (const auto& [name, usd] : prices) {
@@ -357,13 +463,14 @@ class PlanServe : public Command {
                          .kv_dtypes = {},
                          .tensor = listed_sizes("--tensor-parallel-sizes", tensor_, 1),
                          .pipeline = listed_sizes("--pipeline-parallel-sizes", pipeline_, 1),
-                         .max_num_seqs = seqs_.empty() ? std::vector<int64_t>{0, 32, 64, 128, 256}
-                                                       : listed_sizes("--max-num-seqs", seqs_, 0),
-                         .max_num_batched_tokens = tokens_.empty()
-                                                       ? std::vector<int64_t>{0, 2048, 8192}
-                                                       : listed_sizes("--max-num-batched-tokens", tokens_, 0),
+                         .max_num_seqs = listed_sizes("--max-num-seqs", seqs_, 0),
+                         .max_num_batched_tokens = listed_sizes("--max-num-batched-tokens", tokens_, 0),
                          .separate_pools = separate_pools_,
                          .mixed_pools = mixed_pools_};
+    // Closed forms do not tell limits apart.
+    const auto usual_limits = [&](std::vector<int64_t> usual) { return quick_ ? std::vector<int64_t>{0} : usual; };
+    if (seqs_.empty()) result.max_num_seqs = usual_limits({0, 32, 64, 128, 256});
+    if (tokens_.empty()) result.max_num_batched_tokens = usual_limits({0, 2048, 8192});
     for (const std::string& engine : result.engines) engine_kind(engine);
     const auto add = [](auto& list, const auto& one) {
       if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
@@ -397,12 +504,12 @@ class PlanServe : public Command {
   }
 
   const Options* options_ = nullptr;
-  std::string model_, objective_ = "auto", tier_ = "best";
+  std::string model_, traffic_, budget_text_, objective_ = "auto", tier_ = "best";
   std::vector<std::string> slos_, also_, hardware_, prices_, engines_, schemes_, kv_dtypes_, tensor_, pipeline_, seqs_,
       tokens_;
-  double budget_ = 0, memory_fraction_ = 0, attainment_ = 0;
-  bool separate_pools_ = true, mixed_pools_ = false, pessimistic_ = false;
-  int64_t max_model_len_ = 0, most_simulated_ = 96, finalists_ = 6, threads_ = 0;
+  double budget_ = 0, memory_fraction_ = 0, attainment_ = 0, user_pause_ = 10;
+  bool separate_pools_ = true, mixed_pools_ = false, pessimistic_ = false, quick_ = false;
+  int64_t users_ = 0, max_model_len_ = 0, most_simulated_ = 96, finalists_ = 6, threads_ = 0;
   LoadFlags load_;
   SpeculationFlags speculation_;
   PlacementFlags placement_;
