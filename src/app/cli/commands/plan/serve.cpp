@@ -133,6 +133,9 @@ class PlanServe : public Command {
     declare_deployment(options);
     store_.declare(options);
     files_.declare(options);
+    options.show_first({"--model", "--hardware", "--traffic", "--users", "--request-rate", "--slo",
+                        "--random-input-len", "--random-output-len", "--engines", "--quantizations", "--kv-cache-dtype",
+                        "--objective", "--price", "--budget", "--disaggregate", "--quick", "--trace", "--html"});
     options.footer(
         "Examples:\n"
         "  foretoken plan serve --model Llama-3.1-8B-Instruct --hardware 8xH100,8xL40S --traffic chat --users 500\n"

@@ -23,6 +23,9 @@ class PlanTrain : public Command {
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
+    options.show_first({"--config", "--seq-length", "--precision", "--lora-rank", "--cluster", "--device", "--devices",
+                        "--stack", "--micro-batch-size", "--global-batch-size", "--recompute-granularity",
+                        "--memory-limit", "--train-tokens", "--gpu-price", "--best"});
     options.footer(
         "Sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are tried out unless given.\n"
         "Not accepted: --sequence-parallel and --shard-ranks (tensor ranks always share sequences, all replicas one\n"
