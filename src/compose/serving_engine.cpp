@@ -92,7 +92,7 @@ int64_t sizes_up_to(int64_t largest) {
 }
 
 constexpr EngineKind vllm = {.name = "vllm",
-                             .summary = "vLLM V1 since 0.21: CUDA graphs are set aside before the cache",
+                             .summary = "vLLM V1 since 0.21: memory for CUDA graphs is reserved before the KV cache",
                              .family = "vllm",
                              .launch = LaunchStyle::vllm,
                              .fraction_name = "gpu-memory-utilization",
@@ -116,7 +116,7 @@ constexpr EngineKind vllm = {.name = "vllm",
 constexpr EngineKind vllm_before_021() {
   EngineKind kind = vllm;
   kind.name = "vllm-0.19";
-  kind.summary = "vLLM V1 from 0.17 to 0.20: CUDA graphs come out of what utilization leaves";
+  kind.summary = "vLLM V1 from 0.17 to 0.20: CUDA graphs use memory outside gpu-memory-utilization";
   kind.memory_fraction = 0.90;
   kind.limits = vllm_limits_before_021;
   kind.graphs_in_budget = false;
@@ -128,7 +128,7 @@ constexpr EngineKind kinds[] = {
     vllm,
     vllm_before_021(),
     {.name = "sglang",
-     .summary = "SGLang: weights and a token pool share mem-fraction-static",
+     .summary = "SGLang: weights and the token pool share mem-fraction-static",
      .family = "sglang",
      .launch = LaunchStyle::sglang,
      .fraction_name = "mem-fraction-static",
@@ -152,7 +152,7 @@ constexpr EngineKind kinds[] = {
      .rank_router = "round_robin",  // --load-balance-method
      .decode_gives_first_token = false},
     {.name = "trtllm",
-     .summary = "TensorRT-LLM: the cache takes a fraction of what weights and activations leave",
+     .summary = "TensorRT-LLM: the KV cache takes a fraction of the memory left by weights and activations",
      .family = "trtllm",
      .launch = LaunchStyle::trtllm,
      .fraction_name = "free-gpu-memory-fraction",
@@ -213,15 +213,14 @@ void check_engine_runs_on(const std::string& field, std::string_view name, const
     throw InputError(
         {.field = field,
          .value = fmt::format("{} on {}", kind->name, device.name),
-         .expected = fmt::format("another device: {} runs on {}, and {} runs {}, which foretoken does not "
-                                 "simulate",
+         .expected = fmt::format("another device: {} runs on {}, and {} runs {}, which foretoken does not simulate",
                                  kind->name, hardware_of_software(kind->family), device.name,
                                  others.empty() ? "none of the engines" : fmt::format("{}", fmt::join(others, ", ")))});
   }
   throw InputError({.field = field,
                     .value = fmt::format("{} on {}", kind->name, device.name),
-                    .expected = fmt::format("an engine that runs there: {} ({} runs on {})", fmt::join(others, ", "),
-                                            kind->name, hardware_of_software(kind->family))});
+                    .expected = fmt::format("an engine that supports this device: {} ({} runs on {})",
+                                            fmt::join(others, ", "), kind->name, hardware_of_software(kind->family))});
 }
 
 Estimate allocatable_bytes(const Device& device) {

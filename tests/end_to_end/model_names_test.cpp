@@ -215,12 +215,12 @@ TEST_F(ModelNames, a_size_that_the_library_lacks_is_told_its_family_and_what_is_
 
 TEST_F(ModelNames, an_engine_is_refused_on_devices_that_it_does_not_run_on) {
   const std::string instead =
-      "an engine that runs there: vllm, vllm-0.19, sglang (trtllm runs on NVIDIA GPUs since Ampere)";
+      "an engine that supports this device: vllm, vllm-0.19, sglang (trtllm runs on NVIDIA GPUs since Ampere)";
   expect_refused(run_foretoken("serve --model Llama-3.1-8B --device mi300x --engine trtllm"), instead);
   expect_refused(run_foretoken("step --model Llama-3.1-8B --device mi300x --batch 8 --stack trtllm"), instead);
   expect_refused(plan("--model Llama-3.1-8B --hardware mi300x:1 --engines trtllm"), instead);
   expect_refused(run_foretoken("serve --model Llama-3.1-8B --device tpu_v6e --engine trtllm"),
-                 "an engine that runs there: vllm, vllm-0.19 (");
+                 "an engine that supports this device: vllm, vllm-0.19 (");
   EXPECT_EQ(run_foretoken("step --model Llama-3.1-8B --device mi300x --batch 8 --stack sglang").status, 0);
 }
 
@@ -252,7 +252,7 @@ TEST_F(ModelNames, a_draft_that_is_not_known_is_told_what_to_give) {
       R"('{"method": "eagle3", "model": "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B", "num_speculative_tokens": 3,)"
       R"( "acceptance_rate": 0.6}')";
   expect_refused(run_foretoken(target + refused),
-                 "no model (with eagle3 the draft then has one layer like the target's)");
+                 "no model (eagle3 then uses one layer like the target's as its draft)");
 }
 
 TEST_F(ModelNames, an_unknown_family_with_experts_is_not_told_to_be_llama) {

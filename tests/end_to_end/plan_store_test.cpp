@@ -150,7 +150,7 @@ TEST_F(PlanStore, ranks_without_a_store_and_stores_that_are_none_are_refused) {
   const std::string asked = question;
   expect_refused(run_foretoken(asked + "--ranks 2"), "--store");
   expect_refused(run_foretoken(asked + "--rank 1"), "--ranks");
-  expect_refused(run_foretoken(asked + "--rank 2 --ranks 2"), "less than --ranks 2");
+  expect_refused(run_foretoken(asked + "--rank 2 --ranks 2"), "a rank below --ranks 2");
   expect_refused(run_foretoken(asked + "--store " + write("notes.txt", std::string(2000, 'n'))), "move it away");
   expect_refused(run_foretoken(asked + "--store " + path("missing/results.sqlite")), "missing");
 }

@@ -82,7 +82,7 @@ TEST(ServeColocated, mig_profiles_are_those_of_the_device) {
   const std::string quarters = "rtx_pro_6000_server";
   expect_refused("--colocate mig=1g --colocate mig=1g --gpu-sharing mig", "a GPU with MIG", "l40s");
   expect_refused("--colocate mig=3g --colocate mig=1g --gpu-sharing mig", "one of 1g, 2g, 4g", quarters);
-  expect_refused("--colocate mig=4g --colocate mig=1g --gpu-sharing mig", "parts that fit on one device", quarters);
+  expect_refused("--colocate mig=4g --colocate mig=1g --gpu-sharing mig", "parts that fit on one GPU together", quarters);
   expect_refused("--colocate mig=3g --colocate mig=3g --gpu-sharing mps", "--gpu-sharing mig");
   const Json json = answer(load + "--colocate mig=2g --colocate mig=2g --gpu-sharing mig", quarters);
   EXPECT_EQ(json.find("colocation")->find("engines")->items().size(), 2u);
@@ -93,9 +93,9 @@ TEST(ServeColocated, wrong_flags_are_refused) {
   expect_refused(two + "--replicas 2", "--colocate");
   expect_refused(two + "--gpu-sharing mps --switch-time 5", "--gpu-sharing mps");
   expect_refused(two + "--gpu-sharing mig", "one of 1g, 2g, 3g, 4g, 7g");
-  expect_refused("--colocate mig=7g --colocate mig=1g --gpu-sharing mig", "parts that fit on one device");
+  expect_refused("--colocate mig=7g --colocate mig=1g --gpu-sharing mig", "parts that fit on one GPU together");
   expect_refused("--colocate gpu-memory-utilization=0.6 --colocate gpu-memory-utilization=0.6",
-                 "fit beside each other");
+                 "fit in memory together");
   expect_refused("--colocate load-share=0", "above 0");
   expect_refused("--colocate model=Llama-3.1-8B,lod-share=1", "did you mean");
   expect_refused(two + "--colocate tp=2", "engines on the same");

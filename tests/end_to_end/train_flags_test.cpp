@@ -118,7 +118,7 @@ TEST_F(Train, a_flag_beats_the_file) {
   EXPECT_EQ(as_said.find("formats")->find("offloaded_activations")->number(), 1);
   EXPECT_EQ(as_said.find("formats")->find("offloaded_parameters")->number(), 1);
   const std::string notes = as_said.find("notes")->dump(0);
-  EXPECT_NE(notes.find("no stack stands for DeepSpeed"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("no built-in stack models DeepSpeed"), std::string::npos) << notes;
   const Json without = formats("--no-optimizer-cpu-offload --activation-offload-fraction 0");
   EXPECT_EQ(without.find("formats")->find("offloaded_optimizer")->number(), 0);
   EXPECT_EQ(without.find("formats")->find("offloaded_activations")->number(), 0);
@@ -172,7 +172,7 @@ TEST_F(Train, validation_refuses_names_that_there_are_not) {
 
 TEST_F(Train, a_fit_refuses_what_it_cannot_write_before_it_starts) {
   const std::string file = write("runs.csv", no_runs);
-  expect_refused(run_foretoken({"fit", "training", "--data", file, "--out", file}), "a folder that can be written to");
+  expect_refused(run_foretoken({"fit", "training", "--data", file, "--out", file}), "a writable folder");
   expect_refused(
       run_foretoken({"fit", "training", "--data", file, "--out", folder_.string(), "--stacks", "llm-fondry"}),
       "did you mean llm-foundry?");

@@ -5,17 +5,18 @@ namespace foretoken {
 void AstraFlags::declare(Options& options) {
   options.heading(heading);
   options.flag("--astra-compatible", wanted,
-               "Nanoseconds as ASTRA-sim's analytical backends count them; --topology Ring_Switch, --algorithm "
-               "ring_direct (ring, direct, halvingDoubling), one for each dimension");
-  options.text("--dims", text.dims, "NPUs of each dimension: 8x4");
-  options.text("--bandwidth", text.bandwidth, "Of each dimension, 100_50; ASTRA-sim's GB/s is 2^30 B/s");
-  options.text("--latency", text.latency, "ns of a link in each dimension, 500_1000");
+               "Compute times in nanoseconds exactly as ASTRA-sim's analytical backends do. Takes --topology "
+               "Ring_Switch and --algorithm ring_direct (ring, direct, halvingDoubling), one per dimension");
+  options.text("--dims", text.dims, "Number of NPUs in each dimension, for example 8x4");
+  options.text("--bandwidth", text.bandwidth,
+               "Bandwidth of each dimension, for example 100_50, in ASTRA-sim's GB/s (2^30 B/s)");
+  options.text("--latency", text.latency, "Link latency of each dimension in nanoseconds, for example 500_1000");
   options.integer("--splits", run.splits, {.least = 1}, "preferred-dataset-splits");
   options.integer("--active", run.active, {.least = 1}, "active-chunks-per-dimension");
   options.integer("--queues", run.queues, {.least = 1}, "Queues per dimension");
   options.integer("--endpoint-delay", run.endpoint_ns, {.least = 0}, "ns");
-  options.number("--local-mem-bw", run.local_memory_gb_per_s, {.least = 1}, "GB/s");
-  options.flag("--congestion-aware", run.congestion_aware, "The backend that knows of congestion");
+  options.number("--local-mem-bw", run.local_memory_gb_per_s, {.least = 1}, "Local memory bandwidth in GB/s");
+  options.flag("--congestion-aware", run.congestion_aware, "Use the congestion-aware backend");
 }
 
 AstraRun AstraFlags::run_of(CollectiveKind kind, int64_t bytes, const std::string& topology,

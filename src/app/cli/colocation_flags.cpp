@@ -21,7 +21,7 @@ MigSlices mig_slices(const Device& device) {
   if (device.mig) return *device.mig;
   throw InputError({.source = "--gpu-sharing mig",
                     .value = device.name,
-                    .expected = "a GPU with MIG: its device file lists the profiles under mig"});
+                    .expected = "a GPU with MIG, whose device file lists the profiles under mig"});
 }
 
 // The profile of that name among those of the engine's device.
@@ -58,7 +58,7 @@ void set_mig_shares(std::vector<ColocatedEngineFlags>& engines, const HardwareCa
                       .path = "mig",
                       .value = fmt::format("{}/{} of the processors, {}/{} of the memory", processors,
                                            slices.processors, memory, slices.memory),
-                      .expected = "parts that fit on one device"});
+                      .expected = "parts that fit on one GPU together"});
   }
 }
 
@@ -70,9 +70,11 @@ void divide_memory(std::vector<ColocatedEngineFlags>& engines, Sharing sharing) 
     const double part = sharing == Sharing::mig ? engine.mig_share.bandwidth : 1 / static_cast<double>(engines.size());
     if (kind.budget != MemoryBudget::of_total) {
       if (flags.memory_fraction == 0) {
-        throw InputError({.source = colocate_flag,
-                          .path = std::string(kind.fraction_name),
-                          .expected = fmt::format("given for each engine: {} divides what it finds free", kind.name)});
+        throw InputError(
+            {.source = colocate_flag,
+             .path = std::string(kind.fraction_name),
+             .expected = fmt::format("a value for each engine, because {} takes its share of whatever memory is free",
+                                     kind.name)});
       }
       continue;
     }
@@ -91,10 +93,11 @@ void check_memory(const std::vector<ReplicaGroup>& groups) {
   for (const ReplicaGroup& group : groups) used += group.memory.total.value - group.memory.unused.value;
   const double total = groups.front().memory.total.value;
   if (used <= total) return;
-  throw InputError({.source = colocate_flag,
-                    .path = "gpu-memory-utilization",
-                    .value = fmt::format("{} of {} together", bytes_text(used), bytes_text(total)),
-                    .expected = "engines that fit beside each other, or --gpu-sharing swap: one in memory at a time"});
+  throw InputError(
+      {.source = colocate_flag,
+       .path = "gpu-memory-utilization",
+       .value = fmt::format("{} of {} together", bytes_text(used), bytes_text(total)),
+       .expected = "engines that fit in memory together, or --gpu-sharing swap, which keeps one in memory at a time"});
 }
 
 void check_same_device(const std::vector<ReplicaGroup>& groups) {
@@ -103,7 +106,7 @@ void check_same_device(const std::vector<ReplicaGroup>& groups) {
     if (own.device == first.device && own.devices_each == first.devices_each && group.count == 1) continue;
     throw InputError({.source = colocate_flag,
                       .value = fmt::format("{} x {}, {} of them", own.devices_each, own.device, group.count),
-                      .expected = fmt::format("engines on the same {} x {}", first.devices_each, first.device)});
+                      .expected = fmt::format("all engines on the same {} x {}", first.devices_each, first.device)});
   }
 }
 
@@ -111,22 +114,22 @@ void check_same_device(const std::vector<ReplicaGroup>& groups) {
 
 void ColocationFlags::declare(Options& options) {
   options.heading(sharing_heading);
-  options.settings(
-      colocate_flag, engines,
-      "An engine, once for each: flags without their dashes as in --replica, and load-share (of the "
-      "requests), mps-percentage (of the processors), mig (a profile of the device: 1g, 2g, 3g, 4g, 7g of an H100): "
-      "model=Llama-3.1-8B,load-share=0.7");
+  options.settings(colocate_flag, engines,
+                   "One engine on the shared GPUs; repeat the flag for each, for example "
+                   "model=Llama-3.1-8B,load-share=0.7. Takes flags without dashes as in --replica, plus load-share "
+                   "(share of requests), mps-percentage (share of SMs) and mig (MIG profile, for example 3g)");
   options.choice("--gpu-sharing", sharing, sharing_names(),
-                 "time_slicing = one step at a time in turn; mps = at once, slowed by each other; mig = fixed parts; "
-                 "swap = one model in memory at a time (vLLM's sleep mode)");
+                 "How engines share the GPUs. time_slicing = one step at a time, in turn; mps = concurrently, slowing "
+                 "each other down; mig = fixed partitions; swap = one model in memory at a time (vLLM's sleep mode)");
   options.number("--switch-time", switch_us, {.least = 0, .most = 1e9},
-                 "time_slicing: microseconds from one engine's step to another's");
+                 "With --gpu-sharing time_slicing: time to switch between engines, in microseconds");
   options.number("--swap-after", longest_wait_s, {.least = 0, .most = 1e6},
-                 "swap: seconds that a model's first request waits for one that is busy");
+                 "With --gpu-sharing swap: seconds that the first request of a sleeping model waits before a busy "
+                 "model is swapped out");
   options.integer("--sleep-level", sleep_level, {.least = 1, .most = 2},
-                  "swap: 1 = weights wait in the host's memory, 2 = on disk");
+                  "With --gpu-sharing swap: where sleeping weights stay, 1 = host memory, 2 = disk");
   options.number("--weights-disk-bandwidth", disk_gb_s, {.least = 1e-3, .most = 1e4},
-                 "swap at level 2: GB/s at which each device's weights are read");
+                 "With --sleep-level 2: bandwidth for reading the weights of each GPU from disk, in GB/s");
 }
 
 void ColocationFlags::check_use(const Options& options) const {
@@ -149,9 +152,9 @@ std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& comm
   for (const std::string& settings : engines) {
     ColocatedEngineFlags engine;
     engine.replica = common.with(colocate_flag, settings, [&](Options& options) {
-      options.number("--load-share", engine.load_share, {.least = 0, .most = 1e12}, "Of the requests");
-      options.number("--mps-percentage", engine.mps_percentage, {.least = 1, .most = 100}, "Of the processors");
-      options.text("--mig", engine.mig, "Part of the device");
+      options.number("--load-share", engine.load_share, {.least = 0, .most = 1e12}, "Share of requests");
+      options.number("--mps-percentage", engine.mps_percentage, {.least = 1, .most = 100}, "Percentage of SMs");
+      options.text("--mig", engine.mig, "MIG profile");
     });
     load += engine.load_share;
     if (how != Sharing::mig && !engine.mig.empty()) {
@@ -163,8 +166,10 @@ std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& comm
     result.push_back(std::move(engine));
   }
   if (given() && load <= 0) {
-    throw InputError(
-        {.source = colocate_flag, .path = "load-share", .value = "0", .expected = "above 0 for some engine"});
+    throw InputError({.source = colocate_flag,
+                      .path = "load-share",
+                      .value = "0",
+                      .expected = "a load-share above 0 for at least one engine"});
   }
   if (how == Sharing::mig && !result.empty()) set_mig_shares(result, hardware);
   if (how != Sharing::swap) divide_memory(result, how);
@@ -193,8 +198,9 @@ SharedDevice ColocationFlags::device(const std::vector<ColocatedEngineFlags>& fl
       if (keeps) engine.sleep = link;
     } else if (colocation.sharing != Sharing::time_slicing) {
       if (!flags[i].replica.op_tables.empty() || !flags[i].replica.vidur_tables.empty()) {
-        throw InputError({.source = "--gpu-sharing " + sharing,
-                          .expected = "steps of our own kernels: tables do not say what bounds a step"});
+        throw InputError(
+            {.source = "--gpu-sharing " + sharing,
+             .expected = "step times from foretoken's own kernels: measured tables do not say what limits a step"});
       }
       result.demands.push_back(composed_demands(group.composed()));
       engine.demands = result.demands.back().get();

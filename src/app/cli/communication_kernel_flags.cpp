@@ -39,10 +39,10 @@ std::vector<std::string> dispatch_dtypes() {
 const ExpertKernel& expert_kernel(const std::string& name) {
   const ExpertKernel* kernel = find_expert_kernel(name);
   if (kernel == nullptr) {
-    throw InputError(
-        {.source = "--kernel",
-         .value = name,
-         .expected = fmt::format("one that carries tokens to experts: {}", fmt::join(expert_kernel_names(), ", "))});
+    throw InputError({.source = "--kernel",
+                      .value = name,
+                      .expected = fmt::format("a kernel that carries tokens to experts: {}",
+                                              fmt::join(expert_kernel_names(), ", "))});
   }
   return *kernel;
 }
@@ -52,7 +52,7 @@ const CommunicationPredictor& predictor_of(const Machine& machine) {
     throw InputError(
         {.source = "--kernel",
          .value = machine.model.name(),
-         .expected = "a --node or --cluster whose device has links: laws of kernels start from its sheet"});
+         .expected = "a --node or --cluster whose device lists its links: kernel times are derived from them"});
   }
   return *machine.measured;
 }
@@ -69,7 +69,7 @@ CommunicationTime time_of(const CommunicationPredictor& predictor, const Communi
   if (const std::optional<CommunicationTime> time = predictor.estimate(call)) return *time;
   throw InputError({.source = "--kernel",
                     .value = fmt::format("{} with {} ranks on {}", kernel, call.ranks, predictor.system().name),
-                    .expected = fmt::format("a call that the law {} covers", call.law)});
+                    .expected = fmt::format("a call within the range of the model {}", call.law)});
 }
 
 }  // namespace
@@ -91,19 +91,23 @@ bool CommunicationKernelFlags::wanted(const std::string& operation) const {
 void CommunicationKernelFlags::declare(Options& options) {
   options.heading("Kernels");
   options.choice("--kernel", kernel, kernel_names(),
-                 "Whose: NCCL, or of all_reduce an engine's own (vllm, sglang, trtllm); of dispatch and combine "
-                 "deepep-low-latency, deepep-normal or trtllm");
-  options.flag("--eager", eager, "The engine's all_reduce launched one by one, not from a CUDA graph (vllm, sglang)");
+                 "Implementation to time: nccl; an engine's own all_reduce (vllm, sglang, trtllm); for dispatch and "
+                 "combine deepep-low-latency, deepep-normal or trtllm");
+  options.flag("--eager", eager,
+               "Launch the engine's all_reduce kernels one by one instead of from a CUDA graph (vllm, sglang)");
   options.heading(expert_heading);
-  options.text("--tokens", tokens, "Of each rank: 128, or doubling from the first to the last, 1:4096");
-  options.integer("--hidden", hidden, {.least = 1, .most = 1 << 20}, "Values of a token");
-  options.integer("--top-k", top_k, {.least = 1, .most = 1 << 16}, "Experts of a token");
-  options.integer("--experts", experts, {.least = 1, .most = 1 << 20}, "Experts of the layer");
+  options.text("--tokens", tokens,
+               "Tokens per rank: one number (128), or a range that doubles from the first to the last (1:4096)");
+  options.integer("--hidden", hidden, {.least = 1, .most = 1 << 20}, "Hidden size: values per token");
+  options.integer("--top-k", top_k, {.least = 1, .most = 1 << 16}, "Experts per token");
+  options.integer("--experts", experts, {.least = 1, .most = 1 << 20}, "Number of experts in the layer");
   options.integer("--sms", processors, {.least = 0, .most = 1 << 10},
-                  "SMs that deepep-normal may use; 0: 20, its own choice");
-  options.text("--dtype", dtype,
-               fmt::format("Tokens as dispatched: {}; DeepEP sends fp8, trtllm bf16 unless told. They return in bf16",
-                           fmt::join(dispatch_dtypes(), ", ")));
+                  "SMs that deepep-normal may use; 0 = 20, its own default");
+  options.text(
+      "--dtype", dtype,
+      fmt::format(
+          "Number format of dispatched tokens: {} [fp8 for DeepEP, bf16 for trtllm]. Tokens always return in bf16",
+          fmt::join(dispatch_dtypes(), ", ")));
 }
 
 void CommunicationKernelFlags::check_given(const Options& options, const std::string& operation) const {
@@ -124,7 +128,7 @@ CommunicationCall CommunicationKernelFlags::all_reduce_call(int64_t ranks, doubl
   if (std::find(std::begin(engine_kernels), std::end(engine_kernels), kernel) == std::end(engine_kernels)) {
     throw InputError({.source = "--kernel",
                       .value = kernel,
-                      .expected = "--op dispatch or combine: this kernel carries tokens to experts and back"});
+                      .expected = "--op dispatch or combine, because this kernel carries tokens to experts and back"});
   }
   return engine_all_reduce_call(kernel, eager, ranks, bytes);
 }
@@ -132,7 +136,7 @@ CommunicationCall CommunicationKernelFlags::all_reduce_call(int64_t ranks, doubl
 KernelCallReport CommunicationKernelFlags::all_reduces(const Machine& machine, int64_t ranks,
                                                        const std::vector<int64_t>& sizes) const {
   const CommunicationPredictor& predictor = predictor_of(machine);
-  check_ranks(ranks, predictor.system().devices_per_domain, "inside one node: these kernels do not leave it");
+  check_ranks(ranks, predictor.system().devices_per_domain, "all inside one node: these kernels cannot leave it");
   KernelCallReport report{.machine = machine.model.name(),
                           .operation = "all_reduce",
                           .kernel = kernel,
@@ -140,7 +144,7 @@ KernelCallReport CommunicationKernelFlags::all_reduces(const Machine& machine, i
                           .ranks = ranks,
                           .nodes = 1};
   for (const int64_t bytes : sizes) {
-    if (bytes == 0) throw InputError({.source = "--bytes", .value = "0", .expected = "a message of at least a byte"});
+    if (bytes == 0) throw InputError({.source = "--bytes", .value = "0", .expected = "a message of at least one byte"});
     const CommunicationCall call = all_reduce_call(ranks, static_cast<double>(bytes));
     const CommunicationTime time = time_of(predictor, call, kernel);
     report.rows.push_back({.call = call,
@@ -159,22 +163,25 @@ KernelCallReport CommunicationKernelFlags::expert_traffic(const Machine& machine
   if (system.is_host_link)
     throw InputError({.source = "--kernel",
                       .value = fmt::format("{} on {}", kernel, system.name),
-                      .expected = "devices with NVLink: the kernel writes into its peers' memory over it"});
+                      .expected = "devices with NVLink, which the kernel uses to write into the memory of its peers"});
   const bool leaves_domain = which.law != "expert_all_to_all";
-  check_ranks(ranks, leaves_domain ? machine.model.device_count() : system.devices_per_domain,
-              leaves_domain ? "the devices of the machine" : "inside one NVLink domain: this kernel does not leave it");
+  check_ranks(
+      ranks, leaves_domain ? machine.model.device_count() : system.devices_per_domain,
+      leaves_domain ? "the devices of the machine" : "all inside one NVLink domain: this kernel cannot leave it");
   if (top_k > experts)
     throw InputError({.source = "--top-k",
                       .value = fmt::format("{}", top_k),
-                      .expected = fmt::format("no more than the {} --experts", experts)});
+                      .expected = fmt::format("at most the number of --experts, {}", experts)});
   const std::string format = dtype.empty() ? std::string(which.dispatch_dtypes.front()) : dtype;
   if (std::find(which.dispatch_dtypes.begin(), which.dispatch_dtypes.end(), format) == which.dispatch_dtypes.end())
     throw InputError(
         {.source = "--dtype",
          .value = format,
-         .expected = fmt::format("one that {} sends: {}", kernel, fmt::join(which.dispatch_dtypes, ", "))});
+         .expected = fmt::format("a format that {} can send: {}", kernel, fmt::join(which.dispatch_dtypes, ", "))});
   if (tokens.empty())
-    throw InputError({.source = "--tokens", .value = "not given", .expected = "tokens of each rank: 128 or 1:4096"});
+    throw InputError({.source = "--tokens",
+                      .value = "not given",
+                      .expected = "the number of tokens per rank, for example 128 or 1:4096"});
   const bool dispatches = operation == "dispatch";
   const int64_t nodes = (ranks + system.devices_per_domain - 1) / system.devices_per_domain;
   KernelCallReport report{.machine = machine.model.name(),

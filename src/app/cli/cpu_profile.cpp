@@ -83,8 +83,8 @@ Answer profile_cpu(const CpuProfileRequest& request) {
   Answer answer{.text = edge_fit_text(fit), .json = edge_fit_json(fit)};
   answer.json.set("out", request.out).set("planned", plan.size());
   if (request.out.empty()) {
-    answer.text +=
-        fmt::format("{} of {} kernels; --out FOLDER keeps the sweep and the predictor\n", rows.size(), plan.size());
+    answer.text += fmt::format("{} of {} kernels; use --out FOLDER to keep the sweep and the predictor\n", rows.size(),
+                               plan.size());
     return answer;
   }
   const std::filesystem::path folder = request.out;

@@ -9,9 +9,10 @@ namespace foretoken {
 void DiffusionFlags::declare(Options& options) {
   options.heading("Diffusion language models");
   options.integer("--diffusion-block", diffusion.block_tokens, {.least = 0, .most = 65'536},
-                  "Tokens that are denoised together, each step over all of them; 0 = a token at a time");
+                  "Tokens denoised together; every denoising step processes the whole block. 0 = ordinary decoding, "
+                  "one token at a time");
   options.integer("--diffusion-steps", diffusion.steps, {.least = 1, .most = 65'536},
-                  "Steps that one block takes; divides its tokens");
+                  "Denoising steps per block; must divide the tokens of the block");
 }
 
 BlockDiffusion DiffusionFlags::read() const {

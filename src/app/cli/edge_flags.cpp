@@ -11,11 +11,11 @@ namespace foretoken {
 
 void EdgeFlags::declare(Options& options) {
   options.text("--device", device_,
-               "Predictor of a CPU: a name of the library, or a file of profile cpu or fit edge-kernels; or a GPU "
-               "(foretoken devices)");
+               "CPU or GPU: a built-in CPU predictor, a file written by `foretoken profile cpu` or `foretoken fit "
+               "edge-kernels`, or a GPU listed by `foretoken devices`");
   options.text("--fusion", fusion_,
-               "What the runtime joins: a name of the library (onnxruntime, xnnpack) or a rules file; default: as the "
-               "device's runtime does");
+               "Fusion rules of the runtime: a built-in name (onnxruntime, xnnpack) or a rules file [those of the "
+               "device's runtime]");
 }
 
 bool EdgeFlags::is_hardware(const Library& library) const {
@@ -31,8 +31,9 @@ bool EdgeFlags::is_hardware(const Library& library) const {
 }
 
 EdgePredictor EdgeFlags::predictor(const Library& library) const {
-  return read_edge_predictor(shipped_file("--device", library.directory() / "edge" / "devices", device_,
-                                          "a predictor of a CPU (foretoken profile cpu), a GPU (foretoken devices)"));
+  return read_edge_predictor(
+      shipped_file("--device", library.directory() / "edge" / "devices", device_,
+                   "a CPU predictor (see `foretoken profile cpu`) or a GPU (`foretoken devices` lists them)"));
 }
 
 FusionRules EdgeFlags::fusion_rules(const Library& library) const {
@@ -45,7 +46,7 @@ FusionRules EdgeFlags::fusion_rules(const Library& library) const {
   }
   throw InputError({.source = "--fusion",
                     .value = "not given",
-                    .expected = "rules for the runtime " + runtime + ", for which none ship"});
+                    .expected = "a rules file for the runtime " + runtime + ", because none is built in"});
 }
 
 }  // namespace foretoken

@@ -8,20 +8,22 @@ namespace foretoken {
 void EnergyFlags::declare(Options& options) {
   options.heading("Energy and cost");
   options.flag("--energy", energy,
-               "Also what the run draws, costs and emits. Boards are taken to be held busy (--sustained); on with any "
-               "of these flags, and with --power-limit or --gpu-clock");
+               "Also report power, energy, cost and emissions of the run, with GPUs assumed continuously busy "
+               "(--sustained). Any flag below, --power-limit or --gpu-clock turns this on");
   options.number("--host-power", host_watts, {.least = -1, .most = 100'000},
-                 "W of the node beside each board; -1 = by the node's rating, else 44% of the board's limit");
+                 "Power of the rest of the node per GPU, in W; -1 = from the node's rating, otherwise 44% of the GPU's "
+                 "power limit");
   options.number("--psu-efficiency", rates.supply_efficiency, {.least = 0.5, .most = 1},
-                 "Of power supplies; 80 PLUS Titanium");
+                 "Efficiency of the power supplies (the default is 80 PLUS Titanium)");
   options.number("--pue", rates.pue, {.least = 1, .most = 5},
-                 "Energy of the facility over that of its computers; mean of data centres in 2023");
+                 "Power usage effectiveness: energy of the data center divided by that of its computers (the default "
+                 "is the mean of 2023)");
   options.number("--carbon-intensity", rates.carbon_g_per_kwh, {.least = 0, .most = 5000},
-                 "g CO2e for each kWh; world mean of 2024");
+                 "Carbon intensity of the grid, in g CO2e per kWh (the default is the world mean of 2024)");
   options.money("--gpu-price,--price", gpu_price, {.least = -1, .most = 10'000},
-                "USD for each board and hour, for example $1.9/h; -1 = a public list price (data/prices/rent.json)");
+                "Rent in USD per GPU-hour; -1 = a public list price (data/prices/rent.json)");
   options.money("--electricity-price", rates.electricity_usd_per_kwh, {.least = 0, .most = 100},
-                "USD for each kWh on top of that; rent includes it");
+                "Electricity price in USD per kWh, added to the rent; leave it at 0 if the rent includes electricity");
 }
 
 bool EnergyFlags::wanted(const Options& options) const {

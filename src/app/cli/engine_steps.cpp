@@ -27,10 +27,10 @@ class EngineCommand final : public Command {
   }
   Answer run(const Library& library) const override {
     if (replica_.lora.enabled) {
-      throw InputError({.source = "--enable-lora", .expected = "the model alone: batches cannot name adapters here"});
+      throw InputError({.source = "--enable-lora", .expected = "no adapters: batches cannot name them here"});
     }
     if (replica_.speculation.given()) {
-      throw InputError({.source = "--speculative-config", .expected = "the model alone: batches cannot name drafts"});
+      throw InputError({.source = "--speculative-config", .expected = "no drafts: batches cannot name them here"});
     }
     built_ = replica_.build(library, false);
     return {};

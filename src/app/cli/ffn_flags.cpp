@@ -29,10 +29,10 @@ BytesPerSecond port(const Device& device, int64_t all_devices, const std::string
   if (const std::optional<Node> node = library.hardware().node_with(device)) {
     if (const auto bandwidth = transfer_bandwidth_per_device(*node, all_devices)) return *bandwidth;
   }
-  throw InputError(
-      {.source = pool_flag,
-       .path = "bandwidth",
-       .expected = fmt::format("bandwidth=...GB/s out of each device: the network of {} is not known", device.name)});
+  throw InputError({.source = pool_flag,
+                    .path = "bandwidth",
+                    .expected = fmt::format(
+                        "bandwidth=...GB/s out of each device, because the network of {} is not known", device.name)});
 }
 
 void check_memory(const Model& model, const FfnPool& pool) {
@@ -45,18 +45,18 @@ void check_memory(const Model& model, const FfnPool& pool) {
       {.source = pool_flag,
        .path = "count",
        .value = fmt::format("{}: {} of weights on each {}", pool.devices, bytes_text(weights), device.name),
-       .expected = fmt::format("devices that hold the feed-forward layers, {} each", bytes_text(room))});
+       .expected =
+           fmt::format("enough devices for the feed-forward layers, with room for {} on each", bytes_text(room))});
 }
 
 }  // namespace
 
 void FfnFlags::declare(Options& options) {
-  options.heading("Attention and feed-forward layers apart");
-  options.settings(
-      pool_flag, pool,
-      "Devices that run the feed-forward layers or experts of each replica, whose own -tp devices keep "
-      "attention and the KV cache: count=N, and device, attention-groups (of -tp devices that share them), "
-      "micro-batches, bandwidth (50GB/s out of each device), latency (us)");
+  options.heading("Separate attention and feed-forward GPUs");
+  options.settings(pool_flag, pool,
+                   "GPUs that run the feed-forward layers or experts of each replica, while its -tp GPUs keep "
+                   "attention and the KV cache. Settings: count=N, device, attention-groups (groups of -tp GPUs that "
+                   "share the pool), micro-batches, bandwidth (50GB/s out of each GPU), latency (us)");
 }
 
 FfnPool FfnFlags::read(const Model& model, const Device& attention_device, const ParallelPlan& attention_plan,
@@ -65,18 +65,22 @@ FfnPool FfnFlags::read(const Model& model, const Device& attention_device, const
   int64_t count = 0, groups = 1, micro_batches = 3;
   double latency_us = usual_latency_us;
   parse_settings(pool_flag, pool, [&](Options& options) {
-    options.text("--device", device, "Of the pool");
-    options.integer("--count", count, {.least = 1, .most = 4096}, "Devices of the pool", true);
-    options.integer("--attention-groups", groups, {.least = 1, .most = 4096}, "Groups of attention devices");
-    options.integer("--micro-batches", micro_batches, {.least = 1, .most = 64}, "Of a step");
-    options.text("--bandwidth", bandwidth, "Out of each device");
-    options.number("--latency", latency_us, {.least = 0, .most = 1e6}, "Microseconds of a transfer");
+    options.text("--device", device, "GPU of the pool");
+    options.integer("--count", count, {.least = 1, .most = 4096}, "Number of GPUs in the pool", true);
+    options.integer("--attention-groups", groups, {.least = 1, .most = 4096}, "Number of groups of attention GPUs");
+    options.integer("--micro-batches", micro_batches, {.least = 1, .most = 64}, "Micro-batches per step");
+    options.text("--bandwidth", bandwidth, "Bandwidth out of each GPU");
+    options.number("--latency", latency_us, {.least = 0, .most = 1e6}, "Latency of a transfer, in microseconds");
   });
   if (count == 0) {
-    throw InputError({.source = pool_flag, .path = "count", .value = printable(pool), .expected = "count=N, devices"});
+    throw InputError({.source = pool_flag,
+                      .path = "count",
+                      .value = printable(pool),
+                      .expected = "count=N, the number of GPUs in the pool"});
   }
   if (attention_plan.pipeline > 1) {
-    throw InputError({.source = pool_flag, .value = "with -pp", .expected = "micro-batches in place of stages"});
+    throw InputError(
+        {.source = pool_flag, .value = "with -pp", .expected = "no pipeline stages: use micro-batches instead"});
   }
   const ParallelPlan plan{.tensor = count};
   FfnPool result{.models = library.device_models(device, plan, tier),

@@ -31,67 +31,79 @@ std::string autoscaler_summaries() {
 void FleetFlags::declare(Options& options) {
   options.heading(scaling_heading);
   options.choice("--autoscaler", scaling.kind, autoscaler_names(),
-                 "How many replicas there are: " + autoscaler_summaries());
-  options.integer("--min-replicas", scaling.least, replica_counts, "Fewest replicas (of each region)");
+                 "How the number of replicas is chosen: " + autoscaler_summaries());
+  options.integer("--min-replicas", scaling.least, replica_counts, "Minimum number of replicas (per region)");
   options.integer("--max-replicas", max_replicas, {.least = 0, .most = 100'000},
-                  "Most replicas (of each region); 0 = those of the start");
+                  "Maximum number of replicas (per region); 0 = the number at the start");
   options.number("--scale-interval", scaling.interval_s, {.least = 0.001, .most = 1e6},
-                 "Seconds between two looks at the fleet");
+                 "Time between two decisions of the autoscaler, in seconds");
   options.choice("--scale-metric", scale_metric, {"outstanding", "kv_use"},
-                 "reactive: what is held at its target, requests of a replica or the share of its KV cache in use");
+                 "With --autoscaler reactive: metric kept at its target. outstanding = unfinished requests per "
+                 "replica; kv_use = share of the KV cache in use");
   options.number("--scale-target", scale_target, {.least = 0, .most = 1e9},
-                 "reactive: the target of a replica; 0 = 32 requests, or 0.7 of the cache");
+                 "With --autoscaler reactive: target per replica; 0 = 32 requests, or 0.7 of the KV cache");
   options.number("--scale-tolerance", scaling.tolerance, {.least = 0, .most = 10},
-                 "reactive: share of the target within which nothing changes");
+                 "With --autoscaler reactive: deviation from the target that is ignored, as a share of the target");
   options.number("--scale-down-window", scaling.stabilization_s, seconds_of_time,
                  "Scale down only if demand stayed below capacity for this long, in seconds");
   options.number("--scale-utilization", scaling.utilization, {.least = 0.01, .most = 1},
-                 "predictive, seasonal, planner: share of a replica's capacity that is planned for");
+                 "With --autoscaler predictive, seasonal or planner: share of each replica's capacity to plan for");
   options.number("--scale-tpot", scale_tpot_ms, {.least = 0, .most = 1e6},
-                 "predictive, seasonal, planner: TPOT (ms) that the capacity must meet; 0 = none");
+                 "With --autoscaler predictive, seasonal or planner: TPOT that the capacity must meet, in "
+                 "milliseconds; 0 = no limit");
   options.number("--replica-rate", replica_rate, {.least = 0, .most = 1e9},
-                 "predictive, seasonal, planner: requests/s that a replica serves; 0 = from its step times");
-  options.number("--scale-period", scaling.period_s, {.least = 1, .most = 7e6}, "seasonal: seconds of the rhythm");
+                 "With --autoscaler predictive, seasonal or planner: capacity of one replica in requests/s; 0 = "
+                 "predicted from step times");
+  options.number("--scale-period", scaling.period_s, {.least = 1, .most = 7e6},
+                 "With --autoscaler seasonal: period of the load in seconds");
 
   options.heading(cold_start_heading);
   options.number("--cold-start", cold_start_s, {.least = -1, .most = 1e6},
-                 "Seconds until a new replica serves; -1 = provisioning, weights from storage, and engine start");
+                 "Time until a new replica serves requests, in seconds; -1 = sum of provisioning, weight loading and "
+                 "engine start");
   options.number("--provisioning-time", provisioning_s, {.least = 0, .most = 1e6},
-                 "Seconds until its devices are there; 0 = a container on a node that runs");
-  options.number("--storage-bandwidth", storage_gb_s, {.least = 1e-6, .most = 1e6},
-                 "GB/s at which a replica reads its weights, if its host links keep up");
+                 "Time to provision the GPUs of a new replica, in seconds; 0 = the node is already running");
+  options.number(
+      "--storage-bandwidth", storage_gb_s, {.least = 1e-6, .most = 1e6},
+      "Storage bandwidth for loading the weights of a replica, in GB/s; the host links may limit it further");
   options.number("--engine-start-time", engine_start_s, {.least = 0, .most = 1e6},
-                 "Seconds of process start, compilation and graph capture");
+                 "Time for process start, compilation and CUDA graph capture, in seconds");
 
   options.heading("Failures and drains");
-  options.number(
-      "--gpu-mtbf", failures.gpu_mtbf_hours, {.least = 0, .most = 1e9},
-      fmt::format("Mean hours between failures of one GPU, exponential; 0 = none (Llama 3's training: {:.0f})",
-                  llama3_gpu_mtbf_hours));
+  options.number("--gpu-mtbf", failures.gpu_mtbf_hours, {.least = 0, .most = 1e9},
+                 fmt::format("Mean time between failures of one GPU, in hours (exponential); 0 = no failures. Llama "
+                             "3's training saw {:.0f}",
+                             llama3_gpu_mtbf_hours));
   options.flag("--retry", failures.retry,
-               "Requests of a failed replica begin again elsewhere; else they are lost [on]");
-  options.list("--drain-at", drain_at, "Seconds at which the replica that has served longest is replaced");
+               "Restart the requests of a failed replica on another one; without it they are lost [on]");
+  options.list("--drain-at", drain_at,
+               "Times at which the longest-running replica is drained and replaced, in seconds, for example 600,1200");
 
   options.heading(admission_heading);
   options.integer("--admission-limit", admission_limit, {.least = 0, .most = 1'000'000'000},
-                  "Refuse a request when its replica has so many that have not ended; 0 = never");
+                  "Refuse a request if its replica already has this many unfinished requests; 0 = never");
   options.number("--admission-ttft", admission_ttft_ms, {.least = 0, .most = 1e9},
-                 "Refuse a request whose TTFT is predicted beyond this (ms); 0 = never");
+                 "Refuse a request if its predicted TTFT exceeds this many milliseconds; 0 = never");
   options.list("--admission-shares", admission_shares,
-               "Share of the limits that each priority may use, as in 1,0.5: the rest is there for urgent requests");
+               "Share of the admission limits that each priority may use, for example 1,0.5: the remainder is reserved "
+               "for more urgent requests");
 
   options.heading(regions_heading);
   options.settings("--region", region_settings,
-                   "Once for each region: name=eu,replicas=2,share=0.4,hours=6 (its part of the load, its day so much "
-                   "ahead)");
+                   "One region; repeat the flag for each, for example name=eu,replicas=2,share=0.4,hours=6 (share of "
+                   "the load; hours that its day runs ahead)");
   options.choice("--region-policy", region_policy, {"nearest", "spill_over"},
-                 "nearest = requests stay in their region; spill_over = they leave it when its queues are long");
-  options.integer("--spill-limit", spill_limit, {.least = 0, .most = 1'000'000'000},
-                  "spill_over: requests that wait at each replica of the region");
-  options.number("--region-round-trip", round_trip_ms, {.least = 0, .most = 1e6}, "Milliseconds between regions");
+                 "Where requests run. nearest = always in their own region; spill_over = in another region when the "
+                 "queues of their own are long");
+  options.integer(
+      "--spill-limit", spill_limit, {.least = 0, .most = 1'000'000'000},
+      "With --region-policy spill_over: waiting requests per replica above which requests leave the region");
+  options.number("--region-round-trip", round_trip_ms, {.least = 0, .most = 1e6},
+                 "Round-trip time between regions, in milliseconds");
   options.number("--region-swing", day.swing, {.least = 0, .most = 0.99},
-                 "How much the regions' shares rise and fall over a day");
-  options.number("--region-period", day.period_s, {.least = 1, .most = 7e6}, "Seconds of such a day");
+                 "Amplitude of the daily cycle in each region's share of the load");
+  options.number("--region-period", day.period_s, {.least = 1, .most = 7e6},
+                 "Length of the daily cycle of regions, in seconds");
 }
 
 bool FleetFlags::given() const {
@@ -113,7 +125,7 @@ void FleetFlags::check_use(const Options& options) const {
   if (scaling.kind != "seasonal") options.refuse({"--scale-period"}, {}, kind);
   if (replica_rate > 0) options.refuse({"--scale-tpot"}, {}, "--replica-rate");
   const bool starts = scaling.kind != "none" || failures.gpu_mtbf_hours > 0 || !drain_at.empty();
-  if (!starts) options.refuse({}, {cold_start_heading}, "a fleet in which no replica starts");
+  if (!starts) options.refuse({}, {cold_start_heading}, "a fleet in which no replica starts during the run");
   if (cold_start_s >= 0) {
     options.refuse({"--provisioning-time", "--storage-bandwidth", "--engine-start-time"}, {}, "--cold-start");
   }
@@ -174,8 +186,8 @@ FleetConfig FleetFlags::fleet(std::vector<ReplicaGroup>& groups, bool pools) con
   result.scaling.by_kv_use = scale_metric == "kv_use";
   result.scaling.target = scale_target > 0 ? scale_target : result.scaling.by_kv_use ? usual_kv_use : usual_outstanding;
   for (const std::string& at : drain_at) {
-    const double seconds =
-        parse_listed_number("--drain-at", at, seconds_of_time, "seconds from the start, as in 600,1200");
+    const double seconds = parse_listed_number("--drain-at", at, seconds_of_time,
+                                               "seconds from the start of the run, for example 600,1200");
     result.drains.push_back(to_picoseconds(Seconds(seconds)));
   }
   std::sort(result.drains.begin(), result.drains.end());
@@ -185,11 +197,13 @@ FleetConfig FleetFlags::fleet(std::vector<ReplicaGroup>& groups, bool pools) con
 void FleetFlags::check_groups(const std::vector<ReplicaGroup>& groups, bool pools) const {
   if (groups.front().data_parallel_ranks > 1 || (groups.size() > 1 && !pools)) {
     throw InputError({.source = groups.size() > 1 ? "--replica" : "--data-parallel-size",
-                      .value = "with flags of a fleet",
-                      .expected = "equal replicas of one engine each (--replicas)"});
+                      .value = "together with fleet flags",
+                      .expected = "identical replicas of one engine each (--replicas)"});
   }
   if (!region_settings.empty() && groups.front().count > 1) {
-    throw InputError({.source = "--replicas", .value = "with --region", .expected = "replicas=N in each --region"});
+    throw InputError({.source = "--replicas",
+                      .value = "with --region",
+                      .expected = "the number of replicas in each --region (replicas=N)"});
   }
 }
 
@@ -200,10 +214,10 @@ FleetPool FleetFlags::pool(const ReplicaGroup& group, int64_t replicas, ReplicaW
   if (replicas == 1) result.at_start = scaling.least;
   result.members = max_replicas > 0 ? max_replicas : result.at_start;
   if (result.at_start < scaling.least || result.at_start > result.members) {
-    throw InputError(
-        {.source = "--replicas",
-         .value = fmt::format("{}", result.at_start),
-         .expected = fmt::format("from --min-replicas {} to --max-replicas {}", scaling.least, result.members)});
+    throw InputError({.source = "--replicas",
+                      .value = fmt::format("{}", result.at_start),
+                      .expected = fmt::format("a number from --min-replicas {} to --max-replicas {}", scaling.least,
+                                              result.members)});
   }
   return result;
 }
@@ -225,7 +239,7 @@ std::vector<FleetFlags::RegionFlags> FleetFlags::regions() const {
   const bool any =
       std::any_of(result.begin(), result.end(), [](const RegionFlags& one) { return one.region.share > 0; });
   if (!result.empty() && !any) {
-    throw InputError({.source = "--region", .path = "share", .expected = "a share above 0 in one region"});
+    throw InputError({.source = "--region", .path = "share", .expected = "a share above 0 in at least one region"});
   }
   return result;
 }
@@ -257,8 +271,8 @@ AdmissionSettings FleetFlags::admission() const {
   if (admission_limit > 0) result.most_outstanding = admission_limit;
   if (admission_ttft_ms > 0) result.most_ttft = to_picoseconds(Seconds(admission_ttft_ms / 1e3));
   for (const std::string& share : admission_shares) {
-    result.shares.push_back(
-        parse_listed_number("--admission-shares", share, {.least = 0, .most = 1}, "shares from 0 to 1, as in 1,0.5"));
+    result.shares.push_back(parse_listed_number("--admission-shares", share, {.least = 0, .most = 1},
+                                                "shares from 0 to 1, for example 1,0.5"));
   }
   return result;
 }

@@ -7,8 +7,9 @@
 namespace foretoken {
 
 void GraphFlags::declare(Options& options) {
-  options.list("--bind", bind_,
-               "ONNX: sizes of symbolic dimensions, such as batch=8,sequence=128; a batch is 1 unless bound");
+  options.list(
+      "--bind", bind_,
+      "For ONNX files: sizes of symbolic dimensions, for example batch=8,sequence=128. The batch is 1 unless given");
 }
 
 OnnxOptions GraphFlags::options() const {
@@ -16,7 +17,7 @@ OnnxOptions GraphFlags::options() const {
   for (const std::string& binding : bind_) {
     const size_t sign = binding.rfind('=');
     if (sign == std::string::npos || sign == 0) {
-      throw InputError({.source = "--bind", .value = printable(binding), .expected = "NAME=SIZE, such as batch=8"});
+      throw InputError({.source = "--bind", .value = printable(binding), .expected = "NAME=SIZE, for example batch=8"});
     }
     result.bind[binding.substr(0, sign)] =
         parse_size("--bind", binding.substr(sign + 1), {.least = 0, .most = int64_t{1} << 40});

@@ -16,10 +16,9 @@ constexpr const char* tiers_heading = "KV tiers below the GPU";
 
 std::string kv_tier_help() {
   std::string text =
-      "A memory below the GPU's KV cache, once for each, the nearest first: kind, size (200GiB, unlimited), bandwidth "
-      "or "
-      "read-bandwidth and write-bandwidth (50GB/s; of each device for peer and host, else of the node), latency (us). "
-      "Kinds:";
+      "Memory tier below the GPU's KV cache; repeat the flag for each tier, nearest first. Settings: kind, size "
+      "(200GiB, unlimited), bandwidth or read-bandwidth and write-bandwidth (50GB/s; per GPU for peer and host, per "
+      "node otherwise), latency (us). Kinds:";
   for (const KvTierKind& kind : kv_tier_kinds()) {
     text += fmt::format("{}{} = {}", text.ends_with(':') ? " " : "; ", kind.name, kind.summary);
   }
@@ -49,19 +48,21 @@ void KvTierFlags::declare(Options& options) {
   options.heading(tiers_heading);
   options.settings(tier_flag, tiers, kv_tier_help());
   options.integer("--kv-offloading-size", offloading_gib, {.least = 0, .most = 1'000'000},
-                  "GiB of the host's memory for each node, as in vLLM: kind=host,size=...GiB before the tiers given");
+                  "Host memory for the KV cache on each node, in GiB, as in vLLM; same as --kv-tier "
+                  "kind=host,size=...GiB in front of other tiers");
   options.choice("--kv-write-policy", writes, {std::begin(tier_write_names), std::end(tier_write_names)},
-                 "When blocks are written: when the GPU reuses them, when they are computed, or when they are used a "
-                 "second time");
+                 "When to write blocks to the tier: when the GPU evicts them, when they are computed, or when they are "
+                 "used a second time");
   std::vector<std::string> ways(std::begin(tier_load_names), std::end(tier_load_names));
   ways.insert(ways.begin(), "engine");
   options.choice(
       "--kv-load", loads, ways,
-      "A step waits for what it loads, or layer by layer; apart = the request waits and others go on (vllm). "
-      "engine = as its scheduler does: apart, else by_layer, trtllm blocking");
-  options.flag("--kv-prefetch", prefetch, "Bring what lies deeper into the first tier while a request waits");
-  options.flag("--kv-recompute-if-faster", recompute_if_faster, "Compute what would take longer to load");
-  options.flag("--kv-swap", swap, "Preempted sequences go to the first tier instead of being computed again");
+      "How blocks are loaded: blocking = the step waits for all of them; by_layer = it waits layer by layer; apart = "
+      "only that request waits (vllm). engine = apart if the scheduler can, else by_layer; blocking for trtllm");
+  options.flag("--kv-prefetch", prefetch, "While a request waits, move its blocks from deeper tiers to the first tier");
+  options.flag("--kv-recompute-if-faster", recompute_if_faster,
+               "Recompute blocks when that is faster than loading them");
+  options.flag("--kv-swap", swap, "Move preempted sequences to the first tier instead of recomputing them");
 }
 
 void KvTierFlags::check_use(const Options& options) const {
@@ -73,15 +74,15 @@ KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group
   std::string kind_name, size, bandwidth, read, write;
   double latency_us = -1;
   parse_settings(tier_flag, text, [&](Options& options) {
-    options.choice("--kind", kind_name, kv_tier_kind_names(), "What it is", true);
-    options.text("--size", size, "How much it holds", true);
-    options.text("--bandwidth", bandwidth, "Each direction");
-    options.text("--read-bandwidth", read, "Towards the GPU");
-    options.text("--write-bandwidth", write, "Away from it");
-    options.number("--latency", latency_us, {.least = 0, .most = 1e9}, "Microseconds of each transfer");
+    options.choice("--kind", kind_name, kv_tier_kind_names(), "Kind of memory", true);
+    options.text("--size", size, "Capacity", true);
+    options.text("--bandwidth", bandwidth, "Bandwidth in each direction");
+    options.text("--read-bandwidth", read, "Bandwidth toward the GPU");
+    options.text("--write-bandwidth", write, "Bandwidth away from the GPU");
+    options.number("--latency", latency_us, {.least = 0, .most = 1e9}, "Latency of each transfer, in microseconds");
   });
-  if (kind_name.empty()) fail_setting("kind", text, "kind=host, or another of --help");
-  if (size.empty()) fail_setting("size", text, "size=200GiB, or another");
+  if (kind_name.empty()) fail_setting("kind", text, "kind=host, or another kind listed in --help");
+  if (size.empty()) fail_setting("size", text, "a size, for example size=200GiB");
   const KvTierKind& kind = kv_tier_kind(kind_name);
   KvTier tier{.kind = &kind};
   tier.capacity_tokens = unlimited_tokens;
@@ -89,13 +90,13 @@ KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group
     tier.capacity_tokens = static_cast<int64_t>(std::min(bytes_of("size", size, false) / kv_bytes_per_token, 1e15));
   }
   if (!bandwidth.empty() && (!read.empty() || !write.empty()))
-    fail_setting("bandwidth", bandwidth, "one for both directions, or one for each");
+    fail_setting("bandwidth", bandwidth, "either bandwidth, or read-bandwidth and write-bandwidth");
   if (!bandwidth.empty()) read = write = bandwidth;
   const Device& device = group.models.kernels.device();
   const std::optional<TierSpeed> usual = kind.usual_speed(device, node);
   if (!usual && (read.empty() || write.empty())) {
     fail_setting("bandwidth", kind_name,
-                 fmt::format("bandwidth=...GB/s: what leads there from {} is not known", device.name));
+                 fmt::format("bandwidth=...GB/s, because the bandwidth of this tier is not known for {}", device.name));
   }
   tier.read = read.empty() ? usual->read : speed_of("read-bandwidth", read);
   tier.write = write.empty() ? usual->write : speed_of("write-bandwidth", write);
@@ -115,7 +116,7 @@ TierLoads KvTierFlags::load_way(const std::string& scheduler) const {
   }
   if (loads == "apart" && !reads.loads_apart) {
     throw InputError(
-        {.source = "--kv-load", .value = "apart", .expected = "blocking or by_layer with scheduler " + scheduler});
+        {.source = "--kv-load", .value = "apart", .expected = "blocking or by_layer with the scheduler " + scheduler});
   }
   const auto* way = std::find(std::begin(tier_load_names), std::end(tier_load_names), loads);
   return static_cast<TierLoads>(way - std::begin(tier_load_names));
@@ -125,7 +126,9 @@ KvTierSettings KvTierFlags::settings(const std::vector<ReplicaGroup>& groups, bo
                                      const Library& library) const {
   const ReplicaGroup& group = groups.front();
   if (groups.size() > 1 && !separate_pools) {
-    throw InputError({.source = tier_flag, .value = "with several --replica", .expected = "replicas of one kind"});
+    throw InputError({.source = tier_flag,
+                      .value = "with several --replica",
+                      .expected = "replicas of a single kind when KV tiers are used"});
   }
   const SchedulerOptions& options = group.config.options;
   if (!options.enable_prefix_caching || !scheduler_kind(group.config.scheduler).reads.prefix_caching) {
@@ -137,7 +140,8 @@ KvTierSettings KvTierFlags::settings(const std::vector<ReplicaGroup>& groups, bo
   KvTierSettings result;
   result.kv_bytes_per_token = kv_bytes_per_token(group.model, group.kv_dtype).value();
   if (result.kv_bytes_per_token <= 0) {
-    throw InputError({.source = tier_flag, .value = group.model.name, .expected = "a model whose cache grows"});
+    throw InputError(
+        {.source = tier_flag, .value = group.model.name, .expected = "a model whose KV cache grows with the sequence"});
   }
   std::vector<std::string> all = tiers;
   if (offloading_gib > 0) all.insert(all.begin(), fmt::format("kind=host,size={}GiB", offloading_gib));

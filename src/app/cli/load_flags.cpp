@@ -33,13 +33,15 @@ std::string trace_help() {
     names += fmt::format("{}{} ({},{},{})", names.empty() ? "" : "; ", format.name, format.arrival, format.input,
                          format.output);
   }
-  return "Requests with their arrivals: .csv or .jsonl, also .gz. Known by their columns: " + names;
+  return "Replay the requests in this file (.csv or .jsonl, optionally .gz) at their recorded arrival times. The "
+         "format is recognized by its columns: " +
+         names;
 }
 
 constexpr const char* arrivals_heading = "Load: arrivals";
 constexpr const char* lengths_heading = "Load: lengths";
 constexpr const char* conversations_heading =
-    "Load: conversations (--dataset-name sessions, agents; rates are of conversations)";
+    "Load: conversations (--dataset-name sessions or agents; rates count conversations)";
 
 // "1..1000"; nothing where it is empty.
 std::optional<LengthRange> range_of(const char* flag, const std::string& text) {
@@ -66,58 +68,71 @@ void LoadFlags::declare(Options& options) {
   options.heading(arrivals_heading);
   options.text("--trace", trace, trace_help());
   options.number("--time-scale", time_scale, {.least = 1e-6, .most = 1e6},
-                 "Times the trace's arrivals: 0.5 = twice the rate");
-  options.integer("--num-prompts", num_prompts, made_up_requests, "Requests; 0 = 1000, or the whole trace");
-  options.text("--request-rate", request_rate, "Requests per second; inf = all at once");
+                 "Multiply the arrival times of the trace by this factor: 0.5 doubles the request rate");
+  options.integer("--num-prompts", num_prompts, made_up_requests,
+                  "Number of requests; 0 = 1000, or every request of the trace");
+  options.text("--request-rate", request_rate,
+               "Mean arrival rate in requests per second; inf = all requests arrive at once");
   options.number("--burstiness", arrivals.burstiness, not_negative,
-                 "Shape of the gamma gaps: 1 = Poisson, below burstier, above smoother");
-  options.choice("--ramp-up-strategy", rate_shape, rate_shape_names(), "How the rate changes over the run");
-  options.number("--ramp-up-start-rps", arrivals.ramp_start, not_negative, "Rate at the start of a ramp");
-  options.number("--ramp-up-end-rps", arrivals.ramp_end, not_negative, "Rate at its end");
+                 "Shape parameter of the gamma-distributed gaps between arrivals: 1 = Poisson, below 1 = burstier, "
+                 "above 1 = smoother");
+  options.choice("--ramp-up-strategy", rate_shape, rate_shape_names(), "How the request rate changes during the run");
+  options.number("--ramp-up-start-rps", arrivals.ramp_start, not_negative,
+                 "Request rate at the start of the ramp, in requests per second");
+  options.number("--ramp-up-end-rps", arrivals.ramp_end, not_negative,
+                 "Request rate at the end of the ramp, in requests per second");
   options.number("--daily-swing", arrivals.swing, {.least = 0, .most = 0.99},
-                 "daily: how far the rate swings, of its mean");
-  options.number("--daily-period", arrivals.period_s, not_negative, "daily: seconds of a day");
-  options.integer("--max-concurrency", max_concurrency, any_count,
-                  "Most requests in flight (closed loop); 0 = no limit");
+                 "With --ramp-up-strategy daily: amplitude of the daily cycle as a share of the mean rate");
+  options.number("--daily-period", arrivals.period_s, not_negative,
+                 "With --ramp-up-strategy daily: length of a day in seconds");
+  options.integer(
+      "--max-concurrency", max_concurrency, any_count,
+      "Maximum number of requests in flight: a new request starts only when another one ends; 0 = no limit");
   options.list("--priority-shares", priority_shares,
-               "Shares of requests of priority 0 (most urgent), 1, ...: 0.1,0.9; see --scheduling-policy");
-  options.integer("--seed", seed, any_count, "Of everything that is drawn");
+               "Share of requests at each priority, starting with priority 0 (most urgent), for example 0.1,0.9; used "
+               "by --scheduling-policy priority");
+  options.integer("--seed", seed, any_count, "Random seed: the same seed gives the same requests and the same result");
 
   options.heading(lengths_heading);
   options.choice("--dataset-name", dataset, dataset_names(),
-                 "How prompts and outputs are made up; agents = sessions of many turns after tool calls");
-  options.text("--dataset-path", dataset_path,
-               "Draw pairs of lengths from this trace or table (input_tokens,output_tokens)");
+                 "How prompt and output lengths are generated. sessions = multi-turn conversations; agents = sessions "
+                 "whose turns follow tool calls");
+  options.text(
+      "--dataset-path", dataset_path,
+      "Draw pairs of prompt and output lengths from this trace or CSV table (columns input_tokens, output_tokens)");
   options.integer("--random-input-len,--prefix-repetition-suffix-len", input_len, tokens,
-                  "Tokens of a prompt (its own, behind a prefix; of one turn)");
-  options.integer("--random-output-len,--prefix-repetition-output-len", output_len, tokens, "Tokens of an output");
+                  "Prompt length in tokens, not counting a shared prefix or earlier turns of a conversation");
+  options.integer("--random-output-len,--prefix-repetition-output-len", output_len, tokens, "Output length in tokens");
   options.number("--random-range-ratio", range_ratio, {.least = 0, .most = 1},
-                 "Lengths uniform within this share of them");
+                 "Vary prompt and output lengths uniformly by up to this share in either direction: 0.2 = 80% to 120%");
   options.text("--random-input-range", input_range,
-               "Tokens of a prompt: any number in this range, each equally likely, for example 1..1000 (what "
-               "sglang.bench_serving draws from --random-input-len 1000 by default)");
+               "Range of prompt lengths in tokens, each length equally likely, for example 1..1000 (what "
+               "sglang.bench_serving draws for --random-input-len 1000 by default)");
   options.text("--random-output-range", output_range,
                "Range of output lengths in tokens, each length equally likely, for example 1..1000");
   options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
-                 "lognormal: deviation of the logarithm; the lengths are means");
+                 "With --dataset-name lognormal: standard deviation of the logarithm of the lengths, whose means are "
+                 "the given lengths");
   options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len,
-                  {.least = 0, .most = most_prefix_tokens}, "Length of the prefix that prompts share, in tokens");
-  options.integer(
-      "--prefix-repetition-num-prefixes", num_prefixes, {.least = 0, .most = most_prefixes},
-      "Number of distinct shared prefixes; 0 = one, or 10 with --dataset-name prefix_repetition (256 tokens each "
-      "unless --prefix-repetition-prefix-len is given)");
+                  {.least = 0, .most = most_prefix_tokens}, "Length of the prefix shared by prompts, in tokens");
+  options.integer("--prefix-repetition-num-prefixes", num_prefixes, {.least = 0, .most = most_prefixes},
+                  "Number of distinct shared prefixes; 0 = 1, or 10 with --dataset-name prefix_repetition (256 tokens "
+                  "each unless --prefix-repetition-prefix-len is given)");
 
   options.heading(conversations_heading);
   options.integer("--turns", sessions.turns, tokens,
-                  "Requests of one conversation, each with all that was said before");
-  options.number("--think-time", sessions.think_s, not_negative, "Mean seconds between an answer and the next turn");
-  options.number("--tool-time", sessions.tool_s, not_negative, "Mean seconds of a tool call in place of that");
-  options.number("--tool-share", sessions.tool_share, {.least = 0, .most = 1}, "Of turns that follow a tool call");
+                  "Requests per conversation; each one repeats all earlier turns in its prompt");
+  options.number("--think-time", sessions.think_s, not_negative,
+                 "Mean time between an answer and the user's next turn, in seconds");
+  options.number("--tool-time", sessions.tool_s, not_negative,
+                 "Mean duration of a tool call, in seconds, for turns that follow a tool call instead of the user");
+  options.number("--tool-share", sessions.tool_share, {.least = 0, .most = 1},
+                 "Share of turns that follow a tool call");
   options.integer("--subagents", sessions.subagents, {.least = 0, .most = 10'000},
-                  "Agents that a conversation sets to work at once, and waits for; 0 = none");
-  options.integer("--subagent-turns", sessions.subagent_turns, tokens, "Requests of each of them");
+                  "Number of subagents that a conversation starts at once and waits for; 0 = none");
+  options.integer("--subagent-turns", sessions.subagent_turns, tokens, "Requests made by each subagent");
   options.number("--subagent-share", sessions.subagent_share, {.least = 0, .most = 1},
-                 "Of turns after which that happens");
+                 "Share of turns that start subagents");
 
   thinking.declare(options);
 }
@@ -196,7 +211,8 @@ LoadSpec LoadFlags::spec() const {
   spec.arrivals.shape = rate_shape_from_name(rate_shape).value();  // one of the choices
   if (thinking.given()) spec.thinking = thinking.settings();
   for (const std::string& text : priority_shares) {
-    spec.priority_shares.push_back(number_of("--priority-shares", text, "shares of requests, as in 0.1,0.9"));
+    spec.priority_shares.push_back(
+        number_of("--priority-shares", text, "shares of requests by priority, for example 0.1,0.9"));
   }
   return spec;
 }
@@ -206,9 +222,11 @@ LoadMaker LoadFlags::load() const {
 }
 
 void GoalFlags::declare(Options& options) {
-  options.list("--goodput", goodput, "Count requests that meet all of these: ttft:MS, tpot:MS, e2el:MS");
-  options.list("--percentile-metrics", percentile_metrics, "Latencies in the table: ttft,tpot,itl (usual), e2el");
-  options.list("--metric-percentiles", metric_percentiles, "Percentiles shown: 99 (usual)");
+  options.list(
+      "--goodput", goodput,
+      "Latency goals of the form ttft:MS, tpot:MS or e2el:MS; goodput counts the requests that meet all of them");
+  options.list("--percentile-metrics", percentile_metrics, "Latencies to show: ttft, tpot, itl, e2el [ttft,tpot,itl]");
+  options.list("--metric-percentiles", metric_percentiles, "Percentiles to show for each latency [99]");
 }
 
 LatencyGoals GoalFlags::goals() const {
@@ -224,7 +242,7 @@ LatencyGoals GoalFlags::goals() const {
     if (limit == nullptr || !ms || *ms < 0) {
       throw InputError({.source = "--goodput",
                         .value = printable(goal),
-                        .expected = "ttft:MS, tpot:MS or e2el:MS, as in --goodput ttft:500,tpot:50"});
+                        .expected = "ttft:MS, tpot:MS or e2el:MS, for example --goodput ttft:500,tpot:50"});
     }
     *limit = ms;
   }

@@ -19,18 +19,19 @@ constexpr int64_t slot_ranks[] = {1, 8, 16, 32, 64, 128, 256, 320, 512};  // vLL
 
 void LoraFlags::declare(Options& options) {
   options.heading(engine_heading);
-  options.flag("--enable-lora", enabled, "Tokens go through adapters beside the model's linear layers (vllm)");
+  options.flag("--enable-lora", enabled, "Serve LoRA adapters on top of the base model (vllm scheduler only)");
   options.integer("--max-loras", settings.max_loras, {.least = 1, .most = 100'000},
-                  "Different adapters in a step: slots on the device");
+                  "Maximum number of different adapters in one step (adapter slots in GPU memory)");
   options.integer("--max-cpu-loras", settings.max_cpu_loras, {.least = 0, .most = 10'000'000},
-                  "Adapters kept in the host's memory, those on the device too; 0 = as --max-loras");
-  options.integer("--max-lora-rank", settings.max_lora_rank, {.least = 1, .most = 512},
-                  "Rank of the slots: 1, 8, 16, 32, 64, 128, 256, 320 or 512. Kernels run at this rank");
+                  "Adapters kept in host memory, including those on the GPU; 0 = same as --max-loras");
+  options.integer(
+      "--max-lora-rank", settings.max_lora_rank, {.least = 1, .most = 512},
+      "Rank of the adapter slots: 1, 8, 16, 32, 64, 128, 256, 320 or 512. LoRA kernels always run at this rank");
   options.integer("--lora-rank", settings.rank, {.least = 0, .most = 512},
-                  "Rank of the adapters that are loaded; 0 = as --max-lora-rank");
-  options.list("--lora-target-modules", targets, "Layers with adapters: attention, mlp; default both");
+                  "Rank of the adapters being served; 0 = same as --max-lora-rank");
+  options.list("--lora-target-modules", targets, "Layers that have adapters: attention, mlp [both]");
   options.number("--lora-disk-bandwidth", disk_gb_s, {.least = 1e-3, .most = 1e4},
-                 "GB/s at which an adapter that is not in the host's memory is read");
+                 "Disk bandwidth in GB/s for loading an adapter that is not in host memory");
 }
 
 void LoraFlags::check_use(const Options& options) const {
@@ -47,7 +48,7 @@ LoraSettings LoraFlags::read() const {
     const auto next = std::upper_bound(std::begin(slot_ranks), std::end(slot_ranks), settings.max_lora_rank);
     throw InputError({.source = "--max-lora-rank",
                       .value = fmt::format("{}", settings.max_lora_rank),
-                      .expected = fmt::format("one of {}, as vLLM", fmt::join(slot_ranks, ", ")),
+                      .expected = fmt::format("one of {} (vLLM's list)", fmt::join(slot_ranks, ", ")),
                       .suggestion = fmt::format("{}", *next)});
   }
   if (settings.rank > settings.max_lora_rank) {
@@ -78,11 +79,12 @@ LoraSettings LoraFlags::read() const {
 void AdapterLoadFlags::declare(Options& options) {
   options.heading(load_heading);
   options.integer("--num-adapters", adapters, {.least = 0, .most = 10'000'000},
-                  "Different adapters that requests ask for; 0 = those of the trace's column adapter");
-  options.choice("--adapter-distribution", distribution, {"uniform", "zipf"}, "How popular they are");
+                  "Number of different adapters that requests use; 0 = read them from the trace's adapter column");
+  options.choice("--adapter-distribution", distribution, {"uniform", "zipf"},
+                 "How requests are distributed over the adapters");
   options.number("--adapter-zipf-exponent", zipf_exponent, {.least = 0, .most = 10},
-                 "zipf: popularity falls with the place in the list to this power");
-  options.number("--adapter-share", share, {.least = 0, .most = 1}, "Requests that ask for an adapter at all");
+                 "With --adapter-distribution zipf: exponent of the distribution");
+  options.number("--adapter-share", share, {.least = 0, .most = 1}, "Share of requests that use an adapter");
 }
 
 void AdapterLoadFlags::check_use(const Options& options, bool enabled, bool from_trace) const {
@@ -91,8 +93,9 @@ void AdapterLoadFlags::check_use(const Options& options, bool enabled, bool from
   if (adapters > 0 || !enabled) return;
   options.refuse({}, {load_heading}, "no --num-adapters");
   if (!from_trace) {
-    throw InputError({.source = "--enable-lora",
-                      .expected = "--num-adapters N, or a --trace with a column adapter: which ones requests ask for"});
+    throw InputError(
+        {.source = "--enable-lora",
+         .expected = "--num-adapters N, or a --trace with an adapter column, to choose the adapter of each request"});
   }
 }
 

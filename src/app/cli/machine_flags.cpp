@@ -6,20 +6,24 @@
 
 namespace foretoken {
 void MachineFlags::declare_machine(Options& options) {
-  options.heading("Machine (one of)");
-  options.text("--cluster", cluster, "A cluster of the library (foretoken devices) or a cluster file");
-  options.text("--node", node, "A node of the library or a node file");
-  options.text("--topology", topology, "Links only: a line such as switch:8@450GB/s,500ns or a topology file");
-  options.integer("--nodes", nodes, {.least = 0, .most = most_nodes}, "With --cluster: that many nodes; 0 = its own");
+  options.heading("Machine (give one)");
+  options.text("--cluster", cluster,
+               "Cluster to run on: a built-in name (`foretoken devices` lists them) or a cluster file");
+  options.text("--node", node, "Single node to run on: a built-in name or a node file");
+  options.text("--topology", topology, "Links alone: a description such as switch:8@450GB/s,500ns, or a topology file");
+  options.integer("--nodes", nodes, {.least = 0, .most = most_nodes},
+                  "With --cluster: number of nodes to use; 0 = all nodes of the cluster");
   options.integer("--domain", domain, {.least = 0},
-                  "With --topology: devices of a fast domain, for hierarchical algorithms; 0 = all");
+                  "With --topology: number of devices in one fast domain, for hierarchical algorithms; 0 = all");
 }
 
 void MachineFlags::declare_fidelity(Options& options, const std::string& name) {
-  options.choice(name, fidelity, names_of(fidelity_names),
-                 "closed: by formula; flow: every transfer on its links, sharing them");
-  options.choice("--routing", routing, names_of(link_routing_names),
-                 "At flow level, between equally short paths: ecmp picks one by hash, adaptive uses all");
+  options.choice(
+      name, fidelity, names_of(fidelity_names),
+      "How the network is modeled. closed = formulas; flow = simulate every transfer and how transfers share links");
+  options.choice(
+      "--routing", routing, names_of(link_routing_names),
+      "With flow simulation: how to choose among equally short paths. ecmp = one path by hash; adaptive = all paths");
 }
 
 CollectiveOptions MachineFlags::collective_options() const {
@@ -33,7 +37,7 @@ Machine MachineFlags::machine(const Library& library, CollectiveOptions options,
   if (given != 1) {
     throw InputError({.source = "--cluster, --node, --topology",
                       .value = given == 0 ? "none of them" : "more than one",
-                      .expected = "one machine to run on"});
+                      .expected = "exactly one machine to run on"});
   }
   if (!topology.empty()) {
     return {.measured = nullptr, .model = {topology_from(topology), topology, domain, options}, .device = {}};

@@ -33,37 +33,40 @@ std::vector<std::string> backend_names() {
 
 void ModelFlags::declare_model(Options& options, bool required) {
   options.heading("Model and hardware");
-  options.text("--model", model, "Built-in name (foretoken models), config.json, or a directory with one", required);
-  options.text("--device", device, "Built-in name (foretoken devices) or a device JSON file", required);
-  options.text("--quantization,-q", quantization,
-               "Scheme of the linear layers: " + fmt::format("{}", fmt::join(scheme_names(), ", ")) +
-                   "; by part as in nvfp4,attention=bf16 (attention, mlp, experts); default: as the config says");
-  options.text("--kv-cache-dtype", kv_cache_dtype, "Element type of the KV cache: auto, bf16, fp8, int8, ...");
+  options.text("--model", model,
+               "Built-in name (`foretoken models` lists them), a config.json, or a directory that contains one",
+               required);
+  options.text("--device", device, "Built-in name (`foretoken devices` lists them) or a device JSON file", required);
+  options.text(
+      "--quantization,-q", quantization,
+      "Number format of the linear layers: " + fmt::format("{}", fmt::join(scheme_names(), ", ")) +
+          "; or by part, for example nvfp4,attention=bf16 (parts: attention, mlp, experts) [from the model's config]");
+  options.text("--kv-cache-dtype", kv_cache_dtype, "Number format of the KV cache: auto, bf16, fp8, int8, ...");
 }
 
 void ModelFlags::declare_parallelism(Options& options) {
   options.heading("Parallelism");
-  options.integer("--tensor-parallel-size,-tp", plan.tensor, ranks, "-tp: devices that share each layer");
-  options.integer("--pipeline-parallel-size,-pp", plan.pipeline, ranks, "-pp: stages the layers are cut into");
-  options.integer("--data-parallel-size,-dp", plan.data, ranks, "-dp: replicas");
-  options.integer("--expert-parallel-size,-ep", plan.expert, ranks, "-ep: devices the experts are spread over");
-  options.integer("--context-parallel-size,-cp", plan.context, ranks, "-cp: devices that share each sequence");
+  options.integer("--tensor-parallel-size,-tp", plan.tensor, ranks, "-tp: number of GPUs that share each layer");
+  options.integer("--pipeline-parallel-size,-pp", plan.pipeline, ranks,
+                  "-pp: number of pipeline stages the layers are divided into");
+  options.integer("--data-parallel-size,-dp", plan.data, ranks, "-dp: number of data-parallel ranks");
+  options.integer("--expert-parallel-size,-ep", plan.expert, ranks, "-ep: number of GPUs the experts are divided over");
+  options.integer("--context-parallel-size,-cp", plan.context, ranks, "-cp: number of GPUs that share each sequence");
   options.flag("--enable-expert-parallel", enable_expert_parallel,
-               "Spread experts over all tensor x data ranks, as vLLM does");
-  options.text(
-      "--expert-popularity", expert_popularity,
-      "How tokens choose experts: zipf:A (shares ~ 1/rank^A), a CSV table expert,tokens, or balancedness:B (mean load "
-      "of a rank divided by the busiest rank's load, as SGLang reports it, for example 0.8) [each token picks "
-      "experts at random]");
+               "Divide the experts over all tensor-parallel x data-parallel ranks, as vLLM does");
+  options.text("--expert-popularity", expert_popularity,
+               "How tokens are distributed over experts: zipf:A (shares ~ 1/rank^A), a CSV table (columns "
+               "expert,tokens), or balancedness:B (mean load of a rank divided by the busiest rank's load, as SGLang "
+               "reports it, for example 0.8) [random, all experts equally likely]");
   options.integer("--num-redundant-experts", redundant_experts, {.least = 0, .most = 65'536},
-                  "Copies of busy experts, spread over the ranks (EPLB)");
+                  "Number of redundant copies of busy experts, placed across the ranks (EPLB)");
   options.choice("--all2all-backend,--moe-a2a-backend", all2all_backend, backend_names(),
-                 "How tokens get to experts of other data-parallel ranks. allgather_reducescatter or none: all tokens "
-                 "to all ranks. deepep or all_to_all: each token to the ranks of its experts, by DeepEP's low-latency "
-                 "kernels up to 256 tokens a rank and its normal kernels beyond. deepep_high_throughput, "
-                 "deepep_low_latency: one kind of kernel for all steps");
+                 "How tokens reach experts on other data-parallel ranks. allgather_reducescatter or none: all tokens "
+                 "go to all ranks. deepep or all_to_all: each token goes only to the ranks of its experts, with "
+                 "DeepEP's low-latency kernels up to 256 tokens per rank and its normal kernels above. "
+                 "deepep_high_throughput, deepep_low_latency: always use one kind of kernel");
   options.flag("--sequence-parallel", plan.sequence,
-               "Norms on a share of the tokens; gather and scatter around layers");
+               "Split the tokens of norms over the tensor-parallel ranks, with gather and scatter around each layer");
 }
 
 ModelSpec ModelFlags::model_spec() const {

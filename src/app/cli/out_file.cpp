@@ -24,7 +24,8 @@ OutFile::OutFile(std::string flag, std::string path, Mode mode) : flag_(std::mov
 void OutFile::close() {
   if (!wanted()) return;
   file_.close();
-  if (!file_) throw InputError({.source = flag_, .value = printable(path_), .expected = "room to write all rows"});
+  if (!file_)
+    throw InputError({.source = flag_, .value = printable(path_), .expected = "enough disk space to write all rows"});
 }
 
 void write_report(const std::string& path, std::string_view text) {
@@ -35,7 +36,7 @@ void check_out_folder(const std::string& flag, const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error || !std::filesystem::is_directory(path) || access(path.c_str(), W_OK) != 0) {
-    throw InputError({.source = flag, .value = printable(path), .expected = "a folder that can be written to"});
+    throw InputError({.source = flag, .value = printable(path), .expected = "a writable folder"});
   }
 }
 

@@ -13,7 +13,7 @@
 namespace foretoken {
 namespace {
 
-constexpr const char* pictures_heading = "Load: pictures (--vision-encoder)";
+constexpr const char* pictures_heading = "Load: images (--vision-encoder)";
 constexpr const char* sizes_flag = "--image-sizes";
 
 // "1280x720"
@@ -25,7 +25,7 @@ ImageInput picture_of(const VisionEncoder& encoder, const std::string& text) {
     if (!whole) {
       throw InputError({.source = sizes_flag,
                         .value = printable(text),
-                        .expected = "width x height in pixels, as in 1280x720,512x512"});
+                        .expected = "width x height in pixels, for example 1280x720,512x512"});
     }
     return static_cast<int64_t>(*number);
   };
@@ -39,15 +39,16 @@ ImageInput picture_of(const VisionEncoder& encoder, const std::string& text) {
 void PictureFlags::declare(Options& options) {
   constexpr Range<int64_t> counts{.least = 1, .most = 100'000};
   options.heading(pictures_heading);
-  options.text("--vision-encoder", encoder,
-               "Prompts have pictures, read by the vision part of this model: a name (data/vision) or a config.json");
-  options.integer("--images", per_request, {.least = 1, .most = 1000}, "Pictures of a request that has any");
-  options.number("--image-share", share, {.least = 0, .most = 1}, "Of requests that have any");
-  options.list(sizes_flag, sizes, "Widths and heights in pixels, each equally likely [1024x1024]");
+  options.text(
+      "--vision-encoder", encoder,
+      "Add images to the prompts, encoded by the vision tower of this model: a name (data/vision) or a config.json");
+  options.integer("--images", per_request, {.least = 1, .most = 1000}, "Images per request that has images");
+  options.number("--image-share", share, {.least = 0, .most = 1}, "Share of requests that have images");
+  options.list(sizes_flag, sizes, "Image sizes in pixels, each equally likely [1024x1024]");
   options.integer("--encoder-servers", encoder_servers, {.least = 0, .most = 100'000},
-                  "Devices that only encode pictures, in front of the engines; 0 = the engines encode");
-  options.text("--encoder-device", encoder_device, "Their kind; default: the engine's");
-  options.integer("--encoder-batch", encoder_batch, counts, "Requests that one of them encodes at once");
+                  "Number of separate GPUs that only encode images; 0 = the engines encode images themselves");
+  options.text("--encoder-device", encoder_device, "GPU that encodes images [same as --device]");
+  options.integer("--encoder-batch", encoder_batch, counts, "Requests that an image encoder processes in one batch");
 }
 
 void PictureFlags::check_use(const Options& options, bool conversations) const {
@@ -94,8 +95,8 @@ void PictureFlags::add_to_engines(std::vector<ReplicaGroup>& groups, const Libra
     const int64_t needed = group.memory.flags.max_model_len / options.block_size + 2;
     if (options.num_gpu_blocks < needed) {
       throw InputError({.source = "KV cache",
-                        .value = fmt::format("{} blocks beside the vision encoder", options.num_gpu_blocks),
-                        .expected = fmt::format("{}, for one sequence of --max-model-len", needed)});
+                        .value = fmt::format("{} blocks left after the vision encoder", options.num_gpu_blocks),
+                        .expected = fmt::format("{} blocks, enough for one sequence of --max-model-len", needed)});
     }
   }
 }

@@ -5,18 +5,19 @@ namespace foretoken {
 void PlacementFlags::declare(Options& options) {
   options.heading("Links between GPUs");
   options.text("--node", node,
-               "Node that the GPUs sit in: a name (foretoken devices) or a node file [the usual one of the device]");
-  options.text(
-      "--cluster", cluster,
-      "Cluster that the GPUs sit in, for ranks on several nodes: a name or a cluster file [the usual one of the "
-      "node]");
+               "Node that the GPUs are in: a built-in name (`foretoken devices` lists them) or a node file [the usual "
+               "node of the device]");
+  options.text("--cluster", cluster,
+               "Cluster that the GPUs are in, for ranks on several nodes: a built-in name or a cluster file [the usual "
+               "cluster of the node]");
   options.settings(
       "--link", link,
-      "What is known of the links, for example bandwidth=20,latency=10: bandwidth (GB/s between two GPUs of "
-      "a node, one direction) and latency (us a hop) that collectives reach; pcie (generation, x16); "
-      "peer-access=yes or no; nvlink-pairs; nics (network cards a node) and nic-bandwidth (GB/s each)");
-  options.text("--rank-order", rank_order,
-               "How ranks lie on the GPUs, innermost first [tp-cp-pp-dp; tp-cp-dp-pp for --phase train]");
+      "Known properties of the links, for example bandwidth=20,latency=10: bandwidth (GB/s between two GPUs of a node, "
+      "one direction) and latency (us per hop) achieved by collectives; pcie (generation of x16 slots); "
+      "peer-access=yes or no; nvlink-pairs; nics (network cards per node) and nic-bandwidth (GB/s each)");
+  options.text(
+      "--rank-order", rank_order,
+      "How ranks are placed on the GPUs, innermost dimension first [tp-cp-pp-dp; tp-cp-dp-pp for --phase train]");
 }
 
 PlacementSpec PlacementFlags::spec() const {
@@ -27,13 +28,15 @@ PlacementSpec PlacementFlags::spec() const {
   int64_t pcie = 0, nics = 0;
   std::string peer_access;
   const auto declare = [&](Options& options) {
-    options.number("--bandwidth", bandwidth, {.least = 0.01, .most = 1e5}, "GB/s between two GPUs, one direction");
-    options.number("--latency", latency, {.least = 0, .most = 1e6}, "Microseconds a hop");
-    options.integer("--pcie", pcie, {.least = 3, .most = 7}, "PCIe generation of x16 slots");
-    options.choice("--peer-access", peer_access, {"yes", "no"}, "GPUs write to each other over PCIe");
-    options.flag("--nvlink-pairs", result.link.nvlink_pairs, "GPUs 2i and 2i+1 have an NVLink bridge");
-    options.integer("--nics", nics, {.least = 1, .most = 4096}, "Network cards of a node");
-    options.number("--nic-bandwidth", nic_bandwidth, {.least = 0.01, .most = 1e5}, "GB/s of each");
+    options.number("--bandwidth", bandwidth, {.least = 0.01, .most = 1e5},
+                   "Bandwidth between two GPUs in one direction, in GB/s");
+    options.number("--latency", latency, {.least = 0, .most = 1e6}, "Latency per hop, in microseconds");
+    options.integer("--pcie", pcie, {.least = 3, .most = 7}, "PCIe generation of the x16 slots");
+    options.choice("--peer-access", peer_access, {"yes", "no"}, "Whether GPUs can write to each other over PCIe");
+    options.flag("--nvlink-pairs", result.link.nvlink_pairs, "GPUs 2i and 2i+1 are connected by an NVLink bridge");
+    options.integer("--nics", nics, {.least = 1, .most = 4096}, "Number of network cards per node");
+    options.number("--nic-bandwidth", nic_bandwidth, {.least = 0.01, .most = 1e5},
+                   "Bandwidth of each network card, in GB/s");
   };
   parse_settings("--link", link, declare);
   if (bandwidth > 0) result.link.bandwidth = BytesPerSecond(bandwidth * 1e9);

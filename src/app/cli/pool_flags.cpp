@@ -6,24 +6,26 @@
 namespace foretoken {
 
 void PoolFlags::declare(Options& options) {
-  options.heading("Separate prefill and decode workers");
+  options.heading("Separate prefill and decode pools");
   options.settings("--prefill-pool", prefill,
-                   "Workers that compute prompts: flags without their dashes, as in --replica: count=2,tp=4");
-  options.settings("--decode-pool", decode, "The same for the workers that decode");
-  options.choice("--decode-router", decode_router, router_names(), "Which decode worker a computed prompt goes to");
+                   "Workers that run prefill: flags without dashes as in --replica, for example count=2,tp=4");
+  options.settings("--decode-pool", decode, "Workers that run decode, in the same form as --prefill-pool");
+  options.choice("--decode-router", decode_router, router_names(), "How a decode worker is chosen after prefill");
   options.number("--kv-transfer-bandwidth", bandwidth_gb_s, {.least = 0, .most = 1e6},
-                 "GB/s out of each device, one direction; 0 = the node's fabric where both pools fit in one node, else "
-                 "its network cards");
-  options.number("--kv-transfer-latency", latency_us, {.least = 0, .most = 1e9}, "Microseconds to set up a transfer");
-  options.flag("--kv-transfer-by-layer", by_layer, "Send the cache of each layer as soon as it is computed");
+                 "KV transfer bandwidth out of each GPU in one direction, in GB/s; 0 = the node's fabric if both pools "
+                 "fit in one node, otherwise its network cards");
+  options.number("--kv-transfer-latency", latency_us, {.least = 0, .most = 1e9},
+                 "Time to set up a KV transfer, in microseconds");
+  options.flag("--kv-transfer-by-layer", by_layer, "Send the KV cache of each layer as soon as it is computed");
   options.choice("--first-token", first_token, {"engine", "decode", "transfer"},
-                 "decode = the decode worker computes it again (vLLM), transfer = it comes with the cache (others)");
+                 "Where decoding gets the first output token: decode = recomputed by the decode worker (vLLM); "
+                 "transfer = sent with the KV cache (other engines)");
 }
 
 bool PoolFlags::given() const {
   if (prefill.empty() != decode.empty()) {
     throw InputError({.source = prefill.empty() ? "--prefill-pool" : "--decode-pool",
-                      .expected = "both pools, or none; count=1 has the settings of the other flags"});
+                      .expected = "both pools or neither (count=1 keeps the settings of the other flags)"});
   }
   return !prefill.empty();
 }

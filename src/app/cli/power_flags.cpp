@@ -16,17 +16,17 @@ constexpr double least_limit_share = 0.25, least_clock_share = 0.1;
 void PowerFlags::declare(Options& options) {
   options.heading("Power and clocks");
   options.number("--power-limit", limit_watts, {.least = 0, .most = 5000},
-                 "W that a board may draw (nvidia-smi -pl); 0 = its own limit");
+                 "Power limit of each GPU in W (nvidia-smi -pl); 0 = the default limit of the GPU");
   options.text("--gpu-clock", clock,
-               "MHz that its processors may reach (nvidia-smi -lgc); auto = the clock that takes least energy among "
-               "those that meet --goodput. Default: the boost clock");
+               "Maximum GPU clock in MHz (nvidia-smi -lgc); auto = the clock with the lowest energy that meets "
+               "--goodput [the boost clock]");
 }
 
 double PowerFlags::top_mhz(const Device& device) {
   if (device.boost_clock) return device.boost_clock->value.value() / mega;
   throw InputError({.source = "--gpu-clock",
                     .path = device.name,
-                    .value = "no clock known",
+                    .value = "no clock is known",
                     .expected = "a device whose file gives boost_clock_mhz"});
 }
 
@@ -37,7 +37,7 @@ PowerModel PowerFlags::capped(const PowerModel& board, const Device& device) con
     if (limit_watts < least) {
       throw InputError({.source = "--power-limit",
                         .value = number_text(limit_watts),
-                        .expected = fmt::format("{:.0f} W or more: {} has a limit of {:.0f} W", least, device.name,
+                        .expected = fmt::format("at least {:.0f} W: {} has a limit of {:.0f} W", least, device.name,
                                                 board.limit_watts())});
     }
     caps.limit_watts = limit_watts;

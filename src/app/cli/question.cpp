@@ -189,7 +189,7 @@ void Question::fill_fields() {
     const FlagDeclaration& flag = field->declaration;
     try {
       if (!seen.insert(field).second) {
-        value.fail(fmt::format("{} once: this is another name for it", field_name(flag.names.front())));
+        value.fail(fmt::format("{} only once: this is another name for it", field_name(flag.names.front())));
       }
       const std::vector<std::string> texts = field_texts(flag, value);
       if (field->was_typed()) continue;

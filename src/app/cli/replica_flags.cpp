@@ -16,7 +16,7 @@ PowerModel board_power(const ReplicaFlags& flags, const Device& device, const Li
   if (!board) {
     throw InputError({.source = flags.sustained ? "--sustained" : "--energy",
                       .path = device.name,
-                      .value = "no power limit known",
+                      .value = "no known power limit",
                       .expected = "a device whose file gives power_limit_w"});
   }
   return flags.power.capped(*board, device);
@@ -24,8 +24,9 @@ PowerModel board_power(const ReplicaFlags& flags, const Device& device, const Li
 
 void check_has_operators(const ReplicaGroup& group, const std::string& flag) {
   if (group.has_operators) return;
-  throw InputError(
-      {.source = flag, .expected = "steps of our own kernels without drafts or adapters: others have no operators"});
+  throw InputError({.source = flag,
+                    .expected = "step times from foretoken's own kernels, without drafts or adapters: only these are "
+                                "broken down by operator"});
 }
 
 }  // namespace
@@ -42,32 +43,34 @@ void ReplicaFlags::declare_engine(Options& options) {
   speculation.declare(options);
   diffusion.declare(options);
   options.integer("--scheduler-recv-interval", receive_interval, {.least = 1, .most = 1'000'000},
-                  "Decode steps from one reading of new requests to the next (sglang)");
+                  "With sglang: number of decode steps between two checks for new requests");
   options.flag(
       "--enable-two-batch-overlap", two_batch_overlap,
       "Two-batch overlap (sglang): split the batch in two and compute one half while the other half's tokens travel "
       "to experts on other ranks");
   lora.declare(options);
   options.heading("Step times");
-  options.text("--stack", stack, "Software that runs the steps (foretoken stacks); default: the engine's");
+  options.text("--stack", stack,
+               "Software stack that runs the steps; `foretoken stacks` lists them [the engine's own]");
   declare_tier(options, tier);
   options.text("--op-tables", op_tables,
-               "Take step times from operators measured in an engine (LLMServingSim's profiles)");
-  options.text("--vidur-tables", vidur_tables, "Take step times from VIDUR's look-up tables");
+               "Take step times from operators measured in an engine (a folder of LLMServingSim profiles)");
+  options.text("--vidur-tables", vidur_tables, "Take step times from VIDUR's lookup tables");
   options.flag("--sustained", sustained,
-               "Steps of a board that is always busy: the power limit lengthens those with prompts");
+               "Assume the GPUs are continuously busy, so that the power limit slows down compute-bound steps");
   power.declare(options);
 }
 
 void ReplicaFlags::declare_replicas(Options& options, Range<int64_t> allowed,
                                     const std::function<void()>& declare_more) {
   options.heading("Replicas");
-  options.integer("--replicas", count, allowed, "Engines behind the router, each with its own devices");
+  options.integer("--replicas", count, allowed, "Number of engines behind the router, each on its own GPUs");
   if (declare_more) declare_more();
   std::vector<std::string> routers = router_names();
   routers.insert(routers.begin(), "engine");
-  options.choice("--router", router, routers,
-                 "Which replica a request goes to; engine = round_robin, data_parallel over vLLM's ranks");
+  options.choice(
+      "--router", router, routers,
+      "How the router picks a replica. engine = round_robin, or data_parallel over vLLM's data-parallel ranks");
 }
 
 std::string ReplicaFlags::router_name(int64_t ranks) const {
@@ -84,7 +87,7 @@ ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& sett
     if (declare_more) {
       declare_more(options);
     } else {
-      options.integer("--count", changed.count, counts, "Replicas of this kind");
+      options.integer("--count", changed.count, counts, "Number of replicas of this kind");
     }
   };
   parse_settings(flag, settings, declare, [&](const Options& options) {
@@ -94,7 +97,7 @@ ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& sett
   if (!declare_more && changed.model.model != model.model) {
     throw InputError({.source = flag,
                       .value = printable(settings),
-                      .expected = "replicas of one model: all answer the same requests"});
+                      .expected = "the same model for every replica, since any replica may serve any request"});
   }
   return changed;
 }

@@ -19,7 +19,7 @@ namespace {
 std::string result_path(const ResultFlags& flags) {
   if (!flags.save_result) {
     const char* given = flags.save_detailed ? "--save-detailed" : flags.append_result ? "--append-result" : nullptr;
-    if (given != nullptr) throw InputError({.source = given, .expected = "--save-result beside it"});
+    if (given != nullptr) throw InputError({.source = given, .expected = "--save-result together with it"});
     return "";
   }
   std::error_code failed;  // said again, with the name, when the file is opened
@@ -43,26 +43,28 @@ void refuse_equal_paths(const ResultFlags& flags) {
     const auto [other, is_new] = flag_of.emplace(failed ? fs::path(path).lexically_normal() : whole, flag);
     if (is_new || path == "/dev/null") continue;
     throw InputError(
-        {.source = flag, .value = printable(path), .expected = fmt::format("another file than {}", other->second)});
+        {.source = flag, .value = printable(path), .expected = fmt::format("a different file from {}", other->second)});
   }
 }
 
 }  // namespace
 
 void ResultFlags::declare(Options& options) {
-  options.flag("--save-result", save_result, "Write vLLM's result JSON");
-  options.flag("--save-detailed", save_detailed, "With lengths, TTFT, gaps between tokens and error of each request");
-  options.flag("--details-in-json", details_in_json, "The same of each request in the answer of --json");
-  options.flag("--append-result", append_result, "Add it to the file as a line of its own");
-  options.text("--result-dir", result_dir, "Folder of it");
-  options.text("--result-filename", result_filename, "Name of it");
-  options.text("--label", label, "Its label; default: the scheduler");
-  options.list("--metadata", metadata, "Further keys of it: KEY=VALUE");
+  options.flag("--save-result", save_result, "Write the results in vLLM's benchmark JSON format");
+  options.flag("--save-detailed", save_detailed,
+               "Include lengths, TTFT, inter-token latencies and errors of each request in the result file");
+  options.flag("--details-in-json", details_in_json, "Include the details of each request in the --json answer");
+  options.flag("--append-result", append_result,
+               "Append the result to the file as one line instead of replacing the file");
+  options.text("--result-dir", result_dir, "Folder of the result file");
+  options.text("--result-filename", result_filename, "Name of the result file");
+  options.text("--label", label, "Label stored in the result file [the scheduler's name]");
+  options.list("--metadata", metadata, "Additional keys for the result file: KEY=VALUE");
   options.text("--out-requests", out_requests, "Write each request to this CSV file");
   options.text("--out-steps", out_steps, "Write each step to this CSV file");
   options.text("--out-series", out_series, "Write requests, KV use and tokens/s over time to this CSV file");
-  options.text("--out-trace", out_trace, "Write the run as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
-  options.flag("--trace-in-json", trace_in_json, "The same trace in the answer of --json");
+  options.text("--out-trace", out_trace, "Write the run as a Chrome trace (.json or .json.gz) for ui.perfetto.dev");
+  options.flag("--trace-in-json", trace_in_json, "Include the Chrome trace in the --json answer");
 }
 
 std::vector<std::pair<std::string, std::string>> ResultFlags::metadata_pairs() const {
@@ -138,7 +140,7 @@ std::string ResultFiles::finish(const ServingReport& report) {
     parts.result.close();
   }
   const bool cut = parts.trace && !parts.trace->is_complete();
-  return cut ? "The trace holds the beginning of the run only: viewers stop being useful beyond.\n" : "";
+  return cut ? "The trace holds only the beginning of the run; viewers cannot handle longer ones.\n" : "";
 }
 
 void ResultFiles::add_details(Json& answer) const {

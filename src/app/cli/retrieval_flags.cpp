@@ -25,35 +25,39 @@ void RetrievalFlags::declare(Options& options) {
   constexpr Range<double> milliseconds{.least = 0, .most = 1e6};
   options.heading(retrieval_heading);
   options.integer("--rag-passages", passages.per_request, {.least = 0, .most = most_passages_of_request},
-                  "Passages that are found for each request and put into its prompt; 0 = no retrieval");
+                  "Passages retrieved for each request and added to its prompt; 0 = no retrieval");
   options.integer("--rag-passage-len", passages.tokens, {.least = 16, .most = most_passage_tokens},
-                  "Tokens of a passage");
+                  "Passage length in tokens");
   options.integer("--rag-corpus", passages.corpus, {.least = 1, .most = most_passages},
-                  "Different passages that are ever found");
+                  "Number of different passages that can be retrieved");
   options.number("--rag-skew", passages.skew, {.least = 0, .most = 10},
-                 "Zipf exponent of their popularity; 0 = all alike");
+                 "Zipf exponent of passage popularity; 0 = all passages are equally popular");
   options.flag("--rag-popular-first", passages.popular_first,
-               "Passages of a prompt stand in order of popularity, so that prompts share more");
-  options.text("--rag-embed-model", embed_model, "Encoder that embeds the question");
-  options.number("--rag-embed-ms", embed_ms, milliseconds, "Its time instead, of a batch");
-  options.integer("--rag-query-len", query_tokens, {.least = 1, .most = 100'000}, "Tokens of the question");
-  options.number("--rag-vectors", search.vectors, {.least = 1, .most = 1e15}, "Vectors in the index");
-  options.number("--rag-code-bytes", search.code_bytes, {.least = 0.125, .most = 1e5}, "Bytes of each, quantized");
+               "Order the passages of a prompt by popularity, so that more prompts share a prefix");
+  options.text("--rag-embed-model", embed_model, "Encoder model that embeds the question");
+  options.number("--rag-embed-ms", embed_ms, milliseconds,
+                 "Time to embed one batch of questions, in milliseconds; replaces --rag-embed-model");
+  options.integer("--rag-query-len", query_tokens, {.least = 1, .most = 100'000}, "Question length in tokens");
+  options.number("--rag-vectors", search.vectors, {.least = 1, .most = 1e15}, "Number of vectors in the index");
+  options.number("--rag-code-bytes", search.code_bytes, {.least = 0.125, .most = 1e5},
+                 "Size of one quantized vector in bytes");
   options.number("--rag-probed-share", search.probed_share, {.least = 1e-12, .most = 1},
-                 "Share of the index that a question reads: probed lists / all lists");
-  options.integer("--rag-shards", search.shards, counts, "Machines that hold a part of the index each");
-  options.integer("--rag-cores", search.cores, counts, "Cores of a search machine");
+                 "Share of the index that each search reads (probed lists / all lists)");
+  options.integer("--rag-shards", search.shards, counts, "Number of machines the index is divided over");
+  options.integer("--rag-cores", search.cores, counts, "CPU cores of each search machine");
   options.number("--rag-search-ms", search_ms, milliseconds,
-                 "Time of one batch of searches, in place of the index above");
-  options.integer("--rag-search-batch", search_batch, counts, "Questions in one batch of searches");
+                 "Time of one batch of searches, in milliseconds; replaces the index model above");
+  options.integer("--rag-search-batch", search_batch, counts, "Questions searched together in one batch");
   options.integer("--rag-search-servers", search_servers, counts, "Number of search servers");
-  options.text("--rag-rerank-model", rerank_model, "Encoder that scores each candidate with the question");
-  options.number("--rag-rerank-ms", rerank_ms, milliseconds, "Its time instead, of a batch");
+  options.text("--rag-rerank-model", rerank_model, "Encoder model that reranks the candidate passages");
+  options.number("--rag-rerank-ms", rerank_ms, milliseconds,
+                 "Time to rerank one batch, in milliseconds; replaces --rag-rerank-model");
   options.integer("--rag-rerank-candidates", rerank_candidates, {.least = 0, .most = 100'000},
-                  "Passages that are scored; 0 = four for each that is kept");
-  options.text("--rag-device", encoder_device, "Device of the encoders; default: the engine's kind, one of its own");
-  options.integer("--rag-encoder-servers", encoder_servers, counts, "Devices for each encoder");
-  options.integer("--rag-encoder-batch", encoder_batch, counts, "Requests that one encodes at once");
+                  "Passages to rerank for each request; 0 = four times --rag-passages");
+  options.text("--rag-device", encoder_device,
+               "GPU that runs the encoders [same kind as the engine's, on GPUs of their own]");
+  options.integer("--rag-encoder-servers", encoder_servers, counts, "Number of GPUs for each encoder");
+  options.integer("--rag-encoder-batch", encoder_batch, counts, "Requests that an encoder processes in one batch");
 }
 
 void RetrievalFlags::check_use(const Options& options, bool conversations) const {
@@ -66,7 +70,7 @@ void RetrievalFlags::check_use(const Options& options, bool conversations) const
   if (!embed_model.empty()) options.refuse({"--rag-embed-ms"}, {}, "--rag-embed-model");
   if (!rerank_model.empty()) options.refuse({"--rag-rerank-ms"}, {}, "--rag-rerank-model");
   if (rerank_model.empty()) options.refuse({"--rag-rerank-candidates"}, {}, "no --rag-rerank-model");
-  if (rerank_model.empty() && embed_model.empty()) options.refuse({"--rag-device"}, {}, "no encoder's model");
+  if (rerank_model.empty() && embed_model.empty()) options.refuse({"--rag-device"}, {}, "no encoder model");
   if (options.was_given("--rag-search-ms")) {
     options.refuse({"--rag-vectors", "--rag-code-bytes", "--rag-probed-share", "--rag-shards", "--rag-cores"}, {},
                    "--rag-search-ms");
@@ -75,7 +79,7 @@ void RetrievalFlags::check_use(const Options& options, bool conversations) const
   if (rerank_candidates > 0 && rerank_candidates < passages.per_request) {
     throw InputError({.source = "--rag-rerank-candidates",
                       .value = std::to_string(rerank_candidates),
-                      .expected = "no fewer than --rag-passages"});
+                      .expected = "at least --rag-passages"});
   }
 }
 

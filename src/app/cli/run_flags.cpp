@@ -93,7 +93,7 @@ RunCase RunFlags::read(const std::string& folder, const Library& library) const 
   }
   const auto need = [&](const std::string& value, const char* flag) {
     if (!value.empty()) return;
-    throw InputError({.source = flag, .value = "not given", .expected = "a value: run.json does not name one"});
+    throw InputError({.source = flag, .value = "not given", .expected = "a value, because run.json does not give one"});
   };
   need(flags.model.model, "--model");
   need(flags.model.device, "--device");

@@ -10,20 +10,23 @@ namespace foretoken {
 
 void SamplingFlags::declare(Options& options) {
   constexpr Range<int64_t> counts{.least = 1, .most = 1024};
-  options.heading("Load: what is asked for");
+  options.heading("Load: task and sampling");
   options.choice("--task", task, {"generate", "embed", "score"},
-                 "generate = tokens; embed, score = prompts alone, without head and sampling");
-  options.integer("--n", outputs, counts, "Outputs of each prompt, which share its full cache blocks");
-  options.number("--n-spread", spread, {.least = 0, .most = 1}, "Their lengths are uniform within this share");
+                 "What requests ask for: generate = output tokens; embed or score = the prompt only, without the LM "
+                 "head and sampling");
+  options.integer("--n", outputs, counts,
+                  "Number of outputs per prompt; they share the full KV cache blocks of the prompt");
+  options.number("--n-spread", spread, {.least = 0, .most = 1},
+                 "Vary the lengths of the outputs of one prompt uniformly by up to this share in either direction");
   options.integer("--beam-width", beam_width, counts,
-                  "Beams of each prompt: as many outputs, equally long; cache that beams share beyond the prompt is "
-                  "not counted");
+                  "Number of beams per prompt, modeled as that many outputs of equal length; cache that beams share "
+                  "beyond the prompt is not counted");
 }
 
 void SamplingFlags::check_use(const Options& options) const {
   if (pools()) options.refuse({"--n", "--n-spread", "--beam-width", "--thinking-len"}, {}, "--task " + task);
   if (outputs > 1) options.refuse({"--beam-width"}, {}, "--n");
-  if (outputs == 1) options.refuse({"--n-spread"}, {}, "one output (--n)");
+  if (outputs == 1) options.refuse({"--n-spread"}, {}, "a single output (--n 1)");
 }
 
 SampleSettings SamplingFlags::settings() const {

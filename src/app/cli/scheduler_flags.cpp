@@ -23,24 +23,29 @@ std::string scheduler_summaries() {
 void SchedulerFlags::declare(Options& options) {
   options.heading("Scheduler");
   options.text("--scheduler", scheduler,
-               "What decides which requests run in a step; default: the engine's. " + scheduler_summaries());
+               "Scheduler that picks the requests of each step [the engine's own]. " + scheduler_summaries());
   options.choice(
       "--scheduling-policy", policy, {"fcfs", "priority", "deadline"},
-      "Order of waiting requests (vllm); priorities come with --priority-shares or a trace; deadline = least "
-      "slack to --ttft-goals first, and those that can no longer meet theirs are shed");
-  options.list("--ttft-goals", ttft_goals, "deadline: TTFT goals (ms) by priority, the last for all that follow");
-  options.flag("--enable-chunked-prefill", chunked_prefill, "Cut prompts to fill a step [on]");
-  options.flag("--enable-prefix-caching", prefix_caching, "Find blocks of earlier prompts again [on]");
-  options.flag("--async-scheduling", async_scheduling, "Choose the next step while one runs [on]");
-  options.flag("--scheduler-reserve-full-isl", reserve_full_isl, "Admit a prompt only if all of it fits [on]");
+      "Order of waiting requests (vllm scheduler). priority uses --priority-shares or the trace; deadline serves "
+      "requests with the least slack to --ttft-goals first and drops those that cannot meet their goal");
+  options.list("--ttft-goals", ttft_goals,
+               "With --scheduling-policy deadline: TTFT goals in milliseconds by priority; the last one applies to all "
+               "remaining priorities");
+  options.flag("--enable-chunked-prefill", chunked_prefill, "Split prompts into chunks to fill each step [on]");
+  options.flag("--enable-prefix-caching", prefix_caching,
+               "Reuse the KV cache of prompts that start with the same tokens [on]");
+  options.flag("--async-scheduling", async_scheduling, "Schedule the next step while the current one runs [on]");
+  options.flag("--scheduler-reserve-full-isl", reserve_full_isl,
+               "Admit a prompt only if all of it fits in the KV cache [on]");
   options.integer("--long-prefill-token-threshold", long_prefill, {.least = 0, .most = 100'000'000},
-                  "Most tokens of one prompt in a step; 0 = no limit");
-  options.integer("--batch-wait-timeout-iters", batch_wait_iters, {.least = 0, .most = 1'000'000},
-                  "trtllm: steps that prompts may be held back beside running sequences, for fuller steps; 0 = none");
+                  "Maximum tokens of one prompt in a step; 0 = no limit");
+  options.integer(
+      "--batch-wait-timeout-iters", batch_wait_iters, {.least = 0, .most = 1'000'000},
+      "With trtllm: number of steps that new prompts may wait for a fuller batch while others run; 0 = no waiting");
   options.number("--batch-wait-max-tokens-ratio", batch_wait_ratio, {.least = 0, .most = 1},
-                 "trtllm: share of --max-num-batched-tokens that ends the wait");
+                 "With trtllm: share of --max-num-batched-tokens that ends the wait of --batch-wait-timeout-iters");
   options.number("--watermark", watermark, {.least = -1, .most = 0.99},
-                 "Share of the blocks kept free when a request is admitted; -1 = the scheduler's own");
+                 "Share of KV blocks to keep free when admitting a request; -1 = the scheduler's own value");
 }
 
 std::string SchedulerFlags::name(const std::string& engine) const {
@@ -59,13 +64,14 @@ SchedulingChoices SchedulerFlags::choices() const {
                             .batch_wait_timeout_iters = batch_wait_iters,
                             .batch_wait_max_tokens_ratio = batch_wait_ratio};
   if ((choices.policy == QueuePolicy::deadline) == ttft_goals.empty()) {
-    throw InputError({.source = "--ttft-goals",
-                      .value = ttft_goals.empty() ? "" : "with --scheduling-policy " + policy,
-                      .expected = "milliseconds by priority with --scheduling-policy deadline, and only then"});
+    throw InputError(
+        {.source = "--ttft-goals",
+         .value = ttft_goals.empty() ? "" : "with --scheduling-policy " + policy,
+         .expected = "TTFT goals in milliseconds by priority, used only with --scheduling-policy deadline"});
   }
   for (const std::string& goal : ttft_goals) {
     const double ms = parse_listed_number("--ttft-goals", goal, {.least = 0, .most = 1e9},
-                                          "milliseconds by priority, as in 500,5000");
+                                          "milliseconds by priority, for example 500,5000");
     choices.ttft_goals.push_back(to_picoseconds(Seconds(ms / 1e3)));
   }
   if (watermark >= 0) choices.watermark = watermark;

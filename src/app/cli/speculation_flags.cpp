@@ -12,9 +12,9 @@ constexpr const char* config_flag = "--speculative-config";
 
 std::string config_help() {
   std::string text =
-      "JSON as in vLLM: method, num_speculative_tokens, model, draft_tensor_parallel_size, disable_by_batch_size, and "
-      "how many drafts are accepted (see docs/serving.md) [the method's usual acceptance, with a wide interval]. "
-      "Methods:";
+      "Speculative decoding, as JSON in vLLM's format: method, num_speculative_tokens, model, "
+      "draft_tensor_parallel_size, disable_by_batch_size, and the draft acceptance (see docs/serving.md) [the method's "
+      "typical acceptance, with a wide interval]. Methods:";
   for (const DraftMethod& method : draft_methods()) {
     text += fmt::format("{}{} = {}", text.ends_with(':') ? " " : "; ", method.name, method.summary);
   }
@@ -28,17 +28,17 @@ Model known_draft(const SpeculativeConfig& config, const Library& library) {
   } catch (const InputError& error) {
     if (error.problem().source != "model") throw;
     const std::string_view method = config.method->name;
-    throw InputError({.source = config_flag,
-                      .path = "model",
-                      .value = printable(config.model),
-                      .expected = fmt::format("{}a built-in model (`foretoken models` lists them), or a path to the "
-                                              "draft's config.json",
-                                              config.method->can_copy_target
-                                                  ? fmt::format("no model (with {} the draft then has one "
-                                                                "layer like the target's), ",
-                                                                method)
-                                                  : ""),
-                      .suggestion = error.problem().suggestion});
+    throw InputError(
+        {.source = config_flag,
+         .path = "model",
+         .value = printable(config.model),
+         .expected =
+             fmt::format("{}a built-in model (`foretoken models` lists them), or a path to the "
+                         "draft's config.json",
+                         config.method->can_copy_target
+                             ? fmt::format("no model ({} then uses one layer like the target's as its draft), ", method)
+                             : ""),
+         .suggestion = error.problem().suggestion});
   }
 }
 
@@ -47,8 +47,9 @@ Model known_draft(const SpeculativeConfig& config, const Library& library) {
 void SpeculationFlags::declare(Options& options) {
   options.heading("Speculative decoding");
   options.text("--speculative-config,-sc", config, config_help());
-  options.text("--speculative-acceptance", acceptance,
-               "Measured acceptance lengths: a CSV with model, draft_method, draft_tokens, mean_acceptance_length");
+  options.text(
+      "--speculative-acceptance", acceptance,
+      "CSV file of measured acceptance lengths (columns model, draft_method, draft_tokens, mean_acceptance_length)");
 }
 
 SpeculativeConfig SpeculationFlags::read(const Model& target) const {
@@ -59,7 +60,8 @@ SpeculativeConfig SpeculationFlags::read(const Model& target) const {
   SpeculativeConfig result = parse_speculative_config(config, config_flag);
   if (!acceptance.empty()) {
     if (result.acceptance) {
-      throw InputError({.source = "--speculative-acceptance", .expected = "no acceptance in --speculative-config"});
+      throw InputError({.source = "--speculative-acceptance",
+                        .expected = "acceptance from one source only: remove it from --speculative-config"});
     }
     result.acceptance =
         AcceptanceTable(acceptance).of_model(target.name, result.method->name, result.num_speculative_tokens);

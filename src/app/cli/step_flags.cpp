@@ -16,17 +16,20 @@ constexpr Range<int64_t> zero_or_more{.least = 0, .most = 1'000'000'000};
 void StepFlags::declare(Options& options) {
   declare_model(options);
   options.heading("Step");
-  options.choice("--phase", phase, step_phase_names(), "What the step does");
-  options.integer("--batch", request.batch, positive, "Sequences per data-parallel rank");
-  options.integer("--input-len", request.input_len, positive, "New tokens of each prompt (prefill, mixed, train)");
-  options.integer("--context-len", request.context_len, zero_or_more, "Tokens already in the cache of each sequence");
+  options.choice("--phase", phase, step_phase_names(), "Kind of step");
+  options.integer("--batch", request.batch, positive, "Number of sequences per data-parallel rank");
+  options.integer("--input-len", request.input_len, positive,
+                  "New tokens of each prompt (for prefill, mixed and train)");
+  options.integer("--context-len", request.context_len, zero_or_more,
+                  "Tokens already in the KV cache of each sequence");
   options.integer("--prompts", request.prompts, zero_or_more,
-                  "mixed: how many of the batch are prompts; the rest decode");
+                  "With --phase mixed: number of sequences in the batch that are prompts; the others decode");
   options.choice("--routing", routing, {"random", "balanced", "pl1.01", "pl1.2"},
-                 "How tokens spread over experts: each by chance, evenly, or by a power law");
+                 "How tokens are distributed over experts: at random, evenly, or by a power law");
   options.integer("--lora-rank", request.lora.rank, zero_or_more,
-                  "Rank of a LoRA adapter on all linear layers; 0 = none");
-  options.flag("--recompute", request.recompute, "train: run the forward again in the backward pass");
+                  "Rank of a LoRA adapter on all linear layers; 0 = no adapter");
+  options.flag("--recompute", request.recompute,
+               "With --phase train: recompute the forward pass during the backward pass");
   declare_parallelism(options);
   placement.declare(options);
 }
@@ -42,7 +45,7 @@ StepRequest StepFlags::step_request() const {
   if (result.phase == StepPhase::mixed && (result.prompts < 1 || result.prompts > result.batch)) {
     throw InputError({.source = "--prompts",
                       .value = fmt::format("{}", result.prompts),
-                      .expected = fmt::format("between 1 and the batch of {} in a mixed step", result.batch)});
+                      .expected = fmt::format("from 1 to the batch size {} in a mixed step", result.batch)});
   }
   return result;
 }

@@ -7,20 +7,21 @@
 namespace foretoken {
 
 void StoreFlags::declare(Options& options) {
-  options.text(
-      "--store", store,
-      "Keep every result in this SQLite file: a search that was ended goes on where it was, and processes with "
-      "the same file share the work");
+  options.text("--store", store,
+               "Store every result in this SQLite file, so that an interrupted search resumes and processes with the "
+               "same file share the work");
   options.integer("--ranks", ranks, {.least = 0, .most = 1'000'000},
-                  "Processes that share the work; only rank 0 answers; 0 = as mpirun, srun or a Slurm array says");
-  options.integer("--rank", rank, {.least = 0, .most = 1'000'000}, "Of these, this one; from 0");
+                  "Number of processes that share the work (only rank 0 prints the answer); 0 = taken from mpirun, "
+                  "srun or a Slurm array");
+  options.integer("--rank", rank, {.least = 0, .most = 1'000'000}, "Rank of this process, counting from 0");
 }
 
 ProcessRank StoreFlags::own_rank(const Environment& environment) const {
   if (rank > 0 && rank >= ranks) {
-    throw InputError({.source = "--rank",
-                      .value = fmt::format("{}", rank),
-                      .expected = ranks == 0 ? "--ranks with it" : fmt::format("less than --ranks {}", ranks)});
+    throw InputError(
+        {.source = "--rank",
+         .value = fmt::format("{}", rank),
+         .expected = ranks == 0 ? "--ranks together with it" : fmt::format("a rank below --ranks {}", ranks)});
   }
   const ProcessRank own =
       ranks > 0 ? ProcessRank{.number = rank, .count = ranks, .launcher = "--ranks"} : rank_from(environment);
@@ -29,8 +30,8 @@ ProcessRank StoreFlags::own_rank(const Environment& environment) const {
   if (own.count == 1 || own.launcher == array_launcher) return {};
   throw InputError({.source = "--store",
                     .value = "",
-                    .expected = fmt::format("a file that all {} processes of {} can reach: through it they share the "
-                                            "work (--ranks 1: each answers on its own)",
+                    .expected = fmt::format("a file that all {} processes of {} can reach to share the work (with "
+                                            "--ranks 1, each process answers on its own)",
                                             own.count, own.launcher)});
 }
 

@@ -8,13 +8,14 @@ void ThinkingFlags::declare(Options& options) {
   constexpr Range<int64_t> lengths{.least = 0, .most = 1'000'000};
   options.heading(heading);
   options.integer("--thinking-len", tokens, lengths,
-                  "Mean tokens of thoughts in front of an answer, on top of the output; lognormal. Later turns of a "
-                  "conversation do not repeat them");
-  options.number("--thinking-sigma", sigma, {.least = 0, .most = 10}, "Deviation of their logarithm");
-  options.number("--thinking-share", share, {.least = 0, .most = 1}, "Of requests that think");
+                  "Mean number of thinking tokens before each answer, in addition to the output (lognormal). Later "
+                  "turns of a conversation do not repeat them");
+  options.number("--thinking-sigma", sigma, {.least = 0, .most = 10},
+                 "Standard deviation of the logarithm of the number of thinking tokens");
+  options.number("--thinking-share", share, {.least = 0, .most = 1}, "Share of requests that think");
   options.number("--thinking-hard-share", hard_share, {.least = 0, .most = 1},
-                 "Of those, with a hard question: thoughts of --thinking-hard-len");
-  options.integer("--thinking-hard-len", hard_tokens, lengths, "Mean tokens of thoughts about a hard question");
+                 "Share of thinking requests with a hard question, which think for --thinking-hard-len tokens instead");
+  options.integer("--thinking-hard-len", hard_tokens, lengths, "Mean number of thinking tokens for a hard question");
 }
 
 void ThinkingFlags::check_use(const Options& options) const {

@@ -37,7 +37,7 @@ double parse_tokens(const std::string& text) {
   if (!number || !(*number * unit >= 1) || *number * unit > 1e18) {
     throw InputError({.source = "--train-tokens",
                       .value = printable(text),
-                      .expected = "a number of tokens from 1 to 1e18: 300B, 15T, 1.4e12"});
+                      .expected = "a number of tokens from 1 to 1e18, for example 300B, 15T or 1.4e12"});
   }
   return *number * unit;
 }
@@ -69,35 +69,40 @@ void check_devices(const TrainingQuestion& question) {
 
 void TrainingFlags::declare(Options& options) {
   options_ = &options;
-  options.heading("What is trained");
-  options.text("--model", model_, "Built-in name (foretoken models), config.json, or a directory with one");
+  options.heading("Model and training data");
+  options.text("--model", model_,
+               "Built-in name (`foretoken models` lists them), a config.json, or a directory that contains one");
   options.text("--config", config_,
-               "A training configuration (Megatron-LM script, NeMo or llm-foundry YAML, DeepSpeed JSON); flags given "
-               "beside it win");
-  options.integer("--seq-length", sequence_length_, at_least_one, "Tokens of a sequence");
-  options.choice("--precision", precision_, training_recipe_names(), "Number formats of linear layers");
-  options.integer("--lora-rank", lora_rank_, none_or_more, "Train LoRA adapters of this rank only; 0 = all weights");
-  options.choice("--lora-target", lora_target_, {"all", "attention", "mlp"}, "Linear layers that have an adapter");
+               "Training configuration to read (Megatron-LM script, NeMo or llm-foundry YAML, DeepSpeed JSON); flags "
+               "override it");
+  options.integer("--seq-length", sequence_length_, at_least_one, "Sequence length in tokens");
+  options.choice("--precision", precision_, training_recipe_names(), "Number format of the linear layers");
+  options.integer("--lora-rank", lora_rank_, none_or_more,
+                  "Train only LoRA adapters of this rank; 0 = train all weights");
+  options.choice("--lora-target", lora_target_, {"all", "attention", "mlp"}, "Linear layers that get an adapter");
   options.choice("--base-weights", base_weights_, base_weight_names(),
-                 "Format of the frozen weights under LoRA adapters: nf4 is QLoRA. Each multiply expands them first");
+                 "Number format of the frozen weights under LoRA adapters, expanded before each use; nf4 is QLoRA");
   options.choice("--routing", routing_, {"balanced", "random"},
-                 "How tokens choose experts: forced balance, or by chance (the fullest rank counts)");
-  options.number("--moe-expert-capacity-factor", expert_capacity_, {.least = 0, .most = 1000},
-                 "An expert takes at most so many times its even share of tokens, the rest are dropped; 0 = all");
+                 "How tokens are distributed over experts: forced balance, or random (the busiest rank sets the time)");
+  options.number(
+      "--moe-expert-capacity-factor", expert_capacity_, {.least = 0, .most = 1000},
+      "Maximum tokens per expert as a multiple of its even share; tokens beyond it are dropped. 0 = no limit");
   options.integer("--packed-length", packed_length_, none_or_more,
-                  "Tokens of each of the documents that fill a sequence and do not see each other; 0 = one");
+                  "Length in tokens of the documents packed into each sequence, which do not attend to each other; 0 = "
+                  "one document");
 
   options.heading("Machine");
   options.text("--cluster", cluster_,
-               "A cluster of the library (foretoken devices), a cluster file, or a node such as hgx_a100");
+               "Cluster to train on: a built-in name (`foretoken devices` lists them), a cluster file, or a node such "
+               "as hgx_a100");
   options.text("--device", device_,
-               "Instead of --cluster: GPUs of this kind, --devices of them, in the box they usually come in");
+               "GPU to train on, instead of --cluster: --devices of them, in the node they usually come in");
   options.integer("--nodes", nodes_, {.least = 0, .most = most_nodes},
-                  "That many nodes; 0 = as many as --devices, or its own");
-  options.integer("--devices", devices_, none_or_more, "Devices that train; 0 = all of the nodes");
-  options.text(
-      "--stack", stack_,
-      fmt::format("Training software: a name or a file; default: the one of --config, or {}", usual_training_stack));
+                  "Number of nodes; 0 = enough for --devices, otherwise all nodes of the cluster");
+  options.integer("--devices", devices_, none_or_more, "Number of GPUs to train on; 0 = all GPUs of the nodes");
+  options.text("--stack", stack_,
+               fmt::format("Training software: a built-in name or a stack file [the one of --config, otherwise {}]",
+                           usual_training_stack));
   plan_.declare(options);
   declare_memory(options);
   declare_run(options);
@@ -105,35 +110,38 @@ void TrainingFlags::declare(Options& options) {
 
 // Goes on with the heading of the plan's own flags.
 void TrainingFlags::declare_memory(Options& options) {
-  options.choice("--optimizer", optimizer_, optimizer_state_names(), "What the optimizer keeps for each parameter");
-  options.flag("--optimizer-cpu-offload", offload_optimizer_, "Keep the optimizer's state in host memory");
-  options.number("--optimizer-offload-fraction", optimizer_fraction_, {.least = 0, .most = 1}, "That share of it");
+  options.choice("--optimizer", optimizer_, optimizer_state_names(),
+                 "Optimizer, which decides the state kept for each parameter");
+  options.flag("--optimizer-cpu-offload", offload_optimizer_, "Keep the optimizer state in host memory");
+  options.number("--optimizer-offload-fraction", optimizer_fraction_, {.least = 0, .most = 1},
+                 "Share of the optimizer state to keep in host memory");
   options.number("--activation-offload-fraction", activation_fraction_, {.least = 0, .most = 1},
-                 "Share of the activations in host memory; they travel beside the computing of each micro-batch");
+                 "Share of activations to keep in host memory; transfers overlap with compute");
   options.flag("--param-cpu-offload", offload_parameters_,
-               "Keep the weights in host memory; each micro-batch loads them twice (DeepSpeed's offload_param)");
+               "Keep the weights in host memory and load them twice per micro-batch (DeepSpeed's offload_param)");
   options.number("--memory-limit", usable_memory_, {.least = 0.1, .most = 1},
-                 "Share of each GPU's memory that a plan may use; the rest is a margin for fragmentation");
+                 "Share of GPU memory that a plan may use; the rest is a margin for fragmentation");
 }
 
 void TrainingFlags::declare_run(Options& options) {
   options.heading("A long run");
-  options.text("--train-tokens", tokens_, "Tokens until the run is done (15T): days, failures, checkpoints, cost");
+  options.text("--train-tokens", tokens_,
+               "Total tokens to train on, for example 15T: also reports days, failures, checkpoints and cost");
   options.money("--gpu-price,--price", usd_per_hour_, {.least = -1, .most = 1000},
-                "USD for each device and hour, for example $1.9/h; -1 = a public list price (data/prices/rent.json)");
+                "Rent in USD per GPU-hour; -1 = a public list price (data/prices/rent.json)");
   options.number("--watts-per-device", watts_, {.least = 0, .most = 100'000},
-                 "Power of each device from the grid; 0 = the board's limit");
+                 "Power drawn from the grid per GPU, in W; 0 = the GPU's power limit");
   options.number("--device-mtbf-hours", mtbf_hours_, {.least = 0, .most = 1e9},
-                 "Hours between failures of one device; 0 = Llama 3's 50,700");
+                 "Mean time between failures of one GPU, in hours; 0 = 50,700, as in the training of Llama 3");
   options.choice("--checkpoint-mode", checkpoint_mode_, checkpoint_mode_names(), "How checkpoints are written");
   options.number("--checkpoint-interval", checkpoint_interval_, {.least = 0, .most = 1e7},
-                 "Seconds between checkpoints; 0 = the best");
+                 "Time between checkpoints in seconds; 0 = the optimum");
   options.number("--storage-bandwidth", storage_gb_per_s_, {.least = 0.001, .most = 1e6},
-                 "GB/s of each node to storage");
-  options.integer("--spare-devices", spares_, none_or_more, "Devices that wait for another to fail");
+                 "Bandwidth from each node to storage, in GB/s");
+  options.integer("--spare-devices", spares_, none_or_more, "Spare GPUs kept ready to replace failed ones");
   options.heading("Accounting");
   options.choice("--flops", convention_, convention_names(),
-                 "How model FLOPs are counted for MFU; with adapters, unless given: lora-2x-causal-half");
+                 "How model FLOPs are counted for MFU [lora-2x-causal-half with adapters]");
 }
 
 std::optional<LongRun> TrainingFlags::long_run(const Library& library, const Cluster& cluster) const {
@@ -174,9 +182,9 @@ std::optional<ImportedTraining> TrainingFlags::imported_config() const {
 
 TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* imported) const {
   if (model_.empty() && (imported == nullptr || !imported->model)) {
-    std::string expected = "a model, or --config with one";
+    std::string expected = "a model, or a --config that names one";
     if (imported != nullptr) {
-      expected = fmt::format("a model: {} does not give all of its sizes", config_);
+      expected = fmt::format("a model, because {} does not give all of its sizes", config_);
       for (const std::string& note : imported->notes) expected += "; " + note;
     }
     throw InputError({.source = "--model", .value = "not given", .expected = std::move(expected)});
@@ -209,7 +217,8 @@ std::string TrainingFlags::stack(const ImportedTraining* imported, std::vector<s
   if (imported->format == "llm-foundry") return imported->format;
   if (imported->format == "deepspeed") {
     notes.push_back(
-        fmt::format("no stack stands for DeepSpeed: times are those of {} (--stack)", usual_training_stack));
+        fmt::format("no built-in stack models DeepSpeed, so times are those of {}; choose another with --stack",
+                    usual_training_stack));
   }
   return {};
 }

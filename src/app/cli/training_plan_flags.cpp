@@ -48,71 +48,81 @@ Sharding sharding_of_strategy(const std::string& name) {
 void TrainingPlanFlags::declare(Options& options) {
   options_ = &options;
   options.heading("Batch and parallelism");
-  options.integer("--micro-batch-size", micro_batch_, at_least_one, "Sequences of one micro-batch");
+  options.integer("--micro-batch-size", micro_batch_, at_least_one, "Sequences per micro-batch");
   options.integer("--global-batch-size", global_batch_, none_or_more,
-                  "Sequences of one optimizer step; 0 = one micro-batch for each replica");
+                  "Sequences per optimizer step; 0 = one micro-batch per data-parallel replica");
   options.integer(
       "--gradient-accumulation-steps", accumulation_, none_or_more,
-      "Micro-batches of each replica in one optimizer step, an alternative to the global batch; 0 = not given");
+      "Micro-batches per replica in one optimizer step, as an alternative to --global-batch-size; 0 = not used");
   options.integer("--tensor-model-parallel-size,--tensor-parallel-size", tensor_, rank_counts,
-                  "-tp: devices that share each layer");
+                  "-tp: number of GPUs that share each layer");
   options.integer("--pipeline-model-parallel-size,--pipeline-parallel-size", pipeline_, rank_counts,
-                  "-pp: stages the layers are cut into");
-  options.integer("--context-parallel-size", context_, rank_counts, "-cp: devices that share each sequence");
+                  "-pp: number of pipeline stages the layers are divided into");
+  options.integer("--context-parallel-size", context_, rank_counts, "-cp: number of GPUs that share each sequence");
   options.integer("--expert-model-parallel-size,--expert-parallel-size", expert_, rank_counts,
-                  "-ep: devices the experts are spread over");
+                  "-ep: number of GPUs the experts are divided over");
   options.integer("--expert-tensor-parallel-size", expert_tensor_, {.least = 0, .most = rank_counts.most},
-                  "Devices that share each expert: tensor / expert ranks, at least 1; 0 = that");
-  options.flag("--sequence-parallel", sequence_, "Norms on a share of the tokens; gather and scatter around layers");
-  options.choice("--cp-comm-type", context_exchange_, exchange_names(), "How context ranks get keys and values");
+                  "Number of GPUs that share each expert; 0 = tensor / expert ranks, at least 1");
+  options.flag("--sequence-parallel", sequence_,
+               "Split the tokens of norms over the tensor-parallel ranks, with gather and scatter around each layer");
+  options.choice("--cp-comm-type", context_exchange_, exchange_names(),
+                 "How context-parallel ranks exchange keys and values");
   options.integer("--num-virtual-stages-per-pipeline-rank", virtual_stages_, rank_counts,
-                  "Chunks of layers on each pipeline rank (interleaving)");
+                  "Number of layer chunks on each pipeline rank (interleaved schedule)");
   options.integer("--num-layers-per-virtual-pipeline-stage", layers_per_virtual_stage_, none_or_more,
-                  "Layers per virtual pipeline stage, an alternative to the number of stages; 0 = not given");
+                  "Layers per virtual pipeline stage, an alternative to the number of stages; 0 = not used");
   options.integer("--microbatch-group-size-per-virtual-pipeline-stage", micro_batch_group_, none_or_more,
-                  "Micro-batches in a row through one chunk; 0 = the fewest that leave no small group, the only one");
+                  "Consecutive micro-batches through one chunk; 0 = the smallest number without a partial group, the "
+                  "only one supported");
   options.choice("--pipeline-schedule,--schedule", schedule_, pipeline_schedule_names(),
-                 "Order of micro-batches; default 1f1b, or interleaved with virtual stages");
+                 "Pipeline schedule [1f1b, or interleaved with virtual stages]");
   options.integer("--decoder-first-pipeline-num-layers", first_layers_, none_or_more,
-                  "Layers of the first pipeline rank; 0 = its even share");
-  options.integer("--decoder-last-pipeline-num-layers", last_layers_, none_or_more, "Layers of the last pipeline rank");
+                  "Layers on the first pipeline rank; 0 = an even share");
+  options.integer("--decoder-last-pipeline-num-layers", last_layers_, none_or_more,
+                  "Layers on the last pipeline rank; 0 = an even share");
   options.flag("--account-for-embedding-in-pipeline-split", embedding_in_split_,
-               "The embedding counts as a layer when layers are shared out");
-  options.flag("--account-for-loss-in-pipeline-split", loss_in_split_, "So does the loss");
+               "Count the embedding as a layer when dividing layers over pipeline ranks");
+  options.flag("--account-for-loss-in-pipeline-split", loss_in_split_,
+               "Count the loss as a layer when dividing layers over pipeline ranks");
   options.text("--pipeline-model-parallel-layout", layout_,
-               "What each pipeline chunk holds, as Megatron-LM writes it: E embedding, t layer, m multi-token "
-               "prediction, L loss, | next chunk, such as 'Et*3|(tt|)*29m|L'");
+               "Contents of each pipeline chunk in Megatron-LM's notation: E embedding, t layer, m multi-token "
+               "prediction, L loss, | next chunk; for example 'Et*3|(tt|)*29m|L'");
   options.choice("--sharding", sharding_, sharding_names(),
-                 "What data-parallel replicas share out (ZeRO 0 to 3; parameters: FSDP)");
-  options.flag("--use-distributed-optimizer", distributed_optimizer_, "The same as --sharding optimizer");
-  options.flag("--use-megatron-fsdp", megatron_fsdp_, "The same as --sharding parameters, or as the next flag says");
+                 "What data-parallel replicas shard (ZeRO 0 to 3; parameters = FSDP)");
+  options.flag("--use-distributed-optimizer", distributed_optimizer_, "Same as --sharding optimizer");
+  options.flag(
+      "--use-megatron-fsdp", megatron_fsdp_,
+      "Use Megatron-FSDP; same as --sharding parameters unless --data-parallel-sharding-strategy says otherwise");
   options.choice("--data-parallel-sharding-strategy", sharding_strategy_, strategy_names(),
-                 "What Megatron-FSDP shares out");
+                 "What Megatron-FSDP shards");
   options.integer("--shard-ranks", shard_ranks_, none_or_more,
-                  "Ranks that share one copy, as in hybrid sharding (HSDP); 0 = all");
+                  "Ranks that share one sharded copy, as in hybrid sharding (HSDP); 0 = all data-parallel ranks");
 
   options.heading("Memory");
   options.choice("--recompute-granularity", recompute_, recompute_names(),
-                 "What is computed again in the backward pass: nothing, single modules, whole layers, or (op) all but "
-                 "every other multiply, as torchtitan's selective mode");
+                 "What to recompute in the backward pass: nothing, selected modules, full layers, or op = everything "
+                 "except every other matrix multiply (torchtitan's selective mode)");
   options.list("--recompute-modules", recompute_modules_,
-               fmt::format("selective: modules of each layer, comma-separated; default core_attn. One of {}",
+               fmt::format("With --recompute-granularity selective: modules of each layer to recompute, "
+                           "comma-separated [core_attn]. One of {}",
                            fmt::join(layer_module_names(), ", ")));
-  options.choice("--recompute-method", recompute_method_, {"uniform", "block"},
-                 "full: all layers of a chunk, or as many as the next flag says");
+  options.choice(
+      "--recompute-method", recompute_method_, {"uniform", "block"},
+      "With --recompute-granularity full: uniform = all layers of a chunk; block = --recompute-num-layers of them");
   options.integer("--recompute-num-layers", recompute_layers_, none_or_more,
-                  "block: so many layers of each chunk; uniform: 1");
+                  "With --recompute-method block: layers to recompute in each chunk; with uniform: 1");
 }
 
 Sharding TrainingPlanFlags::said_sharding(Sharding start) const {
   if (given("--data-parallel-sharding-strategy") && !megatron_fsdp_) {
     fail("--data-parallel-sharding-strategy", sharding_strategy_,
-         "--use-megatron-fsdp beside it, or --sharding in its place");
+         "--use-megatron-fsdp together with it, or --sharding instead");
   }
   if (given("--sharding")) {
-    if (megatron_fsdp_) fail("--sharding", sharding_, "either it or --use-megatron-fsdp");
+    if (megatron_fsdp_) fail("--sharding", sharding_, "either --sharding or --use-megatron-fsdp, not both");
     if (distributed_optimizer_ && sharding_ == "none") {
-      fail("--sharding", "none beside --use-distributed-optimizer", "one of the two: they contradict each other");
+      fail("--sharding", "no --sharding none together with --use-distributed-optimizer",
+           "only one of the two, because they contradict each other");
     }
     return sharding_from_name(sharding_).value();
   }
@@ -136,12 +146,12 @@ int64_t TrainingPlanFlags::said_recompute_layers(const TrainingPlan& plan) const
     // Megatron-LM's uniform method keeps the input of every so many layers; each layer's own is what is modelled.
     if (count_given && recompute_layers_ != 1) {
       fail("--recompute-num-layers", fmt::format("{}", recompute_layers_),
-           "--recompute-method block beside it; the uniform method keeps the input of every layer: 1");
+           "--recompute-method block together with it; the uniform method supports only 1");
     }
     return 0;
   }
   const int64_t layers = count_given ? recompute_layers_ : plan.recompute_layers;
-  if (layers < 1) fail("--recompute-method", "block", "--recompute-num-layers of at least 1 beside it");
+  if (layers < 1) fail("--recompute-method", "block", "--recompute-num-layers of at least 1 together with it");
   return layers;
 }
 
@@ -150,7 +160,7 @@ int64_t TrainingPlanFlags::said_virtual_stages(const TrainingPlan& plan, const I
   constexpr const char* by_layers = "--num-layers-per-virtual-pipeline-stage";
   constexpr const char* by_count = "--num-virtual-stages-per-pipeline-rank";
   if (layers_per_virtual_stage_ > 0) {
-    if (given(by_count)) fail(by_layers, fmt::format("beside {}", by_count), "one of the two");
+    if (given(by_count)) fail(by_layers, fmt::format("together with {}", by_count), "only one of the two");
     return virtual_stages_of(plan, layers, layers_per_virtual_stage_, {.source = by_layers});
   }
   // A file's count is for its own stages.
@@ -167,7 +177,7 @@ void TrainingPlanFlags::take_recompute_modules(TrainingPlan& plan) const {
   if (!given("--recompute-granularity")) plan.recompute = Recompute::selective;
   if (plan.recompute != Recompute::selective) {
     fail("--recompute-modules", fmt::format("{}", fmt::join(recompute_modules_, ",")),
-         "--recompute-granularity selective beside it");
+         "--recompute-granularity selective together with it");
   }
   plan.recompute_modules = {};
   for (const std::string& name : recompute_modules_) {
@@ -189,7 +199,7 @@ void TrainingPlanFlags::take_layout(TrainingPlan& plan) const {
   options_->refuse({"--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers",
                     "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split",
                     "--num-layers-per-virtual-pipeline-stage", "--num-virtual-stages-per-pipeline-rank"},
-                   {}, "--pipeline-model-parallel-layout, which says it all");
+                   {}, "--pipeline-model-parallel-layout, which already gives the stages");
   plan.layout = parse_pipeline_layout(layout_);
   plan.first_stage_layers = plan.last_stage_layers = std::nullopt;
   plan.embedding_in_split = plan.loss_in_split = false;
@@ -227,7 +237,8 @@ TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int6
   // Replicas are what is left. A plan that does not fit is complained about with everything else.
   p.data = std::max<int64_t>(1, devices / (p.tensor * p.pipeline * p.context));
   if (global_batch_ > 0) {
-    if (accumulation_ > 0) fail("--gradient-accumulation-steps", "beside --global-batch-size", "one of the two");
+    if (accumulation_ > 0)
+      fail("--gradient-accumulation-steps", "together with --global-batch-size", "only one of the two");
     plan.global_batch = global_batch_;
   } else if (accumulation_ > 0) {
     plan.global_batch = plan.micro_batch * accumulation_ * p.data;
@@ -240,7 +251,7 @@ TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int6
 
 void TrainingPlanFlags::refuse_without_effect(const TrainingPlan& plan) const {
   if (plan.sharding == Sharding::none) options_->refuse({"--shard-ranks"}, {}, "--sharding none");
-  if (plan.parallel.context == 1) options_->refuse({"--cp-comm-type"}, {}, "sequences on one rank (-cp 1)");
+  if (plan.parallel.context == 1) options_->refuse({"--cp-comm-type"}, {}, "unsplit sequences (-cp 1)");
 }
 
 // Of flags that say what follows from others; Megatron-LM has a choice there.
@@ -249,12 +260,12 @@ void TrainingPlanFlags::check_fixed_sizes(const TrainingPlan& plan) const {
   const int64_t expert_tensor = std::max<int64_t>(1, p.tensor / p.expert);
   if (expert_tensor_ > 0 && expert_tensor_ != expert_tensor) {
     fail("--expert-tensor-parallel-size", fmt::format("{}", expert_tensor_),
-         fmt::format("{} with {} tensor and {} expert ranks: other layouts of experts are not modelled", expert_tensor,
+         fmt::format("{} with {} tensor and {} expert ranks: other layouts of experts are not supported", expert_tensor,
                      p.tensor, p.expert));
   }
   if (micro_batch_group_ > 0 && micro_batch_group_ != pipeline_work(plan).micro_batch_group) {
     fail("--microbatch-group-size-per-virtual-pipeline-stage", fmt::format("{}", micro_batch_group_),
-         fmt::format("{}: other groups are not modelled", pipeline_work(plan).micro_batch_group));
+         fmt::format("{}: other group sizes are not supported", pipeline_work(plan).micro_batch_group));
   }
 }
 
@@ -272,21 +283,21 @@ TrainingPlan TrainingPlanFlags::plan(const ImportedTraining* imported, const Mod
 }
 
 TrainingPlanFlags::OpenPlan TrainingPlanFlags::open_plan(const ImportedTraining* imported, int64_t devices) const {
-  options_->refuse({"--sequence-parallel"}, {}, "a search of plans (tensor ranks always come with it)");
-  options_->refuse(
-      {"--num-layers-per-virtual-pipeline-stage", "--decoder-first-pipeline-num-layers",
-       "--decoder-last-pipeline-num-layers", "--account-for-embedding-in-pipeline-split",
-       "--account-for-loss-in-pipeline-split", "--microbatch-group-size-per-virtual-pipeline-stage",
-       "--expert-tensor-parallel-size"},
-      {}, "a search of plans (it shares layers and experts out by itself; -pp, -ep and virtual stages can be fixed)");
-  options_->refuse({"--pipeline-model-parallel-layout"}, {}, "a search of plans (it finds layouts by itself)");
+  options_->refuse({"--sequence-parallel"}, {}, "a plan search (plans with tensor parallelism always use it)");
+  options_->refuse({"--num-layers-per-virtual-pipeline-stage", "--decoder-first-pipeline-num-layers",
+                    "--decoder-last-pipeline-num-layers", "--account-for-embedding-in-pipeline-split",
+                    "--account-for-loss-in-pipeline-split", "--microbatch-group-size-per-virtual-pipeline-stage",
+                    "--expert-tensor-parallel-size"},
+                   {},
+                   "a plan search (it divides layers and experts itself; -pp, -ep and virtual stages can be fixed)");
+  options_->refuse({"--pipeline-model-parallel-layout"}, {}, "a plan search (it finds layouts itself)");
   options_->refuse({"--recompute-method", "--recompute-num-layers"}, {},
-                   "a search of plans (it tries how many layers; --recompute-granularity can be fixed)");
-  options_->refuse({"--shard-ranks"}, {}, "a search of plans (all replicas share one copy)");
-  options_->refuse({"--gradient-accumulation-steps"}, {}, "a search of plans (they are compared at the same batch)");
+                   "a plan search (it tries different numbers of layers; --recompute-granularity can be fixed)");
+  options_->refuse({"--shard-ranks"}, {}, "a plan search (all replicas share one copy)");
+  options_->refuse({"--gradient-accumulation-steps"}, {}, "a plan search (plans are compared at the same batch size)");
   if (!given("--global-batch-size") && imported == nullptr) {
     fail("--global-batch-size", "not given",
-         "the sequences of one optimizer step: plans are compared at the same batch");
+         "the number of sequences per optimizer step: plans are compared at the same batch size");
   }
   OpenPlan open{.start = said_plan(imported, devices)};
   const TrainingPlan& plan = open.start;

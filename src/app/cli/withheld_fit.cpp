@@ -24,8 +24,8 @@ void check_unseen(const std::filesystem::path& folder, const std::string& genera
   const auto complain = [&](const std::string& why) {
     throw InputError({.source = "--calibration",
                       .value = printable(folder.string()),
-                      .expected = why + ": a folder that `foretoken fit kernels --without GENERATION --sweep-withheld` "
-                                        "wrote, with the same generation"});
+                      .expected = why + ": a folder written by `foretoken fit kernels --without GENERATION "
+                                        "--sweep-withheld` for the same generation"});
   };
   bool any = false;
   for (const FormKind& kind : form_kinds()) {
@@ -34,7 +34,7 @@ void check_unseen(const std::filesystem::path& folder, const std::string& genera
     any = true;
     for (const std::string& device : read_form_calibration(path).devices) {
       if (generation_of(hardware.device(device)) == generation)
-        complain(fmt::format("one that has not seen {} ({})", device, path.filename().string()));
+        complain(fmt::format("a calibration that has not seen {} ({})", device, path.filename().string()));
     }
   }
   if (!any) complain("calibrations");
@@ -45,7 +45,7 @@ std::filesystem::path temporary_folder() {
   if (mkdtemp(name.data()) == nullptr) {
     throw InputError({.source = "--without",
                       .value = printable(name),
-                      .expected = "a folder for temporary files in which we may write (TMPDIR)"});
+                      .expected = "a writable folder for temporary files (TMPDIR)"});
   }
   return name;
 }
@@ -64,7 +64,7 @@ void WithheldFit::declare(Options& options, bool has_kernels) {
   if (has_kernels) return;
   options.list(
       "--kernel-data", kernel_data_,
-      "--without: kernel measurements to fit from, where no --calibration is given (folders, comma-separated)");
+      "With --without: kernel measurements to fit from if no --calibration is given (folders, comma-separated)");
 }
 
 std::unique_ptr<WithheldCalibrations> WithheldFit::calibrations(const Library& library, const std::string& calibration,
@@ -80,9 +80,9 @@ std::unique_ptr<WithheldCalibrations> WithheldFit::calibrations(const Library& l
   if (data.empty()) {
     throw InputError({.source = "--without",
                       .value = printable(without_),
-                      .expected = "--kernel-data FOLDER beside it, or --calibration FOLDER that `foretoken fit kernels "
-                                  "--without " +
-                                  without_ + " --sweep-withheld` wrote"});
+                      .expected = "--kernel-data FOLDER together with it, or --calibration FOLDER written by "
+                                  "`foretoken fit kernels --without " +
+                                  without_ + " --sweep-withheld`"});
   }
   auto result = std::make_unique<WithheldCalibrations>(temporary_folder(), generation, true);
   const ModelCatalogue models = library.models();

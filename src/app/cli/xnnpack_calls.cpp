@@ -187,8 +187,8 @@ bool has_xnnpack() {
 CpuCall xnnpack_call(const EdgeKernel& /*kernel*/) {
   throw InputError({.source = "foretoken profile cpu",
                     .value = "this program was built without XNNPACK",
-                    .expected = "libxnnpack-dev and libpthreadpool-dev of Debian when foretoken is built; or a sweep "
-                                "through ONNX Runtime: tools/measure_ort.py, then foretoken fit edge-kernels"});
+                    .expected = "a build with the Debian packages libxnnpack-dev and libpthreadpool-dev; or a sweep "
+                                "with ONNX Runtime: tools/measure_ort.py, then `foretoken fit edge-kernels`"});
 }
 
 #endif

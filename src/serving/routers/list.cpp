@@ -7,17 +7,19 @@ namespace foretoken {
 namespace {
 
 constexpr RouterKind listed_routers[] = {
-    {"round_robin", "one after the other", make_round_robin},
-    {"random", "any, each equally likely", make_random},
-    {"least_outstanding", "the one with the fewest requests that have not ended", make_least_outstanding},
-    {"join_shortest_queue", "the one with the fewest waiting requests", make_join_shortest_queue},
-    {"power_of_two", "the less loaded of two drawn at random", make_power_of_two},
-    {"data_parallel", "least of 4 x waiting + running, as vLLM balances its data-parallel ranks", make_data_parallel,
-     true},
-    {"vidur_lor", "the first with the fewest waiting requests, as VIDUR's least-outstanding router (lor)",
+    {"round_robin", "each replica in turn", make_round_robin},
+    {"random", "a random replica, all equally likely", make_random},
+    {"least_outstanding", "the replica with the fewest unfinished requests", make_least_outstanding},
+    {"join_shortest_queue", "the replica with the fewest waiting requests", make_join_shortest_queue},
+    {"power_of_two", "the less loaded of two replicas picked at random", make_power_of_two},
+    {"data_parallel", "the replica with the lowest 4 x waiting + running, as vLLM balances its data-parallel ranks",
+     make_data_parallel, true},
+    {"vidur_lor", "the first replica with the fewest waiting requests, as in VIDUR's least-outstanding router (lor)",
      make_vidur_lor},
-    {"prefix_aware", "the one that has seen more than half of the prompt, unless it is overloaded", make_prefix_aware},
-    {"session_sticky", "the requests of a session all to one; new sessions to the least loaded", make_session_sticky},
+    {"prefix_aware", "the replica that has seen more than half of the prompt, unless it is overloaded",
+     make_prefix_aware},
+    {"session_sticky", "all requests of a session to the same replica; new sessions to the least loaded one",
+     make_session_sticky},
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ Model eagle_head(const Model& target, const std::optional<Model>& draft) {
   }
   throw InputError({.field = "speculative_config",
                     .path = "model",
-                    .expected = "the config.json of the head: the target has no dense layer to go by"});
+                    .expected = "the config.json of the draft head: the target has no dense layer to derive it from"});
 }
 
 Model eagle3_head(const Model& target, const std::optional<Model>& draft) {
@@ -58,7 +58,7 @@ Model prediction_layer(const Model& target, const std::optional<Model>& draft) {
     throw InputError({.field = "speculative_config",
                       .path = "method",
                       .value = "mtp",
-                      .expected = "a model with layers for multi-token prediction: " + target.name + " has none"});
+                      .expected = "a model with multi-token prediction layers: " + target.name + " has none"});
   }
   return with_layers(target, {target.draft_layers.front()});
 }
@@ -92,7 +92,7 @@ Model block_network(const Model& target, const std::optional<Model>& draft, size
   if (!like) {
     throw InputError({.field = "speculative_config",
                       .path = "model",
-                      .expected = "the config.json of the drafter: the target has no dense layer to go by"});
+                      .expected = "the config.json of the drafter: the target has no dense layer to derive it from"});
   }
   like->draft_projection = false;
   std::vector<Layer> stages(layers, *like);
@@ -117,16 +117,16 @@ constexpr int64_t dspark_drafts = 7, dflash_drafts = 15;
 // Add your line here; the name is what users type.
 constexpr DraftMethod methods[] = {
     {"draft_model", "a smaller model", true, false, false, own_model},
-    {"eagle", "one layer on the target's hidden states, the target's head", true, true, true, eagle_head},
-    {"eagle3", "the same with a small vocabulary of its own", true, true, true, eagle3_head},
-    {"mtp", "the layer for multi-token prediction that the target was trained with", true, true, true,
-     prediction_layer},
-    {"medusa", "a head for each position on the target's last hidden state", false, false, false, medusa_head},
+    {"eagle", "one layer on the target's hidden states, with the target's head", true, true, true, eagle_head},
+    {"eagle3", "like eagle, with a small vocabulary of its own", true, true, true, eagle3_head},
+    {"mtp", "the multi-token prediction layer that the target was trained with", true, true, true, prediction_layer},
+    {"medusa", "one head per position on the target's last hidden state", false, false, false, medusa_head},
     {"dspark", "a block of tokens in one pass of three layers on the target's hidden states (SGLang)", false, true,
      true, dspark_stages, dspark_drafts},
-    {"dflash", "the same with a dense drafter of five layers (SGLang)", false, true, true, dflash_drafter,
+    {"dflash", "like dspark, with a dense drafter of five layers (SGLang)", false, true, true, dflash_drafter,
      dflash_drafts},
-    {"ngram", "tokens that followed the same words before; on the host", false, true, false, nullptr},
+    {"ngram", "tokens that followed the same n-gram earlier in the sequence, looked up on the host", false, true, false,
+     nullptr},
 };
 
 }  // namespace
@@ -151,7 +151,7 @@ const DraftMethod& draft_method(std::string_view name) {
   throw InputError({.field = "speculative_config",
                     .path = "method",
                     .value = printable(name),
-                    .expected = "a method of speculative decoding",
+                    .expected = "a speculative decoding method",
                     .suggestion = nearest_name(name, names).value_or("")});
 }
 

@@ -49,12 +49,13 @@ std::optional<TierSpeed> remote_speed(const Device& /*device*/, const std::optio
 }
 
 constexpr KvTierKind kinds[] = {
-    {"peer", "idle memory of a neighbour GPU over its fabric (AQUA)", TierScope::replica, TierScope::replica, true,
+    {"peer", "idle memory of a neighboring GPU over its fabric (AQUA)", TierScope::replica, TierScope::replica, true,
      peer_speed},
-    {"host", "DRAM of the node over each GPU's PCIe or C2C", TierScope::node, TierScope::replica, true, host_speed},
-    {"cxl", "memory expanders of the node", TierScope::node, TierScope::node, false, cxl_speed},
+    {"host", "DRAM of the node over each GPU's PCIe or C2C link", TierScope::node, TierScope::replica, true,
+     host_speed},
+    {"cxl", "CXL memory expanders of the node", TierScope::node, TierScope::node, false, cxl_speed},
     {"nvme", "solid-state disks of the node", TierScope::node, TierScope::node, false, nvme_speed},
-    {"remote", "a store that all reach over the network cards of each GPU (Mooncake, LMCache)", TierScope::all,
+    {"remote", "a shared store reached over the network cards of each GPU (Mooncake, LMCache)", TierScope::all,
      TierScope::replica, true, remote_speed},
 };
 

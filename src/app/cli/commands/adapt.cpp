@@ -25,20 +25,20 @@ std::vector<std::string> space_names() {
 class AdaptCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.choice("--space", space_, space_names(), "What the networks are", true);
+    options.choice("--space", space_, space_names(), "Architecture space of the networks", true);
     options.text("--samples", samples_,
-                 "CSV file of timings: the space's columns and one more with milliseconds; 10 to 50 rows do");
-    options.text("--query", query_, "CSV file of architectures to predict: the space's columns");
-    options.integer("--advise", advise_, {.least = 0, .most = 1000},
-                    "Name this many architectures whose timing helps most: of --query, else of the space");
-    options.text("--prior", prior_, "A prior of your own (foretoken fit edge); default: the one that ships");
+                 "CSV file of timings: the columns of the space and one with milliseconds; 10 to 50 rows are enough");
+    options.text("--query", query_, "CSV file of architectures to predict, with the columns of the space");
+    options.integer(
+        "--advise", advise_, {.least = 0, .most = 1000},
+        "Suggest this many architectures whose timing would help most, from --query or else from the space");
+    options.text("--prior", prior_, "Your own prior (see `foretoken fit edge`) [the shipped one]");
     options.text("--out", out_, "Write the predictions to this CSV file");
     options.footer(
-        "Columns: nasbench201 and fbnet `ops`; ofa `ks`, `expand`, `res`; hat the ten averages of HAT's files.\n"
-        "docs/edge_adaptation.md says what is known about devices and how good predictions are.\n"
-        "Examples:\n"
-        "  foretoken adapt --space nasbench201 --advise 10\n"
-        "  foretoken adapt --space nasbench201 --samples timings.csv --query archs.csv --advise 5");
+        "Columns: nasbench201 and fbnet `ops`; ofa `ks`, `expand`, `res`; hat the ten averages of HAT's "
+        "files.\ndocs/edge_adaptation.md describes the known devices and the accuracy of predictions.\nExamples:\n  "
+        "foretoken adapt --space nasbench201 --advise 10\n  foretoken adapt --space nasbench201 --samples timings.csv "
+        "--query archs.csv --advise 5");
   }
 
   Answer run(const Library& library) const override {
@@ -50,7 +50,7 @@ class AdaptCommand : public Command {
     if (timings.empty() && (!query_.empty() || advise_ == 0)) {
       throw InputError({.source = "--samples",
                         .value = samples_.empty() ? "not given" : "no timing",
-                        .expected = "timings, or --advise alone to learn which to take first"});
+                        .expected = "timings, or --advise alone to learn which ones to take first"});
     }
     const std::optional<AdaptedDevice> device =
         timings.empty() ? std::nullopt : std::make_optional<AdaptedDevice>(prior, timings);
@@ -86,7 +86,7 @@ class AdaptCommand : public Command {
     const LatencyTable table = read_latency_table(space, samples_);
     if (table.devices.size() != 1) {
       throw InputError({.source = samples_,
-                        .value = fmt::format("{} columns beside the architecture's", table.devices.size()),
+                        .value = fmt::format("{} columns besides the architecture's", table.devices.size()),
                         .expected = "one column with milliseconds"});
     }
     const DeviceLatencies& latencies = table.devices.front();
@@ -99,7 +99,7 @@ class AdaptCommand : public Command {
     if (timings.size() > most_timings) {
       throw InputError({.source = samples_,
                         .value = fmt::format("{} timings", timings.size()),
-                        .expected = fmt::format("up to {}", most_timings)});
+                        .expected = fmt::format("at most {}", most_timings)});
     }
     const std::vector<size_t> failed = failed_timings(prior, timings);
     std::vector<Timing> kept;

@@ -15,20 +15,20 @@ class CalibrateCommand : public Command {
  public:
   void declare(Options& options) override {
     options.list("runs", runs_,
-                 "Measured runs of one deployment: run folders, or results of a load tool (docs/observe.md)", true);
-    options.text("--out", out_, "Write the deployment file for --deployment");
+                 "Measured runs of one deployment: run folders or results of a load-testing tool (docs/observe.md)",
+                 true);
+    options.text("--out", out_, "Write the deployment file, to be used with --deployment");
     options.text("--name", name_, "Name of the deployment, for reports");
-    options.flag("--suggest", suggest_, "Also find the load that would tell most about the constants");
-    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
+    options.flag("--suggest", suggest_, "Also suggest the load test that would improve the calibration most");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Number of CPU threads; 0 = all cores. The result does not depend on it");
     flags_.declare(options);
     options.show_first({"--out", "--name", "--suggest", "--model", "--device", "--tensor-parallel-size", "--engine",
                         "--max-model-len"});
     options.footer(
-        "Flags describe the deployment as in foretoken serve. What run.json says of it need not be repeated.\n"
-        "Examples:\n"
-        "  foretoken calibrate examples/runs/small --out my-cluster.json\n"
-        "  foretoken serve --model Llama-3.1-8B --device h100_sxm --request-rate 4 --num-prompts 200 --deployment "
-        "my-cluster.json");
+        "Flags describe the deployment as in `foretoken serve`; those stored in run.json need not be "
+        "repeated.\nExamples:\n  foretoken calibrate examples/runs/small --out my-cluster.json\n  foretoken serve "
+        "--model Llama-3.1-8B --device h100_sxm --request-rate 4 --num-prompts 200 --deployment my-cluster.json");
   }
 
   Answer run(const Library& library) const override {

@@ -100,9 +100,8 @@ class CheckCommand : public Command {
                                        "Devices, nodes, clusters, models, vision encoders, accelerators, priors and "
                                        "calibrations: the shipped ones, or those of --dir");
     data.text("--dir", directory_,
-              "A folder with hardware/ and models/, perhaps vision/, accelerators/, edge/priors/ and "
-              "kernels/calibrations/; default: "
-              "the shipped one");
+              "Folder with hardware/ and models/, and optionally vision/, accelerators/, edge/priors/ and "
+              "kernels/calibrations/ [the shipped one]");
     data.footer("Example:\n  foretoken check data --dir my-library");
   }
 

@@ -12,17 +12,17 @@ class CheckRunCommand : public Command {
  public:
   void declare(Options& options) override {
     options_ = &options;
-    options.text("run", run_, "The measured run: a run folder, or the result of a load tool (docs/observe.md)", true);
+    options.text("run", run_, "Measured run: a run folder or the result of a load-testing tool (docs/observe.md)",
+                 true);
     declare_deployment(options);
     options.number("--false-alarms", false_alarms_, {.least = 1e-6, .most = 0.5},
-                   "Share of runs of an unchanged deployment that may be said to drift");
+                   "Accepted share of false alarms: runs of an unchanged deployment reported as drift");
     flags_.declare(options);
     options.show_first(
         {"--false-alarms", "--model", "--device", "--tensor-parallel-size", "--engine", "--max-model-len"});
     options.footer(
-        "The exit status is 0 where the run agrees with the deployment and 3 where it drifts.\n"
-        "Examples:\n"
-        "  foretoken check-run nightly --deployment my-cluster.json");
+        "The exit status is 0 if the run agrees with the deployment and 3 if it drifts.\nExamples:\n  foretoken "
+        "check-run nightly --deployment my-cluster.json");
   }
 
   Answer run(const Library& library) const override {

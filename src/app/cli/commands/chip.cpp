@@ -20,35 +20,33 @@ class ChipCommand : public Command {
   void declare(Options& options) override {
     options_ = &options;
     options.heading("Chip");
-    options.text("--chip", chip_, "A row-stationary chip: eyeriss_v1, or a chip's JSON file");
+    options.text("--chip", chip_, "Row-stationary chip: eyeriss_v1, or a chip JSON file");
     options.text("--zeros", zeros_,
-                 "Share of zeros in the inputs of layers: a number from 0 to 1, or published: as measured on the chip "
-                 "for alexnet and vgg16, none elsewhere");
-    options.list("--nvdla", nvdla_, "Instead: NVDLA by its multipliers, convolution buffer in KiB and DRAM in GB/s");
-    options.number("--clock-mhz", clock_mhz_, {.least = 1, .most = 1e5}, "Of NVDLA");
+                 "Share of zeros in the inputs of layers, from 0 to 1; published = as measured on the chip for alexnet "
+                 "and vgg16, none for others");
+    options.list(
+        "--nvdla", nvdla_,
+        "NVDLA, instead of --chip: number of multipliers, convolution buffer in KiB and DRAM bandwidth in GB/s");
+    options.number("--clock-mhz", clock_mhz_, {.least = 1, .most = 1e5}, "Clock of NVDLA in MHz");
     options.heading("Work");
     layers_.declare(options);
     layers_.declare_batch(options);
     options.heading("Output");
-    options.text("--csv", csv_, "Write a row for each layer to this file");
+    options.text("--csv", csv_, "Write one row per layer to this CSV file");
     options.footer(
-        "Examples:\n"
-        "  foretoken chip --chip eyeriss_v1 --network alexnet --batch 4\n"
-        "  foretoken chip --chip eyeriss_v1 --network vgg16 --batch 3\n"
-        "  foretoken chip --chip eyeriss_v1 --conv 64x64x56x56x3 --zeros 0.5\n"
-        "  foretoken chip --nvdla 2048,512,20 --network resnet50\n"
-        "  foretoken chip --nvdla 64,128,1 --conv 64x64x56x56x3\n"
-        "Below the table stands for each layer how it lies on the array and what bounds it. A product runs as a 1x1\n"
-        "convolution. Zeros are coded away on the link to DRAM and save energy; the image that enters a network is "
-        "not\n"
-        "coded.");
+        "Examples:\n  foretoken chip --chip eyeriss_v1 --network alexnet --batch 4\n  foretoken chip --chip eyeriss_v1 "
+        "--network vgg16 --batch 3\n  foretoken chip --chip eyeriss_v1 --conv 64x64x56x56x3 --zeros 0.5\n  foretoken "
+        "chip --nvdla 2048,512,20 --network resnet50\n  foretoken chip --nvdla 64,128,1 --conv 64x64x56x56x3\nBelow "
+        "the table, each layer is shown with its mapping on the array and its bottleneck. A matrix product runs as "
+        "a\n1x1 convolution. Zeros are compressed on the link to DRAM and save energy; the input image of a network is "
+        "not\ncompressed.");
   }
 
   Answer run(const Library& library) const override {
     if (chip_.empty() == nvdla_.empty()) {
       throw InputError({.source = "--chip, --nvdla",
                         .value = chip_.empty() ? "none of them" : "both",
-                        .expected = "one of them: --chip eyeriss_v1 or --nvdla 2048,512,20"});
+                        .expected = "exactly one: --chip eyeriss_v1 or --nvdla 2048,512,20"});
     }
     const std::vector<NetworkLayer> layers = layers_.layers(library);
     Answer answer = nvdla_.empty() ? row_stationary(library, layers) : on_nvdla(layers);
@@ -61,9 +59,9 @@ class ChipCommand : public Command {
 
  private:
   Answer row_stationary(const Library& library, const std::vector<NetworkLayer>& layers) const {
-    options_->refuse({"--clock-mhz"}, {}, "--chip, whose file has the clock");
+    options_->refuse({"--clock-mhz"}, {}, "--chip, whose file gives the clock");
     RowStationaryReport report{.chip = read_row_stationary_chip(shipped_file(
-                                   "--chip", library.directory() / "accelerators" / "chips", chip_, "a chip's file"))};
+                                   "--chip", library.directory() / "accelerators" / "chips", chip_, "a chip file"))};
     std::vector<ConvLayer> convolutions;
     for (const NetworkLayer& layer : layers) convolutions.push_back(conv_layer(layer));
     const std::string note = set_zeros(library, convolutions);
@@ -127,8 +125,10 @@ class ChipCommand : public Command {
       layer.ifmap_zero_share = last;
     }
     if (unknown.empty()) return "";
-    if (unknown.size() == layers.size()) return "no zeros are published for this work: none are taken (--zeros 0.5)";
-    return fmt::format("no zeros are published for {}: as many as in the layer before", fmt::join(unknown, ", "));
+    if (unknown.size() == layers.size())
+      return "no zeros are published for this work, so none are assumed (set them with --zeros 0.5)";
+    return fmt::format("no zeros are published for {}, so those of the layer before are assumed",
+                       fmt::join(unknown, ", "));
   }
 
   Answer on_nvdla(const std::vector<NetworkLayer>& layers) const {
@@ -142,7 +142,7 @@ class ChipCommand : public Command {
   }
 
   NvdlaConfiguration nvdla_configuration() const {
-    const std::string expected = "multipliers, KiB of buffer and GB/s of DRAM: 2048,512,20";
+    const std::string expected = "multipliers, buffer in KiB and DRAM in GB/s, for example 2048,512,20";
     if (nvdla_.size() != 3) {
       throw InputError({.source = "--nvdla", .value = fmt::format("{}", fmt::join(nvdla_, ",")), .expected = expected});
     }

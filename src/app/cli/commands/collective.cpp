@@ -34,52 +34,53 @@ class CollectiveCommand : public Command {
     options_ = &options;
     std::vector<std::string> operations = names_of(collective_kind_names);
     for (const std::string& name : CommunicationKernelFlags::expert_operations()) operations.push_back(name);
-    options.choice("--op", op_, operations, "What the ranks do");
+    options.choice("--op", op_, operations, "Operation that the ranks perform");
     options.text("--bytes", bytes_,
-                 "Size as in nccl-tests (4096, 4K, 64M, 1G): the buffer of a rank; of all_gather the result");
-    options.text("--sizes", sizes_, "Instead: doubling from the first to the last, 1K:1G");
+                 "Message size as in nccl-tests, for example 4096, 4K, 64M or 1G: the buffer of one rank, or the "
+                 "result of all_gather");
+    options.text("--sizes", sizes_, "Range of message sizes, doubling from the first to the last, for example 1K:1G");
     options.text("--pair-bytes", pair_bytes_,
-                 "all_to_all with bytes of its own for each pair: CSV with from, to, bytes (ranks)");
-    options.integer("--ranks", ranks_, {.least = 0}, "Ranks of the group; 0 = as many as there are devices");
+                 "For all_to_all: CSV file with the bytes of each pair of ranks (columns from, to, bytes)");
+    options.integer("--ranks", ranks_, {.least = 0}, "Number of ranks in the group; 0 = all devices");
     options.integer("--stride", stride_, {.least = 1},
-                    "Distance of the group's devices: 8 takes one of every node of 8");
-    options.list("--group", group_, "Instead: the devices themselves in rank order, 0,8,16,24");
+                    "Distance between the devices of the group: 8 takes one device from each node of 8");
+    options.list("--group", group_,
+                 "Devices of the group in rank order, instead of --ranks and --stride, for example 0,8,16,24");
     options.integer("--root", root_, {.least = 0},
-                    "Rank that has or gets the data of broadcast, reduce, gather, scatter");
+                    "Rank that sends or receives the data of broadcast, reduce, gather and scatter");
     options.heading("How");
     options.text("--algorithm", algorithm_,
-                 fmt::format("auto: as NCCL would choose; best: the fastest of all; or one of {}",
+                 fmt::format("Algorithm: auto = NCCL's choice; best = the fastest of all; or one of {}",
                              fmt::join(collective_algorithm_names(), ", ")));
     options.choice("--protocol", protocol_, names_of(protocol_names, {"auto"}),
-                   "ll and ll128: small messages; simple: large ones; ideal: the links alone");
+                   "Protocol: ll and ll128 for small messages, simple for large ones; ideal = the links alone");
     machine_.declare_fidelity(options, "--fidelity");
     options.integer("--concurrent", concurrent_, {.least = 1, .most = 4096},
-                    "Such groups side by side at the same time (flow level)");
-    options.flag("--links", links_, "Also what the links carried");
-    options.text("--link-use", link_use_, "Write what each link carried over time to this CSV file (flow level)");
-    options.text("--plot", plot_, "Write bus bandwidth over size to this SVG file");
+                    "Number of identical groups that run at the same time (flow simulation)");
+    options.flag("--links", links_, "Also show the traffic on the links");
+    options.text("--link-use", link_use_,
+                 "Write the traffic of each link over time to this CSV file (flow simulation)");
+    options.text("--plot", plot_, "Plot bus bandwidth against message size in this SVG file");
     options.list("--known", known_,
-                 "A time that you measured, of this --op with these ranks, to set the others right: 256M=12ms");
+                 "A time you measured for this --op and these ranks, which corrects the other predictions, for example "
+                 "256M=12ms");
     kernel_.declare(options);
     astra_.declare(options);
     options.show_first({"--cluster", "--node", "--topology", "--op", "--bytes", "--sizes", "--ranks", "--algorithm",
                         "--protocol", "--fidelity", "--kernel", "--links", "--plot"});
     options.footer(
-        "Examples:\n"
-        "  foretoken collective --node hgx_h100 --op all_reduce --sizes 1K:1G\n"
-        "  foretoken collective --cluster h100_ib_rail --op all_reduce --bytes 1G --ranks 256\n"
-        "  foretoken collective --cluster h100_ib_rail --op all_gather --bytes 64M --ranks 32 --stride 8\n"
-        "  foretoken collective --cluster h100_ib_rail --op all_to_all --bytes 64M --ranks 64 --fidelity flow --links\n"
-        "  foretoken collective --node l40s_pcie --op all_reduce --sizes 1M:1G --known 256M=60ms\n"
-        "  foretoken collective --node hgx_h100 --op all_reduce --sizes 1K:1M --kernel vllm\n"
-        "  foretoken collective --cluster h100_ib_rail --ranks 32 --op dispatch --kernel deepep-normal \\\n"
-        "    --tokens 4096 --hidden 7168 --top-k 8 --experts 256 --sms 20\n"
-        "  foretoken collective --topology ring:16@50GB/s,500ns --op all_reduce --bytes 64M --algorithm ring\n"
-        "  foretoken collective --astra-compatible --topology Ring_Switch --dims 8x8 --bandwidth 100_50 \\\n"
-        "    --latency 500_1000 --algorithm ring_ring --op all_reduce --bytes 64M\n"
-        "Time is start-up, messages one behind the other, and bytes over the busiest links. Bus bandwidth is what\n"
-        "every rank must send over the time, as nccl-tests prints it: compare it with the link.\n"
-        "Topologies:\n" +
+        "Examples:\n  foretoken collective --node hgx_h100 --op all_reduce --sizes 1K:1G\n  foretoken collective "
+        "--cluster h100_ib_rail --op all_reduce --bytes 1G --ranks 256\n  foretoken collective --cluster h100_ib_rail "
+        "--op all_gather --bytes 64M --ranks 32 --stride 8\n  foretoken collective --cluster h100_ib_rail --op "
+        "all_to_all --bytes 64M --ranks 64 --fidelity flow --links\n  foretoken collective --node l40s_pcie --op "
+        "all_reduce --sizes 1M:1G --known 256M=60ms\n  foretoken collective --node hgx_h100 --op all_reduce --sizes "
+        "1K:1M --kernel vllm\n  foretoken collective --cluster h100_ib_rail --ranks 32 --op dispatch --kernel "
+        "deepep-normal \\\n    --tokens 4096 --hidden 7168 --top-k 8 --experts 256 --sms 20\n  foretoken collective "
+        "--topology ring:16@50GB/s,500ns --op all_reduce --bytes 64M --algorithm ring\n  foretoken collective "
+        "--astra-compatible --topology Ring_Switch --dims 8x8 --bandwidth 100_50 \\\n    --latency 500_1000 "
+        "--algorithm ring_ring --op all_reduce --bytes 64M\nThe time is the sum of startup, message latencies and the "
+        "bytes over the busiest links. Bus bandwidth, as in\nnccl-tests, is the data that every rank must send divided "
+        "by the time: compare it with the link bandwidth.\nTopologies:\n" +
         topology_kinds_text());
   }
 
@@ -93,7 +94,7 @@ class CollectiveCommand : public Command {
     options.uneven = !pair_bytes_.empty();
     options.records_link_use = !link_use_.empty();
     if (options.records_link_use && options.fidelity != Fidelity::flow)
-      throw InputError({.source = "--link-use", .value = "by formula", .expected = "--fidelity flow"});
+      throw InputError({.source = "--link-use", .value = "with --fidelity closed", .expected = "--fidelity flow"});
     if (options.records_link_use && !sizes_.empty())
       throw InputError({.source = "--link-use", .value = "several sizes", .expected = "one size (--bytes 64M)"});
     const CollectiveKind kind = collective_kind_from_name(op_).value();
@@ -148,7 +149,7 @@ class CollectiveCommand : public Command {
 
   [[noreturn]] static void refuse_known() {
     throw InputError({.source = "--known",
-                      .value = "for a collective that no law of NCCL predicts",
+                      .value = "for a collective without a model of NCCL",
                       .expected = "all_reduce, all_gather, reduce_scatter or all_to_all inside one node, --fidelity "
                                   "closed, --algorithm and --protocol auto"});
   }
@@ -161,7 +162,8 @@ class CollectiveCommand : public Command {
       const std::optional<Seconds> time =
           sign == std::string::npos ? std::nullopt : parse_duration(std::string_view(text).substr(sign + 1));
       if (!time || time->value() <= 0)
-        throw InputError({.source = "--known", .value = printable(text), .expected = "size=time, such as 256M=12ms"});
+        throw InputError(
+            {.source = "--known", .value = printable(text), .expected = "size=time, for example 256M=12ms"});
       const int64_t bytes = parse_size("--known", text.substr(0, sign), {.least = 1, .most = any_size.most});
       const std::optional<CommunicationCall> call = call_of(static_cast<double>(bytes));
       if (!call) refuse_known();
@@ -179,7 +181,7 @@ class CollectiveCommand : public Command {
       const std::string given = fmt::format("{:.0f} bytes in {}", one.call.bytes, duration_text(one.seconds));
       if (!predictor.learns_from(one.call))
         throw InputError({.source = "--known",
-                          .value = given + ", which tells nothing new",
+                          .value = given + ", which adds no information",
                           .expected =
                               "a message of at most 64 KiB to calibrate latency, or a larger one between more than two "
                               "devices on PCIe to calibrate bandwidth"});
@@ -187,7 +189,7 @@ class CollectiveCommand : public Command {
       if (!met || std::abs(met->seconds.value / one.seconds - 1) > met_within)
         throw InputError({.source = "--known",
                           .value = given,
-                          .expected = fmt::format("a time that the law can meet beside the others: it comes to {}",
+                          .expected = fmt::format("a time that agrees with the other measured times: this one gives {}",
                                                   met ? duration_text(met->seconds.value) : "none")});
     }
   }
@@ -198,7 +200,7 @@ class CollectiveCommand : public Command {
     if (!is_expert && op_ != "all_reduce")
       throw InputError({.source = "--kernel",
                         .value = fmt::format("{} for {}", kernel_.kernel, op_),
-                        .expected = "all_reduce, dispatch or combine; NCCL runs the others"});
+                        .expected = "all_reduce, dispatch or combine; only NCCL runs the others"});
     const auto ranks_on = [&](int64_t devices) { return ranks_ > 0 ? ranks_ : devices; };
     const auto call_on = [&](int64_t devices) {
       return [&, devices](double bytes) { return kernel_.all_reduce_call(ranks_on(devices), bytes); };
@@ -224,7 +226,7 @@ class CollectiveCommand : public Command {
     if (ranks_ > 0 || stride_ > 1)
       throw InputError({.source = "--group",
                         .value = "together with --ranks or --stride",
-                        .expected = "the devices, or how many of them and how far apart"});
+                        .expected = "either the list of devices, or --ranks and --stride"});
     std::vector<int32_t> devices;
     for (const std::string& text : group_)
       devices.push_back(
@@ -243,13 +245,13 @@ class CollectiveCommand : public Command {
     if (given > 1 || (given == 0 && op_ != "barrier")) {
       throw InputError({.source = "--bytes, --sizes, --pair-bytes",
                         .value = given == 0 ? "none of them" : "more than one",
-                        .expected = "one size (--bytes 64M), a range of them (--sizes 1K:1G) or a table"});
+                        .expected = "one size (--bytes 64M), a range (--sizes 1K:1G) or a table"});
     }
     if (!pair_bytes_.empty()) return {};
     if (sizes_.empty()) return {bytes_.empty() ? 0 : parse_size("--bytes", bytes_, any_size)};
     if (sizes_.find(':') == std::string::npos)
       throw InputError(
-          {.source = "--sizes", .value = sizes_, .expected = "the first and the last size, such as 1K:1G"});
+          {.source = "--sizes", .value = sizes_, .expected = "the first and the last size, for example 1K:1G"});
     return parse_sizes("--sizes", sizes_, any_size);
   }
 
@@ -259,7 +261,7 @@ class CollectiveCommand : public Command {
     const std::optional<CollectiveKind> kind = collective_kind_from_name(op_);
     if (!kind)
       throw InputError(
-          {.source = "--op", .value = op_, .expected = "a collective that ASTRA-sim has: all_reduce, ..."});
+          {.source = "--op", .value = op_, .expected = "a collective that ASTRA-sim supports: all_reduce, ..."});
     std::string no_closed_form;
     bool any = false;
     Table table({{"bytes"}, {"nanoseconds"}, {"", Table::Align::left}});
@@ -281,7 +283,7 @@ class CollectiveCommand : public Command {
     if (!any)
       throw InputError({.source = "--astra-compatible",
                         .value = "no closed form: " + no_closed_form,
-                        .expected = "a run whose time a formula gives (docs/network.md lists which have none)"});
+                        .expected = "a run whose time a formula gives (docs/network.md lists those without one)"});
     return {.text = fmt::format("{} as ASTRA-sim counts it\n", op_) + table.text(),
             .json = Json::object({{"op", op_}, {"topology", machine_.topology}, {"rows", std::move(rows)}})};
   }

@@ -31,14 +31,14 @@ class CompareCommand : public Command {
  public:
   void declare(Options& options) override {
     options.text("--first", first_,
-                 "A foretoken command in quotes: step, train, serve or plan serve with its flags; or its question as "
-                 "JSON or as a .json file (--print-spec)",
+                 "First command, in quotes: step, train, serve or plan serve with its flags; or its question as JSON "
+                 "text or a .json file (see --print-spec)",
                  true);
     options.text(
         "--second", second_,
         "Second command. You may give only the flags that differ from the first, for example '--device a100_sxm'",
         true);
-    options.text("--html", html_, "Write the comparison as one page");
+    options.text("--html", html_, "Write the comparison as an HTML report");
     options.footer(
         "Examples:\n"
         "  foretoken compare --first 'step --model Llama-3.1-8B --device h100_sxm --batch 32 --context-len 2048'\n"
@@ -109,7 +109,7 @@ class CompareCommand : public Command {
     const auto words = shell_words(text);
     if (!words || words->empty()) {
       throw InputError(
-          {.source = flag, .value = printable(text), .expected = "a command with its flags, quotes closed"});
+          {.source = flag, .value = printable(text), .expected = "a command with its flags, with all quotes closed"});
     }
     std::vector<std::string> result = *words;
     if (result.front() == "foretoken" && result.size() > 1) result.erase(result.begin());

@@ -16,11 +16,11 @@ class CompletionsCommand : public Command {
   void declare(Options& options) override {
     for (size_t s = 0; s < shells.size(); ++s) {
       const std::string shell(shells[s]);
-      scripts_[s] = &options.subcommand(shell, fmt::format("The script that completes foretoken in {}", shell));
+      scripts_[s] = &options.subcommand(shell, fmt::format("Print the script that completes foretoken in {}", shell));
     }
-    words_ = &options.subcommand("words", "What the scripts ask for: the words that may come next");
+    words_ = &options.subcommand("words", "Print the words that may come next (used by the scripts)");
     words_->text("--typed", typed_,
-                 "All after the program's name, with a space before it, up to the word that is being typed");
+                 "Everything after the program's name, starting with a space, up to the word being typed");
     options.footer(
         "Examples:\n"
         "  source <(foretoken completions bash)\n"

@@ -20,38 +20,38 @@ class DataflowCommand : public Command {
     options_ = &options;
     options.heading("Dataflow");
     options.text("--dataflow", dataflow_,
-                 "One that ships (kcp_ws, nlr, rs, xp_ws, ykp_os, yxp_os), a file of directives (.m), or best: the one "
-                 "that suits each layer");
+                 "Dataflow: a built-in one (kcp_ws, nlr, rs, xp_ws, ykp_os, yxp_os), a file of directives (.m), or "
+                 "best = the best one for each layer");
     options.choice("--objective", objective_, {"cycles", "energy", "edp"},
                    "Objective to minimize when best chooses the dataflow: cycles, energy or their product (edp)");
-    options.text("--mapping", mapping_, "Instead: MAESTRO's file of layers with their dataflows (.m)");
+    options.text("--mapping", mapping_,
+                 "MAESTRO file of layers with their dataflows (.m), instead of --dataflow and the layer flags");
     options.choice("--reading", reading_, {"physical", "maestro"},
-                   "What hardware so directed would do, or what MAESTRO counts");
+                   "What to count: the work of hardware that follows the directives, or MAESTRO's own count");
     options.heading("Work");
     layers_.declare(options);
     layers_.declare_batch(options);
     options.heading("Hardware file");
-    options.text("--hardware", hardware_file_, "Instead of the flags below: MAESTRO's hardware file (.m)");
+    options.text("--hardware", hardware_file_, "MAESTRO hardware file (.m), instead of the flags below");
     options.heading(hardware_heading);
-    options.integer("--pes", hardware_.num_pes, hardware_sizes, "Processing elements");
-    options.integer("--l1", hardware_.l1_bytes, hardware_sizes, "Bytes of each element; one per number");
-    options.integer("--l2", hardware_.l2_bytes, hardware_sizes, "Bytes of the shared buffer");
+    options.integer("--pes", hardware_.num_pes, hardware_sizes, "Number of processing elements (PEs)");
+    options.integer("--l1", hardware_.l1_bytes, hardware_sizes, "Bytes of L1 buffer per PE; one byte per number");
+    options.integer("--l2", hardware_.l2_bytes, hardware_sizes, "Bytes of the shared L2 buffer");
     options.integer("--noc-bandwidth", hardware_.noc_bandwidth, hardware_sizes,
-                    "Numbers a cycle between L2 and the elements");
+                    "Numbers per cycle between L2 and the PEs");
     options.integer("--noc-latency", hardware_.noc_latency_cycles, {.least = 1, .most = 1 << 20},
-                    "Cycles until the first number arrives");
+                    "Cycles until the first number arrives from L2");
     options.integer("--offchip-bandwidth", hardware_.offchip_bandwidth, hardware_sizes,
-                    "Numbers a cycle between memory and L2");
+                    "Numbers per cycle between memory and L2");
     options.heading("Output");
-    options.text("--csv", csv_, "Write a row for each layer to this file");
+    options.text("--csv", csv_, "Write one row per layer to this CSV file");
     options.footer(
-        "Examples:\n"
-        "  foretoken dataflow --conv 64x64x56x56x3 --pes 256 --l1 512 --l2 108000\n"
-        "  foretoken dataflow --dataflow kcp_ws --network resnet50 --pes 256 --noc-bandwidth 64\n"
-        "  foretoken dataflow --network mobilenet_v2 --pes 168 --l1 512 --objective energy\n"
-        "  foretoken dataflow --dataflow ykp_os --gemm 512x1024x1024 --offchip-bandwidth 16\n"
-        "  foretoken dataflow --mapping path/to/resnet50_kcp_ws.m --hardware path/to/accelerator.m --reading maestro\n"
-        "A limit of 2147483647 is none. Buffers that are too small are marked (!): the dataflow would not run.");
+        "Examples:\n  foretoken dataflow --conv 64x64x56x56x3 --pes 256 --l1 512 --l2 108000\n  foretoken dataflow "
+        "--dataflow kcp_ws --network resnet50 --pes 256 --noc-bandwidth 64\n  foretoken dataflow --network "
+        "mobilenet_v2 --pes 168 --l1 512 --objective energy\n  foretoken dataflow --dataflow ykp_os --gemm "
+        "512x1024x1024 --offchip-bandwidth 16\n  foretoken dataflow --mapping path/to/resnet50_kcp_ws.m --hardware "
+        "path/to/accelerator.m --reading maestro\nA limit of 2147483647 means no limit. Buffers that are too small are "
+        "marked (!): the dataflow would not run.");
   }
 
   Answer run(const Library& library) const override {

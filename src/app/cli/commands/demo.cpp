@@ -27,8 +27,8 @@ class DemoCommand : public Command {
     files_.declare(options);
     declare_calibration(options);
     options.footer(
-        "Asks how to serve Llama-3.1-70B to chat users on eight H100s so that 99 of 100 have their first token within\n"
-        "500 ms and each further one within 50 ms. The same question with other numbers: foretoken plan serve --help");
+        "Asks how to serve Llama-3.1-70B to chat users on eight H100s so that 99% of requests get their first token "
+        "within\n500 ms and each further token within 50 ms. To ask with other numbers: foretoken plan serve --help");
   }
 
   Answer run(const Library& library) const override {

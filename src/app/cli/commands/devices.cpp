@@ -14,7 +14,7 @@ class DevicesCommand : public Command {
  public:
   void declare(Options& options) override {
     options.text("name", name_,
-                 "A device, node or cluster (or a device JSON file) to show in full; without it, the list");
+                 "Device, node or cluster (or a device JSON file) to show in full; without it, all are listed");
     options.footer(
         "Examples:\n"
         "  foretoken devices\n"

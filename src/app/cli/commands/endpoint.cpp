@@ -19,23 +19,23 @@ class EndpointCommand : public Command {
     options_ = &options;
     replica_.declare_model(options);
     options.heading("Server");
-    options.text("--host", server_.host, "Address to listen at");
-    options.integer("--port", port_, {.least = 0, .most = 65'535}, "Port to listen at; 0 = any that is free");
+    options.text("--host", server_.host, "Address to listen on");
+    options.integer("--port", port_, {.least = 0, .most = 65'535}, "Port to listen on; 0 = any free port");
     options.integer("--max-connections", max_connections_, {.least = 1, .most = 1'000'000},
-                    "Connections at a time; further ones get status 429");
+                    "Maximum number of connections; others get status 429");
     options.integer("--max-body-bytes", max_body_bytes_, {.least = 1, .most = int64_t{1} << 30},
-                    "Longest body of a request; a longer one gets status 413");
+                    "Maximum size of a request body in bytes; larger ones get status 413");
     options.number("--grace", grace_s_, {.least = 0, .most = 3600},
-                   "Seconds in which answers may end after SIGINT or SIGTERM");
+                   "Time for running requests to finish after SIGINT or SIGTERM, in seconds");
     options.heading("Answers");
     options.number("--time-scale", settings_.time_scale, {.least = 1e-3, .most = 1e6},
-                   "How many times as fast as the predicted deployment: 10 = ten times faster");
-    options.text("--served-model-name", settings_.model_name, "Name that clients ask for; default: the model's");
+                   "Speed relative to the predicted deployment: 10 = ten times faster");
+    options.text("--served-model-name", settings_.model_name, "Model name that clients use [the model's name]");
     options.number("--mean-output-len", settings_.mean_output_tokens, {.least = 1, .most = 1e6},
-                   "Mean tokens of answers that end by themselves, before max_tokens");
+                   "Mean output length in tokens for requests that end before max_tokens");
     options.number("--failure-rate", settings_.failure_rate, {.least = 0, .most = 1},
-                   "Share of requests that get status 500 at once");
-    options.integer("--seed", seed_, {.least = 0}, "Of words, lengths, failures and routers that draw");
+                   "Share of requests that fail immediately with status 500");
+    options.integer("--seed", seed_, {.least = 0}, "Random seed of words, lengths, failures and random routers");
     replica_.declare_engine(options);
     options.heading("Step times");
     declare_calibration(options);
@@ -45,17 +45,16 @@ class EndpointCommand : public Command {
                         "--enable-expert-parallel", "--engine", "--max-model-len", "--port", "--time-scale",
                         "--served-model-name", "--mean-output-len", "--deployment", "--replicas"});
     options.footer(
-        "Says on standard error where it listens, and serves until SIGINT or SIGTERM.\n"
-        "Examples:\n"
-        "  foretoken endpoint --model Llama-3.1-8B --device h100_sxm\n"
-        "  foretoken endpoint --model Llama-3.1-70B --device h100_sxm -tp 4 --replicas 2 --time-scale 10 --port 0\n"
-        "  curl http://127.0.0.1:8000/v1/completions -d '{\"prompt\": \"Hello\", \"max_tokens\": 5}'");
+        "Prints its address on standard error and serves until SIGINT or SIGTERM.\nExamples:\n  foretoken endpoint "
+        "--model Llama-3.1-8B --device h100_sxm\n  foretoken endpoint --model Llama-3.1-70B --device h100_sxm -tp 4 "
+        "--replicas 2 --time-scale 10 --port 0\n  curl http://127.0.0.1:8000/v1/completions -d '{\"prompt\": "
+        "\"Hello\", \"max_tokens\": 5}'");
   }
 
   Answer run(const Library& library) const override {
     replica_.lora.check_use(*options_);
     if (replica_.lora.enabled) {
-      throw InputError({.source = "--enable-lora", .expected = "the model alone: requests cannot name adapters here"});
+      throw InputError({.source = "--enable-lora", .expected = "no adapters: requests cannot name them here"});
     }
     const ReplicaGroup group = replica_.build(library, false);
     refuse_unread_scheduler_flags(*options_, {group.config.scheduler});
@@ -101,10 +100,10 @@ class EndpointCommand : public Command {
 
  private:
   static Answer summary(const EndpointTotals& totals) {
-    return {.text = fmt::format("{} requests: {} answered, {} refused, {} left by their clients; {} prompt tokens, "
-                                "{} generated\n",
-                                totals.requests, totals.completed, totals.refused, totals.cancelled,
-                                totals.prompt_tokens, totals.completion_tokens),
+    return {.text = fmt::format(
+                "{} requests: {} answered, {} refused, {} abandoned by their clients; {} prompt tokens, {} generated\n",
+                totals.requests, totals.completed, totals.refused, totals.cancelled, totals.prompt_tokens,
+                totals.completion_tokens),
             .json = Json::object({{"requests", totals.requests},
                                   {"answered", totals.completed},
                                   {"refused", totals.refused},

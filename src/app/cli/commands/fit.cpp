@@ -35,9 +35,9 @@ namespace {
 class FitCommand : public Command {
  public:
   void declare(Options& options) override {
-    roofline_ = &options.subcommand("roofline",
-                                    "How far measured kernels lie from the roofline: 90% factors by family and size");
-    declare_common(*roofline_, "The JSON file to write");
+    roofline_ = &options.subcommand(
+        "roofline", "Fit how far measured kernels are from the roofline: 90% factors by family and size");
+    declare_common(*roofline_, "JSON file to write");
     roofline_->footer(
         "Example:\n  foretoken fit roofline --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "intervals.json");
@@ -45,116 +45,123 @@ class FitCommand : public Command {
     derates_ = &options.subcommand("derates",
                                    "Fit the share of the spec sheet's peak and bandwidth that measured kernels reach, "
                                    "by family. Used for devices without measured kernels");
-    declare_common(*derates_, "The JSON file to write");
+    declare_common(*derates_, "JSON file to write");
     derates_->footer(
         "Example:\n  foretoken fit derates --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "derates.json");
 
-    kernels_ = &options.subcommand("kernels",
-                                   "The learned tiers: constants that port between devices, and corrections "
-                                   "for each measured one");
-    declare_common(*kernels_, "The folder to write calibrations to");
-    kernels_->list(
-        "--without", without_,
-        "Generations (hopper, sm_90) the cross tier must not see; a device stands for its whole generation. With "
-        "--sweep-size they get a measured tier");
-    kernels_->list("--without-device", without_devices_, "The same, but other devices of its generation stay");
+    kernels_ = &options.subcommand(
+        "kernels",
+        "Fit the learned kernel tiers: constants shared by all devices, and corrections for each measured one");
+    declare_common(*kernels_, "Folder to write calibrations to");
+    kernels_->list("--without", without_,
+                   "Generations (hopper, sm_90) to hide from the cross tier; a device stands for its whole generation. "
+                   "With --sweep-size they still get a measured tier");
+    kernels_->list("--without-device", without_devices_,
+                   "Devices to hide from the cross tier; other devices of their generation stay");
     kernels_->choice("--hold-out", hold_out_, {"nothing", "rows", "layers"},
-                     "What no tier may see, to be scored on: a fifth of each device's rows, or all rows of a fifth of "
-                     "its layers (n and k of a gemm, sizes of experts)");
-    kernels_->list("--families", families_, "Only forms of these kernel families");
+                     "Rows to hold out for scoring: a fifth of each device's rows, or all rows of a fifth of its "
+                     "layers (n and k of a gemm, sizes of experts)");
+    kernels_->list("--families", families_, "Only these kernel families");
     kernels_->integer("--sweep-size", sweep_size_, {.least = 0, .most = 100'000'000},
-                      "Rows of each device that its measured tier may see; 0 = all");
+                      "Number of rows of each device for its measured tier; 0 = all");
     kernels_->integer("--probe", probe_rows_, {.least = 0, .most = 10'000},
-                      "Fit measured tiers from a probe: this many rows of each kernel and dtype, spread over predicted "
-                      "times, for example 30 [0: no probe]");
-    kernels_->integer("--seed", seed_, {.least = 0, .most = 1'000'000'000}, "Of the random choice of rows");
-    kernels_->flag("--cross-only", cross_only_, "Leave the measured tiers out");
+                      "Fit measured tiers from a probe with this many rows per kernel and number format, spread over "
+                      "predicted times, for example 30; 0 = no probe");
+    kernels_->integer("--seed", seed_, {.least = 0, .most = 1'000'000'000}, "Random seed for choosing rows");
+    kernels_->flag("--cross-only", cross_only_, "Do not fit the measured tiers");
     kernels_->flag("--sweep-withheld", sweep_withheld_,
-                   "Fit measured tiers of the generations of --without and of no other device, from four fifths of "
-                   "their rows: what `validate --without` reads as --calibration");
+                   "Fit measured tiers only for the generations of --without, from four fifths of their rows; "
+                   "`validate --without` reads the result as --calibration");
     kernels_->footer(
         "Example:\n  foretoken fit kernels --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "calibrations");
 
-    campaign_ = &options.subcommand("campaign",
-                                    "What host and software of one machine add to kernel times, from a few points of "
-                                    "each operator");
-    declare_common(*campaign_, "The JSON file to write");
-    campaign_->integer("--points", points_, {.least = 1, .most = 1000},
-                       "Points of each operator, spread over predicted times; the error is that of all others");
+    campaign_ = &options.subcommand(
+        "campaign", "Fit the host and software overhead of one machine from a few points of each operator");
+    declare_common(*campaign_, "JSON file to write");
+    campaign_->integer(
+        "--points", points_, {.least = 1, .most = 1000},
+        "Number of points per operator, spread over predicted times; the error is computed on all others");
     declare_kernel_source(*campaign_, tier_);
     campaign_->footer(
         "Example:\n  foretoken fit campaign --data measurements/operators.csv --points 4 --source 'our lab' --date "
         "2026-11-15 --out "
         "campaign.json");
 
-    correlation_ =
-        &options.subcommand("correlation", "How the errors of kernels go together, by form, from measured steps");
-    correlation_->list("--data", data_, "Files of measured steps, as validate steps reads them (comma-separated)",
+    correlation_ = &options.subcommand("correlation",
+                                       "Fit how the errors of kernels correlate, by kernel form, from measured steps");
+    correlation_->list("--data", data_, "Files of measured steps in the format of `validate steps`, comma-separated",
                        true);
-    correlation_->list("--devices", devices_, "Only these devices, as the files spell them");
-    correlation_->list("--models", models_, "Only these models, as the files spell them");
+    correlation_->list("--devices", devices_, "Only these devices, as named in the files");
+    correlation_->list("--models", models_, "Only these models, as named in the files");
     correlation_->list("--stacks", stacks_, "Only these stacks");
-    declare_result(*correlation_, "The JSON file to write");
+    declare_result(*correlation_, "JSON file to write");
     declare_calibration(*correlation_);
     correlation_->footer(
         "Example:\n  foretoken fit correlation --data data/measured/h200_sxm/steps.csv --source 'our lab' --date "
         "2026-11-15 --out error_correlations.json");
 
-    training_ = &options.subcommand("training", "Constants of training stacks, from published training runs");
-    training_->text("--data", training_data_, "CSV file of training runs, as validate training reads it", true);
-    training_->list("--stacks", stacks_, "Only runs of these stacks, and the constants that they use");
-    training_->integer("--folds", folds_, {.least = 2, .most = 50}, "Of the cross-validation");
+    training_ = &options.subcommand("training", "Fit the constants of training stacks from published training runs");
+    training_->text("--data", training_data_, "CSV file of training runs in the format of `validate training`", true);
+    training_->list("--stacks", stacks_, "Only runs of these stacks, and only the constants they use");
+    training_->integer("--folds", folds_, {.least = 2, .most = 50}, "Number of cross-validation folds");
     training_->number("--prior", prior_, {.least = 0, .most = 1},
-                      "Weight of a constant's squared log distance from its usual value");
-    training_->text("--out", out_, "The folder to write stack files to", true);
-    training_->text("--rows", rows_, "Also write every run, as fitted and as left out of its fit, to this CSV file");
+                      "Weight of the squared log distance of each constant from its usual value");
+    training_->text("--out", out_, "Folder to write stack files to", true);
+    training_->text("--rows", rows_, "Also write every run, as fitted and as held out, to this CSV file");
     declare_calibration(*training_);
     training_->footer(
-        "Constants that a stack lists as fitted start from the files that ship.\n"
-        "Example:\n  foretoken fit training --data runs.csv --out data/training/stacks");
+        "Constants that a stack lists as fitted start from the shipped values.\nExample:\n  foretoken fit training "
+        "--data runs.csv --out data/training/stacks");
 
     collectives_ = &options.subcommand(
-        "collectives", "Laws of collectives that port between systems, and the sweep of each measured one");
+        "collectives",
+        "Fit models of collectives that carry over between systems, and the sweep of each measured system");
     collectives_->list("--data", data_, "Tables of measured collectives, or folders of them (comma-separated)", true);
-    collectives_->text("--out", out_, "The folder to write calibrations to", true);
-    collectives_->text("--source", source_, "Where the measurements come from; kept in the files", true);
-    collectives_->text("--date", date_, "Date of the fit; kept in the files", true);
-    collectives_->list("--without", without_, "Systems to leave out, with their whole generation");
-    collectives_->list("--without-sizes", without_sizes_, "Message sizes (bytes) or tokens to leave out");
-    collectives_->list("--without-ranks", without_ranks_, "Numbers of ranks to leave out");
+    collectives_->text("--out", out_, "Folder to write calibrations to", true);
+    collectives_->text("--source", source_, "Where the measurements come from; stored in the files", true);
+    collectives_->text("--date", date_, "Date of the fit; stored in the files", true);
+    collectives_->list("--without", without_, "Systems to leave out, together with their whole generation");
+    collectives_->list("--without-sizes", without_sizes_, "Message sizes (bytes) or token counts to leave out");
+    collectives_->list("--without-ranks", without_ranks_, "Rank counts to leave out");
     collectives_->footer(
         "Example:\n  foretoken fit collectives --data measurements/comm --source 'our lab' --date 2026-11-15 --out "
         "networks");
 
     power_ = &options.subcommand(
-        "power", "Energy per FLOP and byte and the clock under the power limit, from sustained kernels");
-    declare_common(*power_, "The JSON file to write");
+        "power", "Fit energy per FLOP and byte and the clock at the power limit, from sustained kernels");
+    declare_common(*power_, "JSON file to write");
     declare_calibration(*power_);
     power_->footer(
         "Example:\n  foretoken fit power --data measurements/ --source 'our lab' --date 2026-11-15 --out power.json");
 
-    edge_ = &options.subcommand("edge", "What known devices say about a space of architectures, for foretoken adapt");
-    edge_->text("--space", space_, "What the networks are: nasbench201, fbnet, ofa, hat", true);
-    edge_->text("--data", edge_data_, "CSV file of latencies: the space's columns and one per device", true);
-    declare_result(*edge_, "The JSON file to write");
+    edge_ = &options.subcommand("edge",
+                                "Fit a prior for a space of architectures from known devices, for `foretoken adapt`");
+    edge_->text("--space", space_, "Architecture space: nasbench201, fbnet, ofa, hat", true);
+    edge_->text("--data", edge_data_, "CSV file of latencies: the columns of the space and one column per device",
+                true);
+    declare_result(*edge_, "JSON file to write");
     edge_->footer(
         "Example:\n  foretoken fit edge --space nasbench201 --data nasbench201_latency.csv.gz --source 'our lab' "
         "--date "
         "2026-11-15 --out nasbench201.json");
 
-    edge_kernels_ = &options.subcommand("edge-kernels", "Prices of a CPU or phone, from a sweep of its fused kernels");
+    edge_kernels_ =
+        &options.subcommand("edge-kernels", "Fit kernel times of a CPU or phone from a sweep of its fused kernels");
     edge_kernels_->text("--data", edge_kernel_data_, "CSV file of measured kernels: kind, params, cpu_ms_min", true);
-    declare_result(*edge_kernels_, "The JSON file to write");
-    edge_kernels_->text("--device", edge_options_.device, "Name of the processor; kept in the file", true);
-    edge_kernels_->text("--runtime", edge_options_.runtime, "Name of the runtime; kept in the file", true);
-    edge_kernels_->text("--runtime-version", edge_options_.runtime_version, "Its version; kept in the file");
-    edge_kernels_->integer("--threads", edge_threads_, {.least = 1, .most = 4096}, "Threads that the kernels ran on");
+    declare_result(*edge_kernels_, "JSON file to write");
+    edge_kernels_->text("--device", edge_options_.device, "Name of the processor; stored in the file", true);
+    edge_kernels_->text("--runtime", edge_options_.runtime, "Name of the runtime; stored in the file", true);
+    edge_kernels_->text("--runtime-version", edge_options_.runtime_version,
+                        "Version of the runtime; stored in the file");
+    edge_kernels_->integer("--threads", edge_threads_, {.least = 1, .most = 4096},
+                           "Number of threads that the kernels ran on");
     edge_kernels_->number("--cache-kib", edge_cache_kib_, {.least = 1, .most = 1e9},
-                          "Cache that one core has to itself, KiB");
-    edge_kernels_->flag("--whole-calls", edge_options_.whole_calls,
-                        "Rows are models of one kernel called from outside, outputs copied (ONNX Runtime from Python)");
+                          "Private cache of one core, in KiB");
+    edge_kernels_->flag(
+        "--whole-calls", edge_options_.whole_calls,
+        "Rows are single-kernel models timed from outside, including the copy of outputs (ONNX Runtime from Python)");
     edge_kernels_->footer(
         "Example:\n  foretoken fit edge-kernels --data sweep.csv --device 'Arm Neoverse-V1' --runtime 'ONNX Runtime' "
         "--whole-calls\n    --source 'own sweep' --date 2026-11-15 --out my_core.json");
@@ -176,14 +183,14 @@ class FitCommand : public Command {
   void declare_common(Options& options, const std::string& out_help) {
     options.list("--data", data_, "Folders of <device>/<family>.csv[.gz] (comma-separated)", true);
     options.list("--devices", devices_, "Only these devices");
-    options.list("--where", where_, "Only rows with COLUMN=VALUE, as split=train");
+    options.list("--where", where_, "Only rows with COLUMN=VALUE, for example split=train");
     declare_result(options, out_help);
   }
 
   void declare_result(Options& options, const std::string& out_help) {
     options.text("--out", out_, out_help, true);
-    options.text("--source", source_, "Where the measurements come from; kept in the file", true);
-    options.text("--date", date_, "Date of the fit; kept in the file", true);
+    options.text("--source", source_, "Where the measurements come from; stored in the file", true);
+    options.text("--date", date_, "Date of the fit; stored in the file", true);
   }
 
   std::vector<KernelValidationRequest> requests(const ModelCatalogue& models) const {
@@ -217,11 +224,12 @@ class FitCommand : public Command {
 
   Sweeps sweeps() const {
     if (cross_only_ && sweep_withheld_) {
-      throw InputError({.source = "--cross-only", .value = "with --sweep-withheld", .expected = "one of the two"});
+      throw InputError({.source = "--cross-only", .value = "with --sweep-withheld", .expected = "only one of the two"});
     }
     if (sweep_withheld_ && without_.empty()) {
-      throw InputError(
-          {.source = "--sweep-withheld", .value = "without --without", .expected = "--without GENERATION beside it"});
+      throw InputError({.source = "--sweep-withheld",
+                        .value = "without --without",
+                        .expected = "--without GENERATION together with it"});
     }
     if (sweep_withheld_) return Sweeps::withheld;
     return cross_only_ ? Sweeps::none : Sweeps::all;
@@ -229,7 +237,7 @@ class FitCommand : public Command {
 
   Answer fit_kernels(const Library& library) const {
     if (sweep_size_ > 0 && probe_rows_ > 0)
-      throw InputError({.source = "--probe", .value = "with --sweep-size", .expected = "one of the two"});
+      throw InputError({.source = "--probe", .value = "with --sweep-size", .expected = "only one of the two"});
     for (const std::string& family : families_) kernel_family(family, {.field = "families"});
     FitOptions options{.seed = static_cast<uint64_t>(seed_),
                        .source = source_,
@@ -302,7 +310,7 @@ class FitCommand : public Command {
     if (!any) {
       throw InputError({.source = training_data_,
                         .value = "no run that can be predicted",
-                        .expected = "runs of a training stack, as validate training reads them"});
+                        .expected = "runs of a training stack in the format of `validate training`"});
     }
     const TrainingFit fit = fit_training(
         {.stacks = training_stacks_of(library).folder(), .only = stacks_, .folds = folds_, .prior = prior_}, cases,
@@ -349,7 +357,7 @@ class FitCommand : public Command {
     for (const KnownDevice& known : prior.devices) {
       text += fmt::format("{}: {} latencies, noise {:.1f}%{}{}\n", known.name, known.rows, 100 * known.noise,
                           known.failed_rows > 0 ? fmt::format(", {} failed rows left out", known.failed_rows) : "",
-                          known.sum_of_blocks ? ", a sum of blocks" : "");
+                          known.sum_of_blocks ? ", sums of blocks" : "");
       devices.push(Json::object({{"name", known.name},
                                  {"rows", known.rows},
                                  {"noise", known.noise},
@@ -376,7 +384,7 @@ class FitCommand : public Command {
     for (const auto& [name, own] : rows) {
       const Device device = hardware.device(name);
       const KernelPredictor predictor = library.predictor(device.name);
-      show_progress(fmt::format("power of {}: a fit without each kernel in turn", device.name));
+      show_progress(fmt::format("power of {}: fitting without each kernel in turn", device.name));
       PowerFit fit = fit_power(device, own, [&](const SustainedCall& call) {
         return predictor.estimate(call.shape, call.variant).seconds.value;
       });

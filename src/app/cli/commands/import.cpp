@@ -21,31 +21,31 @@ class ImportCommand : public Command {
  public:
   void declare(Options& options) override {
     declare_run(options);
-    Options& profile =
-        options.subcommand("profile", "A PyTorch profiler trace: what ran, and the software stack it shows");
+    Options& profile = options.subcommand(
+        "profile", "Read a PyTorch profiler trace: which kernels ran, and the software stack behind them");
     profile.list("trace", traces_,
-                 "Trace files (JSON, also .gz) with commas between, one for each phase: prefill, decode, train", true);
-    profile.text("--as-stack", name_, "Write a stack of this name: which kernels an operator is, what launches cost");
+                 "Trace files (JSON, optionally .gz), comma-separated, one per phase: prefill, decode, train", true);
+    profile.text("--as-stack", name_,
+                 "Write a software stack with this name: the kernels of each operator and the launch costs");
     profile.text("--as-chakra", chakra_,
-                 "Write Chakra execution traces, PREFIX.RANK.et; the traces are then those of the ranks of one job");
-    profile.text("--out", out_, "Where to write the stack; default: NAME.json");
-    profile.text("--extends", extends_, "A stack for what the traces do not show; its rules come after theirs");
+                 "Write Chakra execution traces, PREFIX.RANK.et; the trace files are then the ranks of one job");
+    profile.text("--out", out_, "File to write the stack to [NAME.json]");
+    profile.text("--extends", extends_,
+                 "Stack that fills in what the traces do not show; its rules come after those from the traces");
     profile.flag("--costs-only", costs_only_,
-                 "Read launch costs and gaps alone, from any trace; kernels and rules are those of --extends");
+                 "Read only launch costs and gaps, from any trace; kernels and rules come from --extends");
     profile.text("--device", device_,
-                 "The device that was profiled: long kernels that took another time than predicted are corrected");
+                 "Device that was profiled: corrects long kernels whose time differs from the prediction");
     declare_calibration(profile);
     profile.choice("--dispatch", dispatch_, {"trace", "fused", "graph", "piecewise", "eager"},
-                   "How the stack launches kernels; trace: as the trace shows it");
-    profile.flag("--summary", summary_, "Show the trace by class of kernel, also beside a stack");
+                   "How the stack launches kernels; trace = as the trace shows");
+    profile.flag("--summary", summary_, "Show the trace by class of kernel, also when writing a stack");
     profile.footer(
-        "A stack needs record_shapes=True, both activities (CPU and CUDA) and at least two layers without experts;\n"
-        "--costs-only and --as-chakra read any trace.\n"
-        "Examples:\n"
-        "  foretoken import profile path/to/decode.json --summary\n"
-        "  foretoken import profile path/to/rank0.json,path/to/rank1.json --as-chakra path/to/run\n"
-        "  foretoken import profile path/to/prefill.json.gz,path/to/decode.json.gz --as-stack mine\n"
-        "  foretoken step --model Llama-3.2-3B --device h200_sxm --batch 8 --context-len 1k --stack path/to/mine.json");
+        "A stack needs record_shapes=True, both activities (CPU and CUDA) and at least two layers without "
+        "experts;\n--costs-only and --as-chakra read any trace.\nExamples:\n  foretoken import profile "
+        "path/to/decode.json --summary\n  foretoken import profile path/to/rank0.json,path/to/rank1.json --as-chakra "
+        "path/to/run\n  foretoken import profile path/to/prefill.json.gz,path/to/decode.json.gz --as-stack mine\n  "
+        "foretoken step --model Llama-3.2-3B --device h200_sxm --batch 8 --context-len 1k --stack path/to/mine.json");
   }
 
   Answer run(const Library& library) const override {
@@ -54,24 +54,24 @@ class ImportCommand : public Command {
 
  private:
   void declare_run(Options& options) {
-    runs_ = &options.subcommand("run", "A load test of a real server, from the results of other tools: a run folder");
-    std::string help = "Files of one run, the one with the requests first, each of one of these:";
+    runs_ = &options.subcommand("run",
+                                "Read a load test of a real server from the results of other tools, as a run folder");
+    std::string help = "Files of one run, starting with the one that lists the requests, each in one of these formats:";
     for (const RunFormat& format : run_formats()) {
       help += fmt::format("{}{} ({})", help.ends_with(':') ? " " : "; ", format.name, format.summary);
     }
     runs_->list("file", run_files_, help, true);
     runs_->text("--as-run", run_folder_, "Write a run folder here: run.json, requests.csv, metrics.csv");
-    runs_->text("--launch-line", launch_line_,
-                "What started the server, as text or @FILE (see serve --from): kept in run.json as its deployment");
-    runs_->text("--device", run_device_, "GPU of the server, kept in run.json (foretoken devices)");
+    runs_->text(
+        "--launch-line", launch_line_,
+        "Command that started the server, as text or @FILE (see serve --from); stored in run.json as the deployment");
+    runs_->text("--device", run_device_, "GPU of the server, stored in run.json (`foretoken devices` lists them)");
     runs_->text("--name", run_name_, "Name of the run, for reports");
     runs_->footer(
-        "Formats are recognized by what the files hold. Files that follow the first one fill in what it does not "
-        "know,\n"
-        "for example vLLM's log or samples of Prometheus.\n"
-        "Examples:\n"
-        "  foretoken import run path/to/vllm-result.json --as-run path/to/run\n"
-        "  foretoken import run path/to/profile_export.jsonl,path/to/vllm.log --device h100_sxm --as-run path/to/run");
+        "Formats are recognized by the contents of the files. Files after the first add information that it "
+        "lacks,\nfor example vLLM's log or samples of Prometheus.\nExamples:\n  foretoken import run "
+        "path/to/vllm-result.json --as-run path/to/run\n  foretoken import run "
+        "path/to/profile_export.jsonl,path/to/vllm.log --device h100_sxm --as-run path/to/run");
   }
 
   Answer import_run() const {
@@ -141,7 +141,7 @@ class ImportCommand : public Command {
         throw InputError({.source = steps[i].source,
                           .path = "distributedInfo.rank",
                           .value = fmt::format("{}", rank),
-                          .expected = "one trace for each rank"});
+                          .expected = "one trace per rank"});
       }
       const ImportedChakra imported = chakra_from_profile(steps[i]);
       const std::string file = chakra_path(chakra_, rank).string();

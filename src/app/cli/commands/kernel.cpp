@@ -66,14 +66,13 @@ class KernelCommand : public Command {
  public:
   void declare(Options& options) override {
     options.footer(
-        "Examples:\n"
-        "  foretoken kernel gemm --device h100_sxm --m 4096 --n 8192 --k 8192\n"
-        "  foretoken kernel attention_decode --device l40s --batch 64 --heads 32 --kv-heads 8 --kv-len 4096\n"
-        "  foretoken kernel gemm --device h100_sxm --m 4k --n 8k --k 8k --data measurements/ --plot a.svg\n"
-        "  foretoken kernel gemm --device h200_sxm --m 256 --n 28672 --k 4096 --sustained\n"
-        "  foretoken kernel gemm --device h100_sxm --csv shapes.csv\n"
-        "One kernel is explained: what binds it, tile and waves, where its time goes, what its interval\n"
-        "rests on, whether its sizes were measured, the nearest measured rows. --csv only predicts.");
+        "Examples:\n  foretoken kernel gemm --device h100_sxm --m 4096 --n 8192 --k 8192\n  foretoken kernel "
+        "attention_decode --device l40s --batch 64 --heads 32 --kv-heads 8 --kv-len 4096\n  foretoken kernel gemm "
+        "--device h100_sxm --m 4k --n 8k --k 8k --data measurements/ --plot a.svg\n  foretoken kernel gemm --device "
+        "h200_sxm --m 256 --n 28672 --k 4096 --sustained\n  foretoken kernel gemm --device h100_sxm --csv "
+        "shapes.csv\nThe answer explains one kernel: what limits it, its tile and waves, where its time goes, what its "
+        "interval is\nbased on, whether its sizes were measured, and the nearest measured rows. --csv predicts times "
+        "only.");
     const std::span<const KernelFamily> families = kernel_families();
     texts_.resize(families.size());
     chosen_.resize(families.size());
@@ -81,14 +80,14 @@ class KernelCommand : public Command {
       const KernelFamily& family = families[f];
       Options& flags = options.subcommand(family.name, family.summary);
       chosen_[f] = &flags;
-      flags.text("--device", device_, "Built-in name (foretoken devices) or a device JSON file", true);
+      flags.text("--device", device_, "Built-in name (`foretoken devices` lists them) or a device JSON file", true);
       declare_kernel_source(flags, tier_);
-      flags.text("--csv", csv_, "Predict every row of this CSV file (columns: the parameters below)");
-      flags.text("--out", out_, "With --csv: write the rows with their predictions here");
-      flags.text("--plot", plot_, "Write a roofline with predicted and measured points to this SVG file");
-      flags.text("--data", data_, "Also look for measured rows like this one here: <device>/<family>.csv[.gz]");
+      flags.text("--csv", csv_, "Predict every row of this CSV file, whose columns are the parameters below");
+      flags.text("--out", out_, "With --csv: write the rows and their predictions to this CSV file");
+      flags.text("--plot", plot_, "Plot a roofline with predicted and measured points in this SVG file");
+      flags.text("--data", data_, "Folder to search for similar measured rows: <device>/<family>.csv[.gz]");
       flags.flag("--sustained", sustained_,
-                 "Also what happens when it runs on and on: power, clock, energy and the power-limited time");
+                 "Also show the kernel repeated without pause: power, clock, energy and the time at the power limit");
       flags.heading("Parameters");
       texts_[f].resize(family.parameters.size());
       for (size_t p = 0; p < family.parameters.size(); ++p) {
@@ -96,7 +95,7 @@ class KernelCommand : public Command {
         texts_[f][p] = parameter.fallback.value_or("");
         std::string help = parameter.help;
         if (parameter.choices.size() > 1) help += fmt::format(": {}", fmt::join(parameter.choices, ", "));
-        if (!parameter.fallback) help += fmt::format(" (needed; for example {})", parameter.example);
+        if (!parameter.fallback) help += fmt::format(" (required; for example {})", parameter.example);
         flags.text(flag_name(parameter.name), texts_[f][p], help);
       }
       flags.footer("Example:\n  foretoken " + example(family));
@@ -139,7 +138,7 @@ class KernelCommand : public Command {
     if (!sustained_ || power) return power;
     throw InputError({.source = "--sustained",
                       .path = device.name,
-                      .value = "no power limit known",
+                      .value = "no known power limit",
                       .expected = "a device whose file gives power_limit_w"});
   }
 
@@ -227,7 +226,7 @@ class KernelCommand : public Command {
     if (!device.memory || needed <= device.memory->value * absurd) return;
     throw InputError({.source = "sizes",
                       .value = bytes_text(needed.value()) + " of data",
-                      .expected = fmt::format("what {} could hold in its {}, give or take a factor of {:.0f}",
+                      .expected = fmt::format("an amount that {} can hold in its {}, within a factor of {:.0f}",
                                               device.name, bytes_text(device.memory->value.value()), absurd)});
   }
 

@@ -9,7 +9,7 @@ namespace {
 class ManCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("name", command_, "Only this command; without it, all");
+    options.text("name", command_, "Command to print; without it, all commands");
     options.footer(
         "Examples:\n"
         "  foretoken man > foretoken.1\n"

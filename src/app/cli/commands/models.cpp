@@ -18,8 +18,9 @@ class ModelsCommand : public Command {
  public:
   void declare(Options& options) override {
     options.text("name", name_,
-                 "A built-in name, a config.json or a directory with one, or an ONNX file; or part of a name, which "
-                 "lists the models that have it; without it, the list of all");
+                 "Built-in name, config.json, directory that contains one, or ONNX file; part of a name lists the "
+                 "models that match; "
+                 "without it, all models are listed");
     graph_.declare(options);
     options_ = &options;
     options.footer(
@@ -37,7 +38,7 @@ class ModelsCommand : public Command {
       const OnnxSummary summary = summarize(graph);
       return {.text = graph_text(graph, summary), .json = graph_json(graph, summary)};
     }
-    options_->refuse({"--bind"}, {}, "a model that is no ONNX file");
+    options_->refuse({"--bind"}, {}, "a model that is not an ONNX file");
     const ModelCatalogue catalogue = library.models();
     const std::vector<std::string> names = listed_names(catalogue);
     if (!name_.empty() && names.empty()) {

@@ -35,47 +35,45 @@ class ObserveCommand : public Command {
     options.heading("Server");
     options.text("--url", url_, "Address of the server, for example http://localhost:8000", true);
     options.choice("--api", api_, {"completions", "chat"},
-                   "Which API to load: /v1/completions or /v1/chat/completions");
-    options.text("--model", client_.model, "Name of the model to ask for [the first that the server lists]");
+                   "API to send requests to: /v1/completions or /v1/chat/completions");
+    options.text("--model", client_.model, "Model name to request [the first one the server lists]");
     options.text("--api-key-env", key_variable_,
-                 "Environment variable that holds the API key; no key is sent where it is not set");
+                 "Environment variable that holds the API key; if it is not set, no key is sent");
     options.flag("--ignore-eos", client_.ignore_eos,
-                 "Ask for outputs of exactly the length that the load says (vLLM, SGLang and TensorRT-LLM can) [on]");
+                 "Force outputs of exactly the requested length (supported by vLLM, SGLang and TensorRT-LLM) [on]");
     options.heading("Limits");
     options.number("--max-seconds", client_.most_seconds, {.least = 0.1, .most = 1e6},
-                   "End the run after this long, in seconds; what is not answered then is cancelled");
+                   "End the run after this many seconds; unanswered requests are canceled");
     options.integer("--max-connections", client_.most_open, {.least = 1, .most = 100'000},
-                    "Maximum requests in flight; further ones wait in the client");
+                    "Maximum number of requests in flight; others wait in the client");
     options.number("--request-timeout", client_.request_timeout_s, {.least = 0.1, .most = 1e6},
-                   "Seconds until a request without an answer counts as failed");
+                   "Time in seconds after which a request without an answer counts as failed");
     options.integer("--retries", client_.retries, {.least = 0, .most = 100},
-                    "How often a request is sent again after status 429, 502, 503, 504 or a lost connection, with "
-                    "growing pauses");
+                    "Number of retries after status 429, 502, 503, 504 or a lost connection, with increasing pauses");
     options.integer("--num-warmups", client_.warmups, {.least = 0, .most = 100'000},
-                    "Requests sent before the run that are not counted");
+                    "Number of requests sent before the run and not counted");
     load_.declare(options);
     options.heading("Results");
-    options.text("--out", out_, "Folder to write the run to: run.json, requests.csv and metrics.csv");
-    options.flag("--overwrite", overwrite_, "Replace a run that is in the folder already");
+    options.text("--out", out_, "Folder for the run: run.json, requests.csv and metrics.csv");
+    options.flag("--overwrite", overwrite_, "Replace a run that is already in the folder");
     options.text("--name", name_, "Name of the run, for reports");
     options.number("--metrics-interval", client_.metrics_interval_s, {.least = 0, .most = 3600},
-                   "Seconds between samples of the server's /metrics; 0 = none");
-    options.text("--launch-line", launch_line_,
-                 "What started the server, as text or @FILE (see serve --from): kept in run.json as its deployment");
-    options.text("--device", device_, "GPU of the server, kept in run.json (foretoken devices)");
+                   "Time between samples of the server's /metrics, in seconds; 0 = no samples");
+    options.text(
+        "--launch-line", launch_line_,
+        "Command that started the server, as text or @FILE (see serve --from); stored in run.json as the deployment");
+    options.text("--device", device_, "GPU of the server, stored in run.json (`foretoken devices` lists them)");
     goals_.declare(options);
     options.show_first({"--url", "--model", "--api-key-env", "--max-seconds", "--num-prompts", "--request-rate",
                         "--max-concurrency", "--dataset-name", "--random-input-len", "--random-output-len", "--trace",
                         "--out", "--goodput"});
     options.footer(
-        "Sends real requests: by default one a second, 60 in all, for at most 10 minutes.\n"
-        "Ctrl-C ends the run; what was measured is written.\n"
-        "Examples:\n"
-        "  foretoken observe --url http://localhost:8000 --request-rate 4 --num-prompts 400 --out path/to/run\n"
-        "  foretoken observe --url http://localhost:8000 --api chat --max-concurrency 16 --num-prompts 320 \\\n"
-        "      --random-input-len 1000 --random-output-len 200 --out path/to/run\n"
-        "  foretoken observe --url http://localhost:8000 --trace path/to/azure.csv --time-scale 2 \\\n"
-        "      --launch-line 'vllm serve meta-llama/Llama-3.1-8B-Instruct' --device h100_sxm --out path/to/run");
+        "Sends real requests: by default one per second, 60 in total, for at most 10 minutes.\nCtrl-C ends the run and "
+        "writes what was measured so far.\nExamples:\n  foretoken observe --url http://localhost:8000 --request-rate 4 "
+        "--num-prompts 400 --out path/to/run\n  foretoken observe --url http://localhost:8000 --api chat "
+        "--max-concurrency 16 --num-prompts 320 \\\n      --random-input-len 1000 --random-output-len 200 --out "
+        "path/to/run\n  foretoken observe --url http://localhost:8000 --trace path/to/azure.csv --time-scale 2 \\\n    "
+        "  --launch-line 'vllm serve meta-llama/Llama-3.1-8B-Instruct' --device h100_sxm --out path/to/run");
   }
 
   Answer run(const Library& /*library*/) const override {
@@ -84,7 +82,7 @@ class ObserveCommand : public Command {
     if (!out_.empty() && !overwrite_ && std::filesystem::exists(folder / "run.json")) {
       throw InputError({.source = "--out",
                         .value = printable(out_),
-                        .expected = "a folder without a run (--overwrite replaces the run that is there)"});
+                        .expected = "a folder without a run (use --overwrite to replace the existing one)"});
     }
     Json deployment = Json::object();
     if (!launch_line_.empty()) deployment = read_launch_text("--launch-line", launch_line_).fields;

@@ -14,22 +14,21 @@ namespace {
 class PimCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--device", device_, "A machine that ships (upmem) or its JSON file");
-    options.choice("--program", program_, prim_benchmark_names(), "A PrIM benchmark", true);
-    options.integer("--size", size_, {.least = 1, .most = int64_t{1} << 40}, "Its elements, or rows of its matrix",
+    options.text("--device", device_, "Built-in machine (upmem) or a JSON file");
+    options.choice("--program", program_, prim_benchmark_names(), "PrIM benchmark", true);
+    options.integer("--size", size_, {.least = 1, .most = int64_t{1} << 40}, "Number of elements, or of matrix rows",
                     true);
-    options.integer("--dpus", dpus_, {.least = 1, .most = 1 << 20}, "DRAM processing units that share them");
-    options.integer("--tasklets", tasklets_, {.least = 0, .most = 1024}, "Threads of each; 0 = as PrIM has them");
+    options.integer("--dpus", dpus_, {.least = 1, .most = 1 << 20}, "Number of DRAM processing units (DPUs)");
+    options.integer("--tasklets", tasklets_, {.least = 0, .most = 1024}, "Threads per DPU; 0 = PrIM's default");
     options.footer(
-        "The kernel is the longer of its instructions and its DMA transfers; around it the host moves data.\n"
-        "Examples:\n"
-        "  foretoken pim --program VA --size 1048576 --dpus 64\n"
-        "  foretoken pim --program GEMV --size 8192 --dpus 512 --tasklets 8 --json");
+        "The kernel time is the longer of its instructions and its DMA transfers; the host moves data before and "
+        "after.\nExamples:\n  foretoken pim --program VA --size 1048576 --dpus 64\n  foretoken pim --program GEMV "
+        "--size 8192 --dpus 512 --tasklets 8 --json");
   }
 
   Answer run(const Library& library) const override {
     const PimDevice device = read_pim_device(shipped_file("--device", library.directory() / "accelerators" / "pim",
-                                                          device_, "a machine that computes in its memory"));
+                                                          device_, "a machine that computes in memory"));
     PimKernel kernel = prim_kernel(device, program_, size_, dpus_).value();
     if (tasklets_ > 0) {
       kernel.tasklets = tasklets_;

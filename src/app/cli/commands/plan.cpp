@@ -9,10 +9,10 @@ namespace {
 
 // Add your line here; the name is what users type after `plan`.
 constexpr CommandKind questions[] = {
-    {"serve", "Which hardware and layout serves a model within its limits, and for what", make_plan_serve},
-    {"train", "The fastest ways to lay a training job out on a cluster", make_plan_train},
-    {"hardware", "What a step's time hangs on: what if the device had other numbers", make_plan_hardware},
-    {"accel", "Search the designs around an accelerator: the best sizes for some work", make_plan_accel},
+    {"serve", "Find hardware and a layout that serve a model within latency goals, and the cost", make_plan_serve},
+    {"train", "Find the fastest layouts of a training job on a cluster", make_plan_train},
+    {"hardware", "Show how a step's time depends on the device: what if it had other numbers", make_plan_hardware},
+    {"accel", "Search designs around an accelerator: the best sizes for some work", make_plan_accel},
 };
 
 class PlanCommand : public Command {

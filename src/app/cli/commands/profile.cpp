@@ -63,17 +63,17 @@ class ProfileCommand : public Command {
     cuda_ = &declare_gpu(options, "cuda", "NVIDIA");
     rocm_ = &declare_gpu(options, "rocm", "AMD");
 
-    cpu_ = &options.subcommand("cpu", "Sweep the CPU of this machine through XNNPACK, one thread, under three minutes");
-    cpu_->text("--out", cpu_request_.out, "Folder for kernels.csv and predictor.json; without it nothing is written");
-    cpu_->text("--device", cpu_request_.device, "Name of the processor; default: as the machine calls it");
-    cpu_->text("--date", cpu_request_.date, "Date of the sweep; kept in the predictor");
-    cpu_->flag("--quick", cpu_request_.quick, "Fewer and shorter samples of each kernel");
-    cpu_->flag("--plan", cpu_request_.plan, "Print the kernels that would be measured; measure nothing");
+    cpu_ = &options.subcommand("cpu",
+                               "Measure the CPU of this machine with XNNPACK on one thread, in under three minutes");
+    cpu_->text("--out", cpu_request_.out, "Folder for kernels.csv and predictor.json; without it, nothing is written");
+    cpu_->text("--device", cpu_request_.device, "Name of the processor [as reported by the machine]");
+    cpu_->text("--date", cpu_request_.date, "Date of the sweep; stored in the predictor");
+    cpu_->flag("--quick", cpu_request_.quick, "Take fewer and shorter samples of each kernel");
+    cpu_->flag("--plan", cpu_request_.plan, "Print the kernels to measure, without measuring");
     cpu_->footer(
-        "Example:\n  foretoken profile cpu --plan\n\n"
-        "ONNX Runtime instead of XNNPACK: tools/measure_ort.py (or .mjs) reads the printed plan and writes the same "
-        "table;\n"
-        "`foretoken fit edge-kernels --whole-calls` makes the predictor.");
+        "Example:\n  foretoken profile cpu --plan\n\nTo use ONNX Runtime instead of XNNPACK: tools/measure_ort.py (or "
+        ".mjs) reads the printed plan and writes the same\ntable; `foretoken fit edge-kernels --whole-calls` makes the "
+        "predictor.");
     declare_find_fusion(options);
   }
 
@@ -85,14 +85,14 @@ class ProfileCommand : public Command {
           {.source = "foretoken profile", .value = "nothing chosen", .expected = "cuda, rocm, cpu, or --find-fusion"});
     }
     if (!from_.empty()) {
-      if (install_.empty()) throw InputError({.source = "--from", .expected = "--install NAME beside it"});
+      if (install_.empty()) throw InputError({.source = "--from", .expected = "--install NAME together with it"});
       return installed(library, from_, {});
     }
     const fs::path script = library.tools() / "profile_cuda.py";
     if (std::error_code ignored; !fs::exists(script, ignored)) {
       throw InputError({.source = command(),
                         .value = script.string(),
-                        .expected = "the script that is installed with foretoken, beside its data"});
+                        .expected = "the profiling script that is installed with foretoken"});
     }
     if (plan_) return show_plan(script);
     const std::string device = probed_device(script, library.hardware());
@@ -100,7 +100,7 @@ class ProfileCommand : public Command {
     if (std::error_code ignored; !resume_ && fs::exists(folder / "meta.json", ignored)) {
       throw InputError({.source = "--out",
                         .value = folder.string(),
-                        .expected = "a folder without measurements, or --resume to go on with these"});
+                        .expected = "a folder without measurements, or --resume to continue"});
     }
     show_progress(joined(output_of(script_call(script, folder, {"--plan"})).lines, "\n"));
     const Output sweep = output_of(script_call(script, folder, {"--progress"}), show_progress_line);
@@ -112,36 +112,35 @@ class ProfileCommand : public Command {
  private:
   Options& declare_gpu(Options& options, const std::string& name, std::string_view vendor) {
     Options& gpu = options.subcommand(
-        name, fmt::format("Sweep the kernels of one {} GPU: GEMM, attention, the small ones, launch overhead, "
-                          "sustained power",
-                          vendor));
-    gpu.text("--out", out_, "Folder for the measurements; a folder named after the device is made in it");
-    gpu.number("--minutes", minutes_, {.least = 0.1, .most = 600}, "Stop after this long; --resume goes on");
-    gpu.flag("--resume", resume_, "Go on with a sweep that was stopped: finished rows are kept");
-    gpu.list("--only", only_, "Only these families (see --plan)");
-    gpu.number("--scale", scale_, {.least = 0.01, .most = 100}, "Times the usual number of rows");
+        name, fmt::format(
+                  "Measure the kernels of one {} GPU: GEMM, attention, small kernels, launch overhead, sustained power",
+                  vendor));
+    gpu.text("--out", out_, "Folder for the measurements; a subfolder named after the device is created in it");
+    gpu.number("--minutes", minutes_, {.least = 0.1, .most = 600},
+               "Stop after this many minutes; --resume continues later");
+    gpu.flag("--resume", resume_, "Continue a stopped sweep and keep its finished rows");
+    gpu.list("--only", only_, "Only these kernel families (see --plan)");
+    gpu.number("--scale", scale_, {.least = 0.01, .most = 100}, "Multiply the usual number of rows by this factor");
     gpu.flag("--probe", probe_,
              "Measure only 30 rows of each kernel and number format, in about a minute; fit them with `foretoken fit "
              "kernels --probe 30`");
-    gpu.flag("--plan", plan_, "Print what would be measured and how long it takes; measure nothing");
-    gpu.text("--python", python_, "The Python to run it with: 3.8 or newer, with PyTorch");
+    gpu.flag("--plan", plan_, "Print what would be measured and how long it takes, without measuring");
+    gpu.text("--python", python_, "Python interpreter to use: 3.8 or newer, with PyTorch");
     gpu.heading("Your own device");
     gpu.text("--install", install_,
-             "Make the measured GPU a device of this name: facts, calibrations and rows go to your own folder, and "
-             "every command takes --device NAME. An earlier device of this name is replaced");
-    gpu.text("--from", from_, "With --install: a sweep that is finished, instead of measuring; needs no GPU");
+             "Install the measured GPU as your own device with this name, so that every command accepts --device NAME. "
+             "Replaces an earlier device of this name");
+    gpu.text("--from", from_, "With --install: use this finished sweep instead of measuring; needs no GPU");
     gpu.text("--like", like_,
-             "With --install: the device of the library whose spec sheet gives what the driver does not tell (peaks) "
-             "[the one that the driver names, else the nearest of its generation]");
-    gpu.footer(fmt::format(
-        "Your own folder: FORETOKEN_HOME, else foretoken/ in XDG_DATA_HOME, else ~/.local/share/foretoken.\n"
-        "Examples:\n"
-        "  foretoken profile {0} --plan\n"
-        "  foretoken profile {0} --install my_gpu\n"
-        "Without a GPU here: tools/profile_cuda.py is one file, for CUDA and ROCm; copy it to the machine with the\n"
-        "GPU, run `python3 profile_cuda.py --out my_gpu` there, and bring the folder back:\n"
-        "  foretoken profile {0} --install my_gpu --from path/to/my_gpu",
-        name));
+             "With --install: library device whose spec sheet supplies what the driver does not report (peaks) [the "
+             "one the driver names, otherwise the nearest of its generation]");
+    gpu.footer(
+        fmt::format("Your own devices are stored in FORETOKEN_HOME, else foretoken/ in XDG_DATA_HOME, else "
+                    "~/.local/share/foretoken.\nExamples:\n  foretoken profile {0} --plan\n  foretoken profile {0} "
+                    "--install my_gpu\nWithout a GPU here: tools/profile_cuda.py is a single file for CUDA and ROCm. "
+                    "Copy it to the machine with the\nGPU, run `python3 profile_cuda.py --out my_gpu` there, and bring "
+                    "the folder back:\n  foretoken profile {0} --install my_gpu --from path/to/my_gpu",
+                    name));
     return gpu;
   }
 
@@ -153,9 +152,9 @@ class ProfileCommand : public Command {
     std::string text = said.empty() ? "" : said.back() + "\n";
     text += calibration_summary_text(own.fit);
     text += fmt::format("{} {}: {}\n", own.replaced ? "replaced" : "installed", own.device.name, own.file.string());
-    text += wrap_lines(fmt::format("What the driver does not tell is taken from {}. Power: {}.", own.sheet_of,
+    text += wrap_lines(fmt::format("Numbers that the driver does not report come from {}. Power: {}.", own.sheet_of,
                                    own.has_power ? "from the sustained rows of the sweep"
-                                                 : "as of other boards, since the sweep has too few sustained rows"),
+                                                 : "from other boards, because the sweep has too few sustained rows"),
                        page_width, 2);
     text += fmt::format("Next:\n  foretoken step --model Llama-3.1-8B --device {}\n", own.device.name);
     return {.text = std::move(text),
@@ -171,20 +170,21 @@ class ProfileCommand : public Command {
     options.make_subcommand_optional();
     options.heading("Fusion");
     options.flag("--find-fusion", find_fusion_,
-                 "Find which operators a runtime fuses: time test models of chains and of their parts");
+                 "Find which operators a runtime fuses, by timing test models of operator chains and their parts");
     options.text("--runner", fusion_request_.runner,
                  "Command that times models: called with --models FILE... --rounds N, prints a table with the columns "
-                 "model and cpu_ms_min; default: node tools/measure_ort.mjs (ONNX Runtime)");
+                 "model and cpu_ms_min [node tools/measure_ort.mjs (ONNX Runtime)]");
     options.text("--out", fusion_request_.out, "Folder for the test models and fusion.json");
-    options.text("--runtime", fusion_request_.runtime, "Name of the runtime; default: as the runner says");
-    options.text("--device", fusion_request_.device, "Name of the processor; default: as the machine calls it");
-    options.integer("--rounds", fusion_request_.rounds, {.least = 1, .most = 1000}, "Samples of each model in a pass");
+    options.text("--runtime", fusion_request_.runtime, "Name of the runtime [as reported by the runner]");
+    options.text("--device", fusion_request_.device, "Name of the processor [as reported by the machine]");
+    options.integer("--rounds", fusion_request_.rounds, {.least = 1, .most = 1000}, "Samples of each model per pass");
     options.integer(
         "--passes", fusion_request_.passes, {.least = 2, .most = 100},
         "Maximum number of timing passes. After the second pass, only ambiguous operator chains are timed again");
     options.number("--noise", fusion_request_.noise_percent, {.least = 0.01, .most = 50},
-                   "Per cent by which a time may be off");
-    options.number("--minutes", fusion_request_.minutes, {.least = 0.01, .most = 600}, "Longest pass");
+                   "Measurement noise to allow for, in percent");
+    options.number("--minutes", fusion_request_.minutes, {.least = 0.01, .most = 600},
+                   "Maximum duration of a pass, in minutes");
     options.footer("Example:\n  foretoken profile cuda --plan\n\nWithout a subcommand: --find-fusion (docs/edge.md)");
   }
 
@@ -222,11 +222,12 @@ class ProfileCommand : public Command {
     constexpr size_t shown = 3;
     const size_t first = output.lines.size() > shown ? output.lines.size() - shown : 0;
     const std::vector<std::string> last(output.lines.begin() + static_cast<std::ptrdiff_t>(first), output.lines.end());
-    throw InputError({.source = command(),
-                      .value = joined(last, "; "),
-                      .expected = fmt::format("a sweep that ends well (exit status {}); finished rows are in {}, "
-                                              "--resume goes on with them",
-                                              output.status, folder.string())});
+    throw InputError(
+        {.source = command(),
+         .value = joined(last, "; "),
+         .expected = fmt::format(
+             "a sweep that ends without error (exit status {}); finished rows are in {}, --resume continues with them",
+             output.status, folder.string())});
   }
 
   Answer show_plan(const fs::path& script) const {
@@ -248,8 +249,8 @@ class ProfileCommand : public Command {
   std::string probed_device(const fs::path& script, const HardwareCatalogue& hardware) const {
     const bool is_rocm = rocm_->was_chosen();
     const std::string elsewhere = fmt::format(
-        "{} with PyTorch and an {} GPU; on another machine: copy {} there (one file, needs nothing else), "
-        "run `python3 profile_cuda.py --out my_gpu`, bring the folder back and give it to --install NAME --from",
+        "{} with PyTorch and an {} GPU. On another machine: copy {} there (a single file without dependencies), run "
+        "`python3 profile_cuda.py --out my_gpu`, bring the folder back and pass it to --install NAME --from",
         python_, is_rocm ? "AMD" : "NVIDIA", script.string());
     const auto cannot = [&](std::string why) {
       return InputError({.source = command(), .value = std::move(why), .expected = elsewhere});

@@ -16,32 +16,35 @@ namespace {
 class ReplayCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--chakra", prefix_, "Start of the names of the traces: PREFIX.0.et, PREFIX.1.et, ...", true);
-    options.integer("--ranks", ranks_, {.least = 0, .most = 1 << 22}, "Replay the first so many; 0: all there are");
+    options.text("--chakra", prefix_, "Prefix of the trace files: PREFIX.0.et, PREFIX.1.et, ...", true);
+    options.integer("--ranks", ranks_, {.least = 0, .most = 1 << 22},
+                    "Number of ranks to replay, starting with rank 0; 0 = all");
     options.text(
         "--comm-group", group_file_,
         R"(Process groups by name, ranks in the order of their rings, as in ASTRA-sim: {"0": [0, 1], "1": [2, 3]})");
-    options.list("--dims", dimensions_, "Size of each dimension, fastest first, for traces with involved_dim: 8,16");
+    options.list("--dims", dimensions_,
+                 "Size of each dimension, fastest first, for traces with involved_dim, for example 8,16");
     machine_.declare_machine(options);
     options.heading("How");
     machine_.declare_fidelity(options, "--network");
     options.choice("--compute", compute_, {"recorded", "predicted"},
-                   "Times of kernels: as the trace has them, or from num_ops and tensor_size on the device");
-    options.text("--device", device_,
-                 "Device of --compute predicted and --overlap-slowdown; default: that of the machine");
-    options.choice("--dtype", dtype_, dtype_names(), "Whose peak num_ops run at");
+                   "Source of kernel times: recorded in the trace, or predicted from num_ops and tensor_size");
+    options.text("--device", device_, "Device for --compute predicted and --overlap-slowdown [that of the machine]");
+    options.choice("--dtype", dtype_, dtype_names(), "Number format that sets the peak rate of num_ops");
     options.flag("--overlap-slowdown", overlap_slowdown_,
-                 "Kernels beside a collective run on the processors it leaves; recorded times may show that already");
+                 "Slow down kernels that run beside a collective, which takes some SMs; recorded times may already "
+                 "include this");
     options.heading("Output");
-    options.text("--trace", trace_, "Also write a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
-    options.integer("--trace-ranks", trace_ranks_, {.least = 1}, "Ranks in that trace, from 0 on");
-    options.text("--link-use", link_use_, "Also write what each link carried over time to this CSV file (flow level)");
+    options.text("--trace", trace_, "Also write a Chrome trace (.json or .json.gz) for ui.perfetto.dev");
+    options.integer("--trace-ranks", trace_ranks_, {.least = 1},
+                    "Number of ranks in the Chrome trace, starting with rank 0");
+    options.text("--link-use", link_use_,
+                 "Also write the traffic of each link over time to this CSV file (flow simulation)");
     options.footer(
-        "Rank i runs on device i. docs/replay.md says what types and attributes of nodes mean.\n"
-        "Examples:\n"
-        "  foretoken step --model Llama-3.1-8B --device h100_sxm -tp 4 --batch 8 --export-chakra path/to/run\n"
-        "  foretoken replay --chakra path/to/run --node hgx_h100\n"
-        "  foretoken replay --chakra path/to/run --cluster h100_ib_rail --network flow --trace run.json.gz");
+        "Rank i runs on device i. docs/replay.md explains the supported node types and attributes.\nExamples:\n  "
+        "foretoken step --model Llama-3.1-8B --device h100_sxm -tp 4 --batch 8 --export-chakra path/to/run\n  "
+        "foretoken replay --chakra path/to/run --node hgx_h100\n  foretoken replay --chakra path/to/run --cluster "
+        "h100_ib_rail --network flow --trace run.json.gz");
   }
 
   Answer run(const Library& library) const override {
@@ -50,7 +53,7 @@ class ReplayCommand : public Command {
     const CollectiveModel& model = machine.model;
     const bool flows = network_options.fidelity == Fidelity::flow;
     if (!flows && !link_use_.empty())
-      throw InputError({.source = "--link-use", .value = "by formula", .expected = "--network flow"});
+      throw InputError({.source = "--link-use", .value = "with --network closed", .expected = "--network flow"});
     ReplayOrigin origin{.prefix = prefix_,
                         .network = fmt::format("{} on {}", flows ? "flow level" : "closed form", model.name()),
                         .compute = "recorded"};
@@ -58,7 +61,7 @@ class ReplayCommand : public Command {
     if (static_cast<int64_t>(workload.ranks.size()) > model.device_count()) {
       throw InputError({.source = model.name(),
                         .value = fmt::format("{} devices", model.device_count()),
-                        .expected = fmt::format("at least {}, one for each rank", workload.ranks.size())});
+                        .expected = fmt::format("at least {} devices, one per rank", workload.ranks.size())});
     }
     ReplayOptions replay_options;
     if (overlap_slowdown_)
@@ -98,7 +101,7 @@ class ReplayCommand : public Command {
     if (machine.device) return *machine.device;
     throw InputError({.source = wanted_by,
                       .value = "no device",
-                      .expected = "--device: a topology does not say what its devices are"});
+                      .expected = "--device, because a topology does not name its devices"});
   }
 
   MachineFlags machine_;

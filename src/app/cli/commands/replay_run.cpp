@@ -15,18 +15,19 @@ class ReplayRunCommand : public Command {
  public:
   void declare(Options& options) override {
     options_ = &options;
-    options.text("run", run_, "The measured run: a run folder, or the result of a load tool (docs/observe.md)", true);
+    options.text("run", run_, "Measured run: a run folder or the result of a load-testing tool (docs/observe.md)",
+                 true);
     declare_deployment(options);
-    options.flag("--requests", with_requests_, "With --json: also each request, measured and predicted");
-    options.text("--out", out_, "Write each request, measured and predicted, to this CSV file");
-    options.text("--html", html_, "Write one page: measured and predicted over time, and what explains the difference");
+    options.flag("--requests", with_requests_, "With --json: include every request, measured and predicted");
+    options.text("--out", out_, "Write every request, measured and predicted, to this CSV file");
+    options.text("--html", html_,
+                 "Write an HTML report: measured and predicted over time, and what explains the difference");
     flags_.declare(options);
     options.show_first({"--requests", "--out", "--html", "--model", "--device", "--tensor-parallel-size", "--engine",
                         "--max-model-len"});
     options.footer(
-        "Flags describe the deployment as in foretoken serve. What run.json says of it need not be repeated.\n"
-        "Examples:\n"
-        "  foretoken replay-run examples/runs/small");
+        "Flags describe the deployment as in `foretoken serve`; those stored in run.json need not be "
+        "repeated.\nExamples:\n  foretoken replay-run examples/runs/small");
   }
 
   Answer run(const Library& library) const override {

@@ -20,30 +20,30 @@ class RlhfCommand : public Command {
     training_.declare(options);
     options.heading("Loop");
     options.choice("--algorithm", algorithm_, rlhf_algorithm_names(),
-                   "Which models run, and how many answers a prompt gets");
-    options.integer("--prompts", prompts_, {.least = 1, .most = 100'000'000}, "Prompts of one iteration");
+                   "RL algorithm, which decides the models that run and the number of answers per prompt");
+    options.integer("--prompts", prompts_, {.least = 1, .most = 100'000'000}, "Prompts per iteration");
     options.integer("--samples-per-prompt", samples_, {.least = 0, .most = 100'000},
-                    "Answers to each; 0 = the algorithm's");
-    options.number("--prompt-len", prompt_tokens_, {.least = 1, .most = 1e7}, "Tokens of a prompt");
-    options.number("--response-len", responses_.mean, {.least = 1, .most = 1e7}, "Tokens of an answer, in the mean");
+                    "Answers generated per prompt; 0 = the algorithm's default");
+    options.number("--prompt-len", prompt_tokens_, {.least = 1, .most = 1e7}, "Prompt length in tokens");
+    options.number("--response-len", responses_.mean, {.least = 1, .most = 1e7}, "Mean answer length in tokens");
     options.number("--response-sigma", responses_.sigma, {.least = 0, .most = 3},
-                   "How much answers differ: deviation of the logarithm of their length");
-    options.number("--max-response-len", responses_.most, {.least = 1, .most = 1e9}, "Where answers are cut off");
-    options.flag("--rule-rewards", rule_rewards_, "Answers are scored by rules, not by a reward model");
+                   "Spread of answer lengths: standard deviation of the logarithm of the length");
+    options.number("--max-response-len", responses_.most, {.least = 1, .most = 1e9}, "Maximum answer length in tokens");
+    options.flag("--rule-rewards", rule_rewards_, "Score answers with rules instead of a reward model");
     options.heading("Placement");
     options.choice("--placement", placement_, {"colocated", "split"},
-                   "All devices generate, then train; or a pool of devices for each");
+                   "colocated = all GPUs generate, then train; split = separate GPUs for generation and training");
     options.flag("--one-step-behind", one_step_behind_,
-                 "split: generate with the weights before the last update while training on them");
+                 "With --placement split: generate with the previous weights while training the new ones");
     options.integer("--rollout-devices", rollout_devices_, {.least = 0, .most = 1'000'000},
-                    "split: devices that generate; 0 = the best number");
+                    "With --placement split: number of GPUs that generate; 0 = the fastest division");
     options.integer("--rollout-tensor-parallel-size", engine_devices_, {.least = 1, .most = 1024},
-                    "Devices of one engine that generates");
+                    "Number of GPUs per generation engine");
     options.integer("--max-num-seqs", most_sequences_, {.least = 1, .most = 65'536},
-                    "Answers an engine decodes together");
-    options.text("--rollout-stack", engine_stack_, "Software that generates (foretoken stacks)");
+                    "Maximum answers that an engine decodes at once");
+    options.text("--rollout-stack", engine_stack_, "Software stack that generates; `foretoken stacks` lists them");
     options.number("--sync-bandwidth", sync_gb_per_s_, {.least = 0.001, .most = 1e6},
-                   "GB/s at which new weights reach all engines");
+                   "Bandwidth for sending new weights to all engines, in GB/s");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
     options.show_first({"--cluster", "--devices", "--algorithm", "--prompts", "--samples-per-prompt", "--prompt-len",
@@ -51,15 +51,14 @@ class RlhfCommand : public Command {
                         "--micro-batch-size", "--tensor-model-parallel-size", "--pipeline-model-parallel-size",
                         "--sharding"});
     options.footer(
-        "Critic, reference and reward model are of the actor's size. The flags of the plan say how the actor is "
-        "trained;\ncosts per token are assumed the same on any number of devices.\n"
-        "Example:\n"
-        "  foretoken rlhf --model Qwen3-8B --cluster h100_ib_rail --devices 16 --sharding parameters\n"
-        "      --global-batch-size 64 --algorithm grpo --prompts 64 --placement split --one-step-behind");
+        "The critic, reference and reward models have the size of the actor. The plan flags describe how the actor "
+        "is\ntrained; the cost per token is assumed to be the same on any number of GPUs.\nExample:\n  foretoken rlhf "
+        "--model Qwen3-8B --cluster h100_ib_rail --devices 16 --sharding parameters\n      --global-batch-size 64 "
+        "--algorithm grpo --prompts 64 --placement split --one-step-behind");
   }
 
   Answer run(const Library& library) const override {
-    options_->refuse({}, {"A long run", "Accounting"}, "an iteration of a loop");
+    options_->refuse({}, {"A long run", "Accounting"}, "a single RLHF iteration");
     const TrainingRequest request = training_.request(library, TrainingFlags::Use::one_plan);
     const TrainingQuestion& question = request.question;
     const Tier tier = tier_from_name(tier_).value();

@@ -10,8 +10,8 @@ namespace {
 class SchemaCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("name", name_, "Only this command; without it, all");
-    options.text("subcommand", subcommand_, "Only this subcommand of it");
+    options.text("name", name_, "Command to print; without it, all commands");
+    options.text("subcommand", subcommand_, "Subcommand to print; without it, all of them");
     options.footer(
         "Examples:\n"
         "  foretoken schema serve\n"

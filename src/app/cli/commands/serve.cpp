@@ -71,10 +71,10 @@ class ServeCommand : public Command {
     declare_calibration(options);
     declare_deployment(options);
     replica_.declare_replicas(options, {.least = 1, .most = 100'000}, [&] {
-      options.settings("--replica", replica_kinds_,
-                       "Replicas that differ, once for each kind: flags of model, engine, scheduler and step times "
-                       "without their dashes, as in device=a100_sxm,tp=2,count=4. What is not named is as the command "
-                       "says");
+      options.settings(
+          "--replica", replica_kinds_,
+          "One kind of replica; repeat the flag for each kind. Takes flags of model, engine, scheduler and step times "
+          "without dashes, for example device=a100_sxm,tp=2,count=4; other settings come from the command");
     });
     pools_.declare(options);
     tiers_.declare(options);
@@ -84,19 +84,18 @@ class ServeCommand : public Command {
     colocation_.declare(options);
     options.heading("Results");
     goals_.declare(options);
-    options.flag(
-        "--intervals", intervals_,
-        "Also run with all steps at both ends of their intervals [on up to 20,000 requests; off for whole traces]");
+    options.flag("--intervals", intervals_,
+                 "Also run with all step times at both ends of their intervals [on up to 20,000 requests; off for "
+                 "whole traces]");
     options.integer("--num-seeds", more_seeds_, {.least = 0, .most = 1000},
-                    "Also run with so many other seeds, for the intervals");
-    options.flag("--breakdown", breakdown_, "Also say which steps and operators the time went to");
+                    "Also run with this many other random seeds, to widen the intervals by their variation");
+    options.flag("--breakdown", breakdown_, "Also show which steps and operators the time was spent in");
     options.integer("--explain-request", explained_, {.least = -1, .most = std::numeric_limits<int64_t>::max()},
-                    "Also tell the life of this request (0 = the first): queue, prefill, decode, operators");
+                    "Also explain the latency of this request (0 = the first): queue, prefill, decode, operators");
     results_.declare(options);
-    options.text(
-        "--html", html_,
-        "Write one page: the answer, latencies of all requests and against other rates, the run over time, where "
-        "time, memory, energy and money go, the roofline, how far to trust it");
+    options.text("--html", html_,
+                 "Write an HTML report: latencies, results at other rates, the run over time, breakdowns of time, "
+                 "memory, energy and cost, roofline, and accuracy");
     options.show_first({"--quantization",
                         "--kv-cache-dtype",
                         "--tensor-parallel-size",
@@ -123,17 +122,13 @@ class ServeCommand : public Command {
                         "--breakdown",
                         "--html"});
     options.footer(
-        "A request of no tokens, or one that can never fit, counts as failed; the rest of the run goes on.\n"
-        "Examples:\n"
-        "  foretoken serve --model Llama-3.1-8B --device h100_sxm --request-rate 4 --num-prompts 200\n"
-        "  foretoken serve --model Llama-3.1-8B --device h100_sxm --max-concurrency 16 --num-prompts 160 "
-        "--random-output-len 256\n"
-        "  foretoken serve --model Llama-3.1-8B --device h100_sxm --trace azure.csv --replicas 2 --router "
-        "least_outstanding\n"
-        "  foretoken serve --model Llama-3.1-8B --device h100_sxm --request-rate 8 --replica count=1 --replica "
-        "device=l40s,count=2 --router join_shortest_queue\n"
-        "  foretoken serve --model Llama-3.1-8B --device h100_sxm --request-rate 4 --num-prompts 200 --prefill-pool "
-        "count=1 --decode-pool count=2,tp=2");
+        "Requests without tokens, or too large to ever fit, count as failed; the run continues.\nExamples:\n  "
+        "foretoken serve --model Llama-3.1-8B --device h100_sxm --request-rate 4 --num-prompts 200\n  foretoken serve "
+        "--model Llama-3.1-8B --device h100_sxm --max-concurrency 16 --num-prompts 160 --random-output-len 256\n  "
+        "foretoken serve --model Llama-3.1-8B --device h100_sxm --trace azure.csv --replicas 2 --router "
+        "least_outstanding\n  foretoken serve --model Llama-3.1-8B --device h100_sxm --request-rate 8 --replica "
+        "count=1 --replica device=l40s,count=2 --router join_shortest_queue\n  foretoken serve --model Llama-3.1-8B "
+        "--device h100_sxm --request-rate 4 --num-prompts 200 --prefill-pool count=1 --decode-pool count=2,tp=2");
   }
 
   Answer run(const Library& library) const override {
@@ -388,8 +383,8 @@ class ServeCommand : public Command {
       return library.power_model(group.models.kernels.device()).has_value();
     });
     if (!is_known || !parts(false).accepts(RunPart::energy)) {
-      page.energy_remark = is_known ? "Energy is not metered in a run of this kind."
-                                    : "The power of these devices is not known, so neither is their energy.";
+      page.energy_remark = is_known ? "Energy is not reported for this kind of run."
+                                    : "The power of these devices is not known, so their energy is not reported.";
       page.rent = rent_of(page, library);
       return;
     }
@@ -404,8 +399,8 @@ class ServeCommand : public Command {
     const ServingRun run = run_serving(request);
     page.energy = energy_.report(meter, metered, run, library);
     page.energy_remark = fmt::format(
-        "Boards are taken to be held busy, as with --energy: at their power limit steps are slower than those of a "
-        "cool board, and the run lasts {:.4g} s in place of {:.4g} s.",
+        "GPUs are assumed continuously busy, as with --energy: at their power limit, steps are slower than on a cool "
+        "GPU. The run takes {:.4g} s instead of {:.4g} s.",
         run.metrics.duration_s, page.report.run.metrics.duration_s);
   }
 
@@ -435,7 +430,7 @@ class ServeCommand : public Command {
     std::vector<std::string_view> layers = {"kernels", "steps", "serving"};
     if (has_collectives) layers.insert(layers.begin() + 1, "collectives");
     Trust trust = page_trust(library, std::move(layers), devices);
-    trust.time_of = "the kernels' time in the typical steps";
+    trust.time_of = "the kernel time of typical steps";
     return trust;
   }
 
@@ -451,8 +446,9 @@ class ServeCommand : public Command {
 
   std::vector<ClockTrial> try_clocks(const Library& library, ReplicaFlags replica) const {
     if (!goals_.goals().any()) {
-      throw InputError(
-          {.source = "--gpu-clock", .value = "auto", .expected = "--goodput with what requests must meet"});
+      throw InputError({.source = "--gpu-clock",
+                        .value = "auto",
+                        .expected = "--goodput with the latencies that requests must meet"});
     }
     const Device device = library.hardware().device(replica.model.device);
     std::vector<ClockTrial> trials;
@@ -478,7 +474,7 @@ class ServeCommand : public Command {
     if (groups.front().model.is_encoder_only() && !sampling_.pools()) {
       throw InputError({.source = "--model",
                         .value = groups.front().model.name,
-                        .expected = "--task embed or --task score: an encoder generates no tokens"});
+                        .expected = "--task embed or --task score, because an encoder generates no tokens"});
     }
     if (sampling_.pools()) {
       for (ReplicaGroup& group : groups) group.logits = Logits::none;
@@ -498,7 +494,9 @@ class ServeCommand : public Command {
     }
     if (pools_.given()) {
       if (!groups.empty()) {
-        throw InputError({.source = "--replica", .value = "with --prefill-pool", .expected = "one or the other"});
+        throw InputError({.source = "--replica",
+                          .value = "with --prefill-pool",
+                          .expected = "either --replica or the two pools, not both"});
       }
       ReplicaFlags prefill = replica.with("--prefill-pool", pools_.prefill);
       prefill.speculation = {};  // only decodes verify drafts
@@ -508,7 +506,7 @@ class ServeCommand : public Command {
     }
     if (!groups.empty() && replica.count > 1) {
       throw InputError({.source = "--replicas",
-                        .value = "with kinds of replicas",
+                        .value = "together with --replica or the pools",
                         .expected = "count=N in each --replica, --prefill-pool or --decode-pool"});
     }
     if (groups.empty()) groups.push_back(replica.build(library, load_.offline()));
@@ -637,7 +635,7 @@ class ServeCommand : public Command {
     for (size_t i = 0; i < groups.size(); ++i) {
       pools.push_back(operator_account_of(groups[i], mixes[i], "--breakdown"));
     }
-    answer.text += "\n" + serving_breakdown_text(pools, "Where the time went, all replicas and steps together");
+    answer.text += "\n" + serving_breakdown_text(pools, "Where the time went (all replicas, all steps)");
     answer.json.set("breakdown", serving_breakdown_json(pools));
   }
 
@@ -645,7 +643,7 @@ class ServeCommand : public Command {
     if (!life.has_ended()) {
       throw InputError({.source = "--explain-request",
                         .value = fmt::format("{}", life.request()),
-                        .expected = "a request of this run: the first is 0"});
+                        .expected = "a request of this run, counting from 0"});
     }
     size_t of = 0;
     for (int64_t before = life.record().replica; before >= groups[of].count; ++of) before -= groups[of].count;

@@ -15,19 +15,19 @@ class SpeculateCommand : public Command {
     model_.declare_parallelism(options);
     speculation_.declare(options);
     options.heading("Steps");
-    options.text("--batch-sizes", batches_,
-                 "Sequences that decode together: a number, or doubling from the first to the last");
-    options.list("--context-len", contexts_, "Tokens in the cache of each; several give a table each [1024]");
-    options.text("--stack", stack_, "Software that runs the steps (foretoken stacks)");
+    options.text(
+        "--batch-sizes", batches_,
+        "Number of sequences that decode together: one number, or a range that doubles from the first to the last");
+    options.list("--context-len", contexts_,
+                 "Tokens in the KV cache of each sequence; several values give one table each [1024]");
+    options.text("--stack", stack_, "Software stack that runs the steps; `foretoken stacks` lists them");
     declare_kernel_source(options, tier_);
     options.footer(
-        "Decodes alone, in the mean; foretoken serve simulates requests.\n"
-        "Examples:\n"
-        "  foretoken speculate --model Llama-3.1-8B --device h100_sxm --speculative-config "
-        "'{\"method\": \"eagle3\", \"num_speculative_tokens\": 3, \"acceptance_rate\": 0.7}'\n"
-        "  foretoken speculate --model Llama-3.1-70B --device h100_sxm -tp 4 --context-len 1k,32k "
-        "--speculative-config '{\"model\": \"Llama-3.1-8B\", \"num_speculative_tokens\": 4, \"acceptance_rate\": "
-        "0.8}'");
+        "Shows average decode steps only; `foretoken serve` simulates whole requests.\nExamples:\n  foretoken "
+        "speculate --model Llama-3.1-8B --device h100_sxm --speculative-config '{\"method\": \"eagle3\", "
+        "\"num_speculative_tokens\": 3, \"acceptance_rate\": 0.7}'\n  foretoken speculate --model Llama-3.1-70B "
+        "--device h100_sxm -tp 4 --context-len 1k,32k --speculative-config '{\"model\": \"Llama-3.1-8B\", "
+        "\"num_speculative_tokens\": 4, \"acceptance_rate\": 0.8}'");
   }
 
   Answer run(const Library& library) const override {

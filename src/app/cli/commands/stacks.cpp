@@ -7,7 +7,7 @@ namespace {
 class StacksCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("name", name_, "A stack (or a stack file) to show in full; without it, the list");
+    options.text("name", name_, "Stack (or a stack file) to show in full; without it, all are listed");
     options.footer(
         "Examples:\n"
         "  foretoken stacks\n"

@@ -31,15 +31,14 @@ class StepCommand : public Command {
     options_ = &options;
     flags_.declare(options);
     options.heading("Execution");
-    options.text(
-        "--stack", stack_,
-        "Software that runs the step: a name (see foretoken stacks) or a stack file; with --phase train also a "
-        "training stack (foretoken train): forward and backward of one micro-batch, as foretoken train adds "
-        "it up. Default: vllm for inference, fused for training");
+    options.text("--stack", stack_,
+                 "Software stack that runs the step: a built-in name (`foretoken stacks` lists them) or a stack file. "
+                 "With --phase train it may be a training stack: forward and backward pass of one micro-batch, as in "
+                 "`foretoken train` [vllm for inference, fused for training]");
     options.choice("--dispatch", dispatch_, {"stack", "fused", "graph", "piecewise", "eager"},
-                   "How kernels reach the device; stack: as the stack does in this phase");
+                   "How kernels are launched. stack = as the software stack does in this phase");
     options.number("--host-factor", host_factor_, {.least = 0.01, .most = 100},
-                   "Times the stack's host times: 2 = a host half as fast");
+                   "Multiply the host times of the stack by this factor: 2 = a host half as fast");
     options.flag("--enable-two-batch-overlap", two_batch_overlap_,
                  "Two-batch overlap (SGLang): split the batch in two and compute one half while the other half's "
                  "tokens travel to experts on other ranks");
@@ -48,16 +47,16 @@ class StepCommand : public Command {
     declare_deployment(options);
     memory_.declare(options);
     options.flag("--sustained", sustained_,
-                 "Also the step repeated without pause: board power, clock, energy and the power-limited time");
+                 "Also show the step repeated without pause: power, clock, energy and the time at the power limit");
     options.heading("Output");
-    options.flag("--by-time", by_time_, "Slowest operator first, instead of in order of use");
-    options.text("--trace", trace_, "Also write the step as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
-    options.text("--export-chakra", chakra_,
-                 "Also write the step as Chakra execution traces, PREFIX.RANK.et, for foretoken replay and others");
-    options.flag("--roofline", roofline_, "Also draw the slowest operators on the device's roofline");
+    options.flag("--by-time", by_time_, "List the slowest operators first instead of in order of execution");
+    options.text("--trace", trace_, "Also write the step as a Chrome trace (.json or .json.gz) for ui.perfetto.dev");
     options.text(
-        "--html", html_,
-        "Write one page: the answer, where time, memory, energy and money go, the roofline, how far to trust it");
+        "--export-chakra", chakra_,
+        "Also write the step as Chakra execution traces, PREFIX.RANK.et, for `foretoken replay` and other tools");
+    options.flag("--roofline", roofline_, "Also draw the slowest operators on the device's roofline");
+    options.text("--html", html_,
+                 "Write an HTML report: breakdowns of time, memory, energy and cost, roofline, and accuracy");
     options.show_first({"--quantization", "--kv-cache-dtype", "--tensor-parallel-size", "--pipeline-parallel-size",
                         "--data-parallel-size", "--enable-expert-parallel", "--expert-parallel-size", "--cluster",
                         "--phase", "--batch", "--input-len", "--context-len", "--stack", "--engine", "--memory",
@@ -76,7 +75,7 @@ class StepCommand : public Command {
     if (is_training) refuse_beside_training();
     if (two_batch_overlap_) {
       options_->refuse({"--trace", "--export-chakra"}, {},
-                       "--enable-two-batch-overlap: they show one kernel after the other");
+                       "--enable-two-batch-overlap: traces show kernels one after the other");
     }
     const StepPrediction prediction = is_training ? predict_training_step(library) : predict_step(library, spec());
     const auto& [model, models, stack, step] = prediction;
@@ -98,7 +97,7 @@ class StepCommand : public Command {
       if (!power) {
         throw InputError({.source = "--sustained",
                           .path = predictor.device().name,
-                          .value = "no power limit known",
+                          .value = "no known power limit",
                           .expected = "a device whose file gives power_limit_w"});
       }
       const SustainedStep held = sustained_step(step, *power, predictor.device());
@@ -121,8 +120,8 @@ class StepCommand : public Command {
 
   void refuse_beside_training() const {
     options_->refuse({"--dispatch", "--host-factor", "--enable-two-batch-overlap"}, {},
-                     "a training stack, which has a host of its own");
-    options_->refuse({"--sustained"}, {}, "a training stack, whose times are those of a board at its power limit");
+                     "a training stack, which models its own host");
+    options_->refuse({"--sustained"}, {}, "a training stack, whose times already include the power limit");
   }
 
   StepSpec spec() const {
@@ -156,7 +155,7 @@ class StepCommand : public Command {
     if (recipe == recipes.end()) {
       throw InputError({.source = "--quantization",
                         .value = std::string(facts(model.scheme).name),
-                        .expected = "a format that training stacks multiply in: bf16, fp16, fp8 or nvfp4"});
+                        .expected = "a format that training stacks support: bf16, fp16, fp8 or nvfp4"});
     }
     TrainingJob job{.model = model, .sequence_length = request.input_len, .recipe = *recipe, .lora = request.lora};
     if (options_->was_given("--routing")) job.routing = request.routing;
@@ -200,7 +199,7 @@ class StepCommand : public Command {
                              .usd_per_device_hour = rent->value,
                              .price_source = rent->source,
                              .tokens_per_second = step.tokens / step.seconds.value,
-                             .tokens = "tokens of such steps"};
+                             .tokens = "tokens of these steps"};
     }
     write_report(html_, step_page_html(page));
   }
@@ -211,19 +210,20 @@ class StepCommand : public Command {
     if (ranks > most_ranks) {
       throw InputError({.source = "--export-chakra",
                         .value = fmt::format("{} ranks", ranks),
-                        .expected = fmt::format("at most {}, one file each", most_ranks)});
+                        .expected = fmt::format("at most {}, because each rank gets a file", most_ranks)});
     }
     for (int64_t rank = 0; rank < ranks; ++rank) {
       write_file(chakra_path(chakra_, rank), chakra_text(step_chakra(step, stack, host_factor_, rank)));
     }
-    return fmt::format("\nwrote {} and so on, {} in all: one Chakra trace for each rank\n",
-                       chakra_path(chakra_, 0).string(), ranks);
+    return fmt::format("\nwrote {} and so on: one Chakra trace per rank, {} in all\n", chakra_path(chakra_, 0).string(),
+                       ranks);
   }
 
   void add_memory(std::string& text, Json& json, const StepRequest& request, const Model& model,
                   const Device& device) const {
     if (request.phase == StepPhase::train) {
-      throw InputError({.source = "--memory", .expected = "a prefill, decode or mixed step: engines do not train"});
+      throw InputError(
+          {.source = "--memory", .expected = "a prefill, decode or mixed step: serving engines do not train"});
     }
     const ServingMemory memory =
         serving_memory(model, device, flags_.parallel_plan(), memory_.engine_flags(request.kv_dtype));

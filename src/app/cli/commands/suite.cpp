@@ -24,31 +24,27 @@ namespace {
 class SuiteCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.flag("--list", list_, "Show the scenarios and the command of each, and run none");
-    options.list("--only", only_, "Scenarios to run, by id or the beginning of one: T4,I5.1");
-    options.text("--cards", cards_, "A folder of scenarios in place of those that ship");
-    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the answers are the same");
+    options.flag("--list", list_, "List the scenarios and their commands without running them");
+    options.list("--only", only_, "Scenarios to run, by id or the beginning of an id, for example T4,I5.1");
+    options.text("--cards", cards_, "Folder of scenarios, instead of the shipped ones");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Number of CPU threads; 0 = all cores. The answers do not depend on it");
     declare_calibration(options);
     options.heading("Scores");
-    options.flag("--mtap", mtap_,
-                 "Also score a tool on the five dimensions: fidelity, composition, generalisation, deployment, "
-                 "extensibility");
+    options.flag(
+        "--mtap", mtap_,
+        "Also score a tool in five dimensions: fidelity, composition, generalization, deployment, extensibility");
     options.text("--answers", answers_,
-                 "Another tool's answers to score in place of ours: a CSV with scenario, value and perhaps low and "
-                 "high, in the unit of the card");
-    options.text("--tool", tool_, "What is known about that tool: a name that ships or a JSON file");
+                 "CSV file with another tool's answers to score instead of foretoken's: scenario, value and optionally "
+                 "low and high, in the units of the cards");
+    options.text("--tool", tool_, "Facts about that tool: a built-in name or a JSON file");
     options.heading("Output");
-    options.text("--csv", csv_, "Write the answers to this file; --answers reads it");
+    options.text("--csv", csv_, "Write the answers to this CSV file, in the format that --answers reads");
     options.footer(
-        "Every scenario is one foretoken command, which --list shows; its status says what stands behind the answer:\n"
-        "validated = such rows were measured and are scored in docs/accuracy.md; layers = the layers it is made of "
-        "are;\n"
-        "formula = neither.\n"
-        "Examples:\n"
-        "  foretoken suite\n"
-        "  foretoken suite --only T4,I5 --json\n"
-        "  foretoken suite --mtap\n"
-        "  foretoken suite --mtap --answers other_tool.csv --tool other_tool.json");
+        "Every scenario is one foretoken command, shown by --list. Its status says what supports the "
+        "answer:\nvalidated = measured rows of this kind are scored in docs/accuracy.md; layers = the layers it is "
+        "composed of are;\nformula = neither.\nExamples:\n  foretoken suite\n  foretoken suite --only T4,I5 --json\n  "
+        "foretoken suite --mtap\n  foretoken suite --mtap --answers other_tool.csv --tool other_tool.json");
   }
 
   Answer run(const Library& library) const override {
@@ -57,9 +53,10 @@ class SuiteCommand : public Command {
     for (SuiteCard& card : cards) fill_in(card, library);
     if (list_) return {.text = suite_list_text(cards), .json = suite_list_json(cards)};
     const bool others = !answers_.empty();
-    if (others && !mtap_) throw InputError({.source = "--answers", .expected = "--mtap beside it: answers are scored"});
+    if (others && !mtap_)
+      throw InputError({.source = "--answers", .expected = "--mtap together with it, which scores the answers"});
     if (!others && !tool_.empty()) {
-      throw InputError({.source = "--tool", .expected = "--answers beside it: a tool is scored by its answers"});
+      throw InputError({.source = "--tool", .expected = "--answers together with it: a tool is scored by its answers"});
     }
     const std::vector<SuiteCard> chosen = others ? cards : chosen_of(cards);
     const std::vector<SuiteRun> runs = others ? given_runs(chosen) : run_all(chosen, library);
@@ -72,7 +69,7 @@ class SuiteCommand : public Command {
     }
     if (mtap_) {
       const std::string tool = tool_.empty() && !others ? "foretoken" : tool_;
-      ToolFacts facts{.name = "this tool", .source = "nothing is known beside its answers"};
+      ToolFacts facts{.name = "this tool", .source = "nothing is known besides its answers"};
       if (!tool.empty()) {
         const Json document = read_json_file(shipped_file("--tool", folder / "tools", tool, "facts about a tool"));
         facts = read_tool_facts(JsonView(document, tool));

@@ -21,35 +21,32 @@ class SystolicCommand : public Command {
   void declare(Options& options) override {
     options_ = &options;
     options.heading("Array");
-    options.text("--array", array_, "Rows and columns of cells");
-    options.choice("--dataflow", dataflow_, {"os", "ws", "is", "best"},
-                   "What stays in the array: outputs, weights, inputs; best: the fastest for each layer");
-    options.list("--sram-kb", sram_,
-                 "KiB of the SRAMs for inputs, weights and outputs, one number or three; without, 64 each");
-    options.integer("--word-bytes", word_bytes_, {.least = 1, .most = 16}, "Of a word in SRAM");
+    options.text("--array", array_, "Rows and columns of the array");
+    options.choice(
+        "--dataflow", dataflow_, {"os", "ws", "is", "best"},
+        "What stays in the array: os = outputs, ws = weights, is = inputs; best = the fastest for each layer");
+    options.list("--sram-kb", sram_, "KiB of SRAM for inputs, weights and outputs, as one number or three [64 each]");
+    options.integer("--word-bytes", word_bytes_, {.least = 1, .most = 16}, "Bytes of a word in SRAM");
     options.list("--dram-bandwidth", dram_,
-                 "Words a cycle between DRAM and the SRAMs, one number or three; without, reads never wait");
-    options.text("--config", config_, "Instead: SCALE-Sim's configuration file (.cfg)");
-    options.text("--cores", cores_, "Split each layer over equal arrays: 16, or a grid of them: 4x4");
+                 "Words per cycle between DRAM and the SRAMs, as one number or three [unlimited: reads never wait]");
+    options.text("--config", config_, "SCALE-Sim configuration file (.cfg), instead of the flags above");
+    options.text("--cores", cores_, "Split each layer over equal arrays: a number (16) or a grid (4x4)");
     options.heading("Chip");
-    options.text("--chip", chip_, "Instead of an array: tpu_v1, tpu_v3, tpu_v4 or a chip's JSON file");
+    options.text("--chip", chip_, "Chip instead of an array: tpu_v1, tpu_v3, tpu_v4 or a chip JSON file");
     options.heading("Work");
     layers_.declare(options);
     layers_.declare_batch(options);
-    options.text("--topology", topology_, "Instead: SCALE-Sim's topology file (.csv)");
+    options.text("--topology", topology_, "SCALE-Sim topology file (.csv), instead of the flags above");
     options.heading("Output");
-    options.text("--csv", csv_, "Write a row for each layer to this file");
+    options.text("--csv", csv_, "Write one row per layer to this CSV file");
     options.footer(
-        "Examples:\n"
-        "  foretoken systolic --array 32x32 --dataflow best --gemm 512x4096x1024\n"
-        "  foretoken systolic --array 128x128 --dataflow ws --network resnet50\n"
-        "  foretoken systolic --array 16x16 --conv 64x64x56x56x3 --sram-kb 16,16,16 --dram-bandwidth 8\n"
-        "  foretoken systolic --array 32x32 --gemm 512x4096x1024 --cores 4x4\n"
-        "  foretoken systolic --chip tpu_v3 --network resnet50 --batch 8\n"
-        "  foretoken systolic --config path/to/scale.cfg --topology path/to/alexnet.csv --csv layers.csv\n"
-        "Cycles, stalls and words are those that SCALE-Sim v3 would report. Groups, images and products of a batch "
-        "run\n"
-        "one after the other (times). A chip adds its memory and what is not a matrix product.");
+        "Examples:\n  foretoken systolic --array 32x32 --dataflow best --gemm 512x4096x1024\n  foretoken systolic "
+        "--array 128x128 --dataflow ws --network resnet50\n  foretoken systolic --array 16x16 --conv 64x64x56x56x3 "
+        "--sram-kb 16,16,16 --dram-bandwidth 8\n  foretoken systolic --array 32x32 --gemm 512x4096x1024 --cores 4x4\n  "
+        "foretoken systolic --chip tpu_v3 --network resnet50 --batch 8\n  foretoken systolic --config "
+        "path/to/scale.cfg --topology path/to/alexnet.csv --csv layers.csv\nCycles, stalls and words are those that "
+        "SCALE-Sim v3 would report. Groups, images and products of a batch run\none after the other (column times). A "
+        "chip adds its memory and the operators that are not matrix products.");
   }
 
   Answer run(const Library& library) const override {
@@ -76,22 +73,24 @@ class SystolicCommand : public Command {
       options_->refuse({"--array", "--sram-kb", "--dram-bandwidth", "--word-bytes"}, {}, "--config");
       return read_scalesim_config(config_).array;
     }
-    const std::vector<int64_t> sides =
-        whole_numbers("--array", array_, "x", array_sides, "rows x columns of cells, up to 65536: 32x32");
+    const std::vector<int64_t> sides = whole_numbers("--array", array_, "x", array_sides,
+                                                     "rows x columns of the array, up to 65536, for example 32x32");
     if (sides.size() != 2) {
-      throw InputError({.source = "--array", .value = printable(array_), .expected = "rows x columns: 32x32"});
+      throw InputError(
+          {.source = "--array", .value = printable(array_), .expected = "rows x columns, for example 32x32"});
     }
     SystolicArray array{.rows = sides[0], .columns = sides[1], .word_bytes = word_bytes_};
     if (!sram_.empty()) {
       const auto kib = per_operand("--sram-kb", sram_, {.least = 1, .most = 1 << 20},
-                                   "KiB of inputs, weights and outputs, up to 1048576: 64,64,64");
+                                   "KiB for inputs, weights and outputs, up to 1048576, for example 64,64,64");
       array.input_sram_bytes = 1024 * kib[0];
       array.weight_sram_bytes = 1024 * kib[1];
       array.output_sram_bytes = 1024 * kib[2];
     }
     if (!dram_.empty()) {
-      const auto words = per_operand("--dram-bandwidth", dram_, {.least = 1, .most = 1 << 20},
-                                     "words a cycle of inputs, weights and outputs, up to 1048576: 10,10,10");
+      const auto words =
+          per_operand("--dram-bandwidth", dram_, {.least = 1, .most = 1 << 20},
+                      "words per cycle for inputs, weights and outputs, up to 1048576, for example 10,10,10");
       array.dram = DramWordsPerCycle{.inputs = words[0], .weights = words[1], .outputs = words[2]};
     }
     return array;
@@ -126,8 +125,8 @@ class SystolicCommand : public Command {
   }
 
   Answer on_cores(const SystolicArray& array, const std::vector<RepeatedSystolicLayer>& work) const {
-    options_->refuse({"--sram-kb", "--word-bytes", "--dram-bandwidth"}, {}, "--cores, which counts cycles alone");
-    const std::string expected = "a number of cores, up to 65536, or a grid of them: 4x4";
+    options_->refuse({"--sram-kb", "--word-bytes", "--dram-bandwidth"}, {}, "--cores, which counts cycles only");
+    const std::string expected = "a number of cores, up to 65536, or a grid, for example 4x4";
     const std::vector<int64_t> sides = whole_numbers("--cores", cores_, "x", array_sides, expected);
     if (sides.size() > 2) throw InputError({.source = "--cores", .value = printable(cores_), .expected = expected});
     CoreGrid grid{.cores = sides[0]};
@@ -142,7 +141,7 @@ class SystolicCommand : public Command {
   Answer on_chip(const Library& library) const {
     options_->refuse({"--topology"}, {"Array"}, "--chip");
     const SystolicChip chip = read_systolic_chip(
-        shipped_file("--chip", library.directory() / "accelerators" / "systolic", chip_, "a chip's file"));
+        shipped_file("--chip", library.directory() / "accelerators" / "systolic", chip_, "a chip file"));
     const ChipNetworkRun run = run_chip_network(chip, layers_.layers(library));
     return with_csv({.text = systolic_chip_text(chip, run), .json = systolic_chip_json(chip, run)});
   }

@@ -24,13 +24,14 @@ class TrainCommand : public Command {
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
     options.heading("Output");
-    options.flag("--timeline", timeline_, "Also draw when each pipeline stage does what; with --json: its tasks");
-    options.text("--trace", trace_, "Write the pipeline as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
-    options.text("--export-chakra", chakra_, "Write the pipeline as Chakra execution traces, PREFIX.STAGE.et");
+    options.flag("--timeline", timeline_,
+                 "Also draw what each pipeline stage does over time; with --json, list its tasks");
+    options.text("--trace", trace_, "Write the pipeline as a Chrome trace (.json or .json.gz) for ui.perfetto.dev");
+    options.text("--export-chakra", chakra_,
+                 "Write the pipeline as Chakra execution traces, one per stage: PREFIX.STAGE.et");
     options.text(
         "--html", html_,
-        "Write one page: the answer, where time, memory, energy and money go, the pipeline, the roofline, how far "
-        "to trust it");
+        "Write an HTML report: breakdowns of time, memory, energy and cost, the pipeline, roofline, and accuracy");
     options.show_first({"--config",
                         "--seq-length",
                         "--precision",
@@ -113,7 +114,7 @@ class TrainCommand : public Command {
     std::vector<std::string_view> layers = {"kernels", "training"};
     if (question.plan.devices() > 1) layers.insert(layers.begin() + 1, "collectives");
     Trust trust = page_trust(library, std::move(layers), std::span(&question.cluster.node.device, 1));
-    trust.time_of = "the kernels' time of one micro-batch";
+    trust.time_of = "the kernel time of one micro-batch";
     return trust;
   }
 
@@ -150,7 +151,7 @@ class TrainCommand : public Command {
       for (size_t stage = 0; stage < traces.size(); ++stage) {
         write_file(chakra_path(chakra_, static_cast<int64_t>(stage)), chakra_text(traces[stage]));
       }
-      text += fmt::format("\nwrote {} and so on: one Chakra trace for each of {} stages\n",
+      text += fmt::format("\nwrote {} and so on: one Chakra trace per stage, {} in all\n",
                           chakra_path(chakra_, 0).string(), traces.size());
     }
     if (timeline.micro_batches < question.plan.micro_batches()) {

@@ -26,18 +26,17 @@ void open_browser(const std::string& address) {
 class UiCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--host", server_.host, "Address to listen at; any other than this machine's own lets others in");
-    options.integer("--port", port_, {.least = 0, .most = 65'535}, "Port to listen at; 0 = any that is free");
+    options.text("--host", server_.host,
+                 "Address to listen on; any address other than this machine's own lets others in");
+    options.integer("--port", port_, {.least = 0, .most = 65'535}, "Port to listen on; 0 = any free port");
     options.list("--allow-host", settings_.further_hosts,
-                 "Names, beside addresses and localhost, under which browsers reach it");
+                 "Host names, besides addresses and localhost, that browsers may use to reach the page");
     options.flag("--open", open_, "Open the page in the browser of this desktop [on]");
-    options.integer("--threads", threads_, {.least = 1, .most = 256}, "Questions that are answered at a time");
+    options.integer("--threads", threads_, {.least = 1, .most = 256}, "Number of questions answered at the same time");
     declare_calibration(options);
     options.footer(
-        "Serves the page until SIGINT or SIGTERM (Ctrl-C). It reads and writes no file that a browser names.\n"
-        "Examples:\n"
-        "  foretoken ui\n"
-        "  foretoken ui --port 9000 --no-open");
+        "Serves the page until SIGINT or SIGTERM (Ctrl-C). It never reads or writes a file named by a "
+        "browser.\nExamples:\n  foretoken ui\n  foretoken ui --port 9000 --no-open");
   }
 
   Answer run(const Library& library) const override {

@@ -13,7 +13,7 @@ constexpr CommandKind layers[] = {
     {"steps", "Whole model steps: one CSV file", make_validate_steps},
     {"collectives", "Collectives: a table of measurements, or a folder of them", make_validate_collectives},
     {"training", "Training runs: one CSV file", make_validate_training},
-    {"memory", "Memory of training: printed figures, or runs that worked", make_validate_memory},
+    {"memory", "Training memory: published figures, or runs known to fit", make_validate_memory},
     {"serving", "Operating points of serving engines: one CSV file", make_validate_serving},
     {"calibration", "Deployments calibrated on some of their runs: one CSV file, or folders",
      make_validate_calibration},

@@ -11,12 +11,12 @@ std::unique_ptr<Autoscaler> make_none(const AutoscalerSettings& /*settings*/) {
 }
 
 constexpr AutoscalerKind listed_autoscalers[] = {
-    {"none", "as many as the run begins with", false, make_none},
-    {"reactive", "outstanding requests or KV use of a replica held at a target (Kubernetes)", false, make_reactive},
-    {"predictive", "the trend of the arrival rate, a cold start ahead", true, make_predictive},
-    {"seasonal", "the arrival rate one period ago, at the level of now", true, make_seasonal},
-    {"planner", "last interval's rate and lengths over the capacity of a replica (Dynamo's planner)", true,
-     make_planner},
+    {"none", "the number at the start", false, make_none},
+    {"reactive", "keeps outstanding requests or KV use per replica at a target (Kubernetes)", false, make_reactive},
+    {"predictive", "follows the trend of the arrival rate, one cold start ahead", true, make_predictive},
+    {"seasonal", "uses the arrival rate one period ago, scaled to the current level", true, make_seasonal},
+    {"planner", "divides the rate and lengths of the last interval by the capacity of a replica (Dynamo's planner)",
+     true, make_planner},
 };
 
 }  // namespace

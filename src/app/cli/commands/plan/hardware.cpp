@@ -20,21 +20,21 @@ class PlanHardwareCommand : public Command {
     flags_.declare(options);
     options.heading("What if");
     options.list("--change", changes_,
-                 "Numbers of the device that are others: sms, clock, memory-bandwidth, cache, memory, link-bandwidth, "
-                 "each with =+20%, =1.5x or a new number (memory-bandwidth=8TB/s)");
+                 "Device numbers to change: sms, clock, memory-bandwidth, cache, memory or link-bandwidth, each with "
+                 "=+20%, =1.5x or a new value (memory-bandwidth=8TB/s)");
     options.heading("Execution");
-    options.text("--stack", stack_, "Software that runs the step (foretoken stacks); default: as foretoken step");
+    options.text("--stack", stack_,
+                 "Software stack that runs the step; `foretoken stacks` lists them [as in `foretoken step`]");
     declare_calibration(options);
     options.heading("Output");
-    options.text("--svg", svg_, "Draw the step's time against each number");
-    options.text("--html", html_, "One page with the answer, the figure and the table");
+    options.text("--svg", svg_, "Plot the step's time against each number in this SVG file");
+    options.text("--html", html_, "Write an HTML report with the answer, the plot and the table");
     options.footer(
-        "The step's time comes from the best tier there is; how it changes with the sheet, from the tier that ports\n"
-        "between GPUs by their sheets, and start-up and wire time of collectives.\n"
-        "Examples:\n"
-        "  foretoken plan hardware --model Llama-3.1-70B --device h100_sxm -tp 8 --batch 64 --context-len 4096\n"
-        "  foretoken plan hardware --model Llama-3.1-8B --device h100_sxm --phase prefill --input-len 4096\n"
-        "      --change memory-bandwidth=4.8TB/s,memory=141GB");
+        "The step's time comes from the best source of kernel times. The change with each number comes from the "
+        "cross\ntier, which predicts other GPUs from their spec sheets, and from the latency and bandwidth of "
+        "collectives.\nExamples:\n  foretoken plan hardware --model Llama-3.1-70B --device h100_sxm -tp 8 --batch 64 "
+        "--context-len 4096\n  foretoken plan hardware --model Llama-3.1-8B --device h100_sxm --phase prefill "
+        "--input-len 4096\n      --change memory-bandwidth=4.8TB/s,memory=141GB");
   }
 
   Answer run(const Library& library) const override {

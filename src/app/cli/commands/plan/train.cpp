@@ -15,26 +15,25 @@ class PlanTrain : public Command {
   void declare(Options& options) override {
     flags_.declare(options);
     options.heading("Search");
-    options.integer("--best", best_, {.least = 1, .most = 1000}, "Plans to show");
+    options.integer("--best", best_, {.least = 1, .most = 1000}, "Number of plans to show");
     options.integer("--most-tensor", most_tensor_, {.least = 0, .most = 8192},
-                    "Most devices that share a layer; 0 = those of a node (NVLink domain)");
+                    "Maximum tensor-parallel size; 0 = the GPUs of one node (NVLink domain)");
     options.integer("--most-micro-batch", most_micro_batch_, {.least = 1, .most = 8192},
-                    "Most sequences of a micro-batch");
-    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
+                    "Maximum sequences per micro-batch");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Number of CPU threads; 0 = all cores. The result does not depend on it");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
     options.show_first({"--config", "--seq-length", "--precision", "--lora-rank", "--cluster", "--device", "--devices",
                         "--stack", "--micro-batch-size", "--global-batch-size", "--recompute-granularity",
                         "--memory-limit", "--train-tokens", "--gpu-price", "--best"});
     options.footer(
-        "Sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are tried out unless given.\n"
-        "Not accepted: --sequence-parallel and --shard-ranks (tensor ranks always share sequences, all replicas one\n"
-        "copy); uneven stages, layers of a chunk and --recompute-num-layers (the search chooses them).\n"
-        "Examples:\n"
-        "  foretoken plan train --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 --seq-length 8192\n"
-        "      --global-batch-size 128\n"
-        "  foretoken plan train --model Llama-3.1-405B --cluster h100_roce_pods --devices 16384 -tp 8\n"
-        "      --seq-length 8192 --global-batch-size 2048");
+        "Parallel sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are searched unless "
+        "given.\nNot accepted: --sequence-parallel and --shard-ranks (tensor parallelism always splits sequences, and "
+        "all\nreplicas share one copy), uneven stages, layers per chunk and --recompute-num-layers (the search chooses "
+        "them).\nExamples:\n  foretoken plan train --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 "
+        "--seq-length 8192\n      --global-batch-size 128\n  foretoken plan train --model Llama-3.1-405B --cluster "
+        "h100_roce_pods --devices 16384 -tp 8\n      --seq-length 8192 --global-batch-size 2048");
   }
 
   Answer run(const Library& library) const override {
@@ -43,7 +42,7 @@ class PlanTrain : public Command {
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
     request.choices.most_tensor = most_tensor_;
     request.choices.most_micro_batch = most_micro_batch_;
-    show_progress("looking at all plans");
+    show_progress("searching plans");
     TrainingSearchResult result;
     try {
       result = plan_training(

@@ -10,17 +10,16 @@ namespace {
 class ValidateAccelerator : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--data", data_,
-                 "File of cases, or a folder of them; default: what was published about real chips, as it ships");
+    options.text("--data", data_, "File or folder of cases [the shipped cases, published for real chips]");
     options.list("--cases", request_.cases, "Only these cases (comma-separated)");
-    options.list("--figures", request_.figures, "Only figures whose names hold one of these: cycles, energy, reads");
-    options.choice("--group-by", request_.group_by, {"file", "case", "figure"}, "What makes a group");
-    options.text("--out", out_, "Write every figure with what was expected and predicted to this CSV file");
+    options.list("--figures", request_.figures, "Only figures whose names contain one of these: cycles, energy, reads");
+    options.choice("--group-by", request_.group_by, {"file", "case", "figure"}, "How to group the results");
+    options.text("--out", out_, "Write every figure, expected and predicted, to this CSV file");
     options.footer(
-        "Reads files of cases as Timeloop, Sparseloop, MAESTRO and SCALE-Sim answered them: architecture, problem,\n"
-        "mapping, and what came out; and tables of programs measured on TPU v3 (workload,tpuv3_cycles). Figures are "
-        "percentages off; figures of zero are compared, not averaged.\n"
-        "Example:\n  foretoken validate accel --data measurements/accelerator --group-by figure");
+        "Reads case files with results of Timeloop, Sparseloop, MAESTRO and SCALE-Sim (architecture, problem, "
+        "mapping\nand result) and tables of programs measured on TPU v3 (workload,tpuv3_cycles). Errors are "
+        "percentages; figures that are zero are compared but not averaged.\nExample:\n  foretoken validate accel "
+        "--data measurements/accelerator --group-by figure");
   }
 
   Answer run(const Library& library) const override {

@@ -14,27 +14,29 @@ namespace {
 class ValidateCalibration : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--data", data_, "CSV file of load stages of inference-perf runs, several for each model");
-    options.list("--runs", runs_, "Or folders of single runs with meta.json and requests.csv (comma-separated)");
-    options.list("--stages", stages_, "--data: calibrate on every choice of so many stages of a model; default: 1,3");
-    options.flag("--other-models", other_models_, "--data: also calibrate on all stages of the other models");
+    options.text("--data", data_, "CSV file of inference-perf load stages, several per model");
+    options.list("--runs", runs_,
+                 "Folders of single runs with meta.json and requests.csv, comma-separated, instead of --data");
+    options.list("--stages", stages_,
+                 "With --data: calibrate on every combination of this many stages of a model [1,3]");
+    options.flag("--other-models", other_models_, "With --data: also calibrate on all stages of the other models");
     options.integer("--first-requests", request_.first_requests, {.least = 1, .most = 1'000'000},
-                    "--runs: calibrate on so many requests, the first ones, and predict the others");
+                    "With --runs: calibrate on this many first requests and predict the others");
     options.list("--models", request_.models, "Only these models");
-    options.list("--devices", request_.devices, "Only these GPUs, as the file calls them");
+    options.list("--devices", request_.devices, "Only these GPUs, as named in the file");
     declare_kernel_source(options, tier_);
-    options.integer("--threads", request_.threads, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
+    options.integer("--threads", request_.threads, {.least = 0, .most = 1024},
+                    "Number of CPU threads; 0 = all cores. The result does not depend on it");
     options.footer(
-        "Numbers that were calibrated on are never scored.\n"
-        "Examples:\n  foretoken validate calibration --data inference_perf_runs.csv --stages 1\n"
-        "  foretoken validate calibration --runs vllm_runs/RTX4090_Llama-3.1-8B");
+        "Rows used for calibration are never scored.\nExamples:\n  foretoken validate calibration --data "
+        "inference_perf_runs.csv --stages 1\n  foretoken validate calibration --runs vllm_runs/RTX4090_Llama-3.1-8B");
   }
 
   Answer run(const Library& library) const override {
     if (data_.empty() == runs_.empty()) {
       throw InputError({.source = "--data",
                         .value = data_.empty() ? "not given" : "and --runs",
-                        .expected = "--data FILE or --runs FOLDER,..., one of them"});
+                        .expected = "either --data FILE or --runs FOLDER,..."});
     }
     CalibrationValidationRequest request = request_;
     request.data = data_;

@@ -12,27 +12,27 @@ namespace {
 class ValidateCollectives : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--data", data_, "CSV file or folder of such", true);
+    options.text("--data", data_, "CSV file, or a folder of CSV files", true);
     options.list("--systems", request_.systems, "Only these systems (comma-separated)");
     options.list("--collectives", request_.collectives, "Only these collectives: all_reduce, vllm_graph, ...");
     options.choice("--group-by", request_.group_by, communication_groupings(),
                    "What to group by, instead of system/collective");
     options.choice("--tier", tier_, tier_names(),
-                   "measured: the system's own sweep; sibling: one of its generation; cross: the sheet alone");
+                   "Source of predictions: measured = the system's own sweep; sibling = a system of the same "
+                   "generation; cross = the spec sheet alone");
     options.flag("--give-small-message", request_.gives_small_message,
-                 "Let the predictions know one small all-reduce of each system, which is then not scored");
-    options.text("--calibration", calibration_, "Folder written by `foretoken fit collectives`; default: the shipped");
+                 "Calibrate each system with one small all-reduce, which is then not scored");
+    options.text("--calibration", calibration_, "Folder written by `foretoken fit collectives` [the shipped one]");
     options.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
     options.footer(
-        "Tables, told by their columns:\n"
-        "  system,ccl,version,collective,dtype,gpus,bytes,latency_us            NCCL, oneCCL\n"
-        "  system,framework,version,kernel,dtype,gpus,bytes,latency_us          custom all-reduce\n"
-        "  system,version,node_num,num_token,dispatch_avg_t_us,...              DeepEP, low latency\n"
-        "  system,version,node_num,num_token,dispatch_sms,...                   DeepEP, normal\n"
-        "  system,op_name,kernel_source,moe_dtype,moe_ep_size,latency_us,...    TensorRT-LLM's MoE all-to-all\n"
-        "  system,collective,gpus,gpus_per_node_used,bytes,median_us            Vidur's collectives\n"
-        "  topology,dims,bandwidth,latency,collective,algorithm,bytes,cycles,... ASTRA-sim's own answers\n"
-        "Example:\n  foretoken validate collectives --data measurements/nccl.csv --systems h100_sxm");
+        "Tables, recognized by their columns:\n  system,ccl,version,collective,dtype,gpus,bytes,latency_us            "
+        "NCCL, oneCCL\n  system,framework,version,kernel,dtype,gpus,bytes,latency_us          custom all-reduce\n  "
+        "system,version,node_num,num_token,dispatch_avg_t_us,...              DeepEP, low latency\n  "
+        "system,version,node_num,num_token,dispatch_sms,...                   DeepEP, normal\n  "
+        "system,op_name,kernel_source,moe_dtype,moe_ep_size,latency_us,...    TensorRT-LLM's MoE all-to-all\n  "
+        "system,collective,gpus,gpus_per_node_used,bytes,median_us            Vidur's collectives\n  "
+        "topology,dims,bandwidth,latency,collective,algorithm,bytes,cycles,... ASTRA-sim's own answers\nExample:\n  "
+        "foretoken validate collectives --data measurements/nccl.csv --systems h100_sxm");
   }
 
   Answer run(const Library& library) const override {

@@ -48,24 +48,20 @@ EdgeTables tables_of(const std::filesystem::path& data) {
 class ValidateEdge : public Command {
  public:
   void declare(Options& options) override {
-    options.text(
-        "--data", data_,
-        "Folder with host_ort_kernels.csv, host_ort_models.csv (graphs in onnx/) and SPACE_latency.csv, or one of "
-        "them; a file of another name holds kernels: kind, params, cpu_ms_min",
-        true);
+    options.text("--data", data_,
+                 "Folder with host_ort_kernels.csv, host_ort_models.csv (graphs in onnx/) and SPACE_latency.csv, or "
+                 "one of these files; a file with another name lists kernels (kind, params, cpu_ms_min)",
+                 true);
     device_.declare(options);
     options.integer("--draws", draws_, {.least = 0, .most = 1000},
-                    "Times that ten timings are drawn from each withheld device of a space; 0 = leave spaces out");
-    options.text("--out", out_, "Write every kernel and model with what was measured and predicted to this CSV file");
+                    "Number of times ten timings are drawn from each withheld device of a space; 0 = skip spaces");
+    options.text("--out", out_, "Write every kernel and model, measured and predicted, to this CSV file");
     options.footer(
-        "Examples:\n"
-        "  foretoken validate edge --data measurements/edge --device neoverse_v1_ort --draws 20\n"
-        "  foretoken validate edge --data measurements/edge/host_ort_kernels.csv\n"
-        "Models are predicted from their graphs by kernel prices alone. Of a space of architectures every device is\n"
-        "predicted from ten of its timings by a prior of the others, or by the one that ships where that does not know "
-        "it;\n"
-        "latencies that were added up from blocks stand\n"
-        "apart from measured ones, and failed measurements are listed as skipped.");
+        "Examples:\n  foretoken validate edge --data measurements/edge --device neoverse_v1_ort --draws 20\n  "
+        "foretoken validate edge --data measurements/edge/host_ort_kernels.csv\nModels are predicted from their graphs "
+        "and kernel times alone. In a space of architectures, each device is\npredicted from ten of its timings and a "
+        "prior fitted to the other devices, or the shipped prior if it has not\nseen that device. Latencies that are "
+        "sums of blocks are listed apart from measured ones; failed measurements are\nlisted as skipped.");
   }
 
   Answer run(const Library& library) const override {

@@ -22,24 +22,26 @@ class ValidateKernels : public Command {
     options.text("--data", data_, "Folder of measurements, one device folder, or one file", true);
     options.list("--devices", request_.devices, "Only these devices (comma-separated)");
     options.list("--families", request_.families, "Only these kernel families");
-    options.list("--where", request_.where, "Only rows with COLUMN=VALUE, as split=test");
-    options.text("--group-by", request_.group_by, "A column to group by, instead of device/family");
+    options.list("--where", request_.where, "Only rows with COLUMN=VALUE, for example split=test");
+    options.text("--group-by", request_.group_by, "Column to group by, instead of device/family");
     declare_kernel_source(options, tier_);
     withheld_.declare(options, true);
     options.text("--campaign", campaign_,
-                 "What the host adds on one machine: a file that `foretoken fit campaign` wrote");
+                 "Host overhead of the measured machine: a file written by `foretoken fit campaign`");
     options.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
-    options.text("--port-map", port_map_,
-                 "Also say how efficient each family is on each device, and draw that against its spread: an SVG file");
-    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
+    options.text(
+        "--port-map", port_map_,
+        "Also report the efficiency of each family on each device, and plot it against its spread in this SVG file");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Number of files read at the same time; 0 = one per core");
     options.footer(
-        "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
-        "Also tables of operators on several devices, by their columns: those of NeuSight (device,op,batch,m,n,k;\n"
-        "device,op,rows,cols; convolutions; traced nodes) and LLMCompass (device,op,m,n,k,latency_ms).\n"
-        "Layer tables of LLMServingSim (<gpu>/<model>_bf16/tp<N>_<table>.csv) are read as they are.\n"
-        "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
-        "Examples:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
-        "rows.csv\n  foretoken validate kernels --data measurements/ --families gemm,moe --without hopper");
+        "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\nTables of "
+        "operators on several devices are recognized by their columns: NeuSight's "
+        "(device,op,batch,m,n,k;\ndevice,op,rows,cols; convolutions; traced nodes) and LLMCompass's "
+        "(device,op,m,n,k,latency_ms).\nLayer tables of LLMServingSim (<gpu>/<model>_bf16/tp<N>_<table>.csv) are read "
+        "directly.\nPredictions never use the measured column. Rows that cannot be expressed are skipped with the "
+        "reason.\nExamples:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm "
+        "--out rows.csv\n  foretoken validate kernels --data measurements/ --families gemm,moe --without hopper");
   }
 
   Answer run(const Library& library) const override {

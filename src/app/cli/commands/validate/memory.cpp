@@ -11,12 +11,11 @@ namespace {
 class ValidateMemory : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--data", data_, "CSV file of printed memory, or of training runs that worked", true);
+    options.text("--data", data_, "CSV file of published memory figures, or of training runs known to fit", true);
     options.footer(
-        "Printed memory: model, layers, hidden, heads, seq, vocab, tp, pp, vpp, micro_batch, sp, recompute, quantity,\n"
-        "value, unit. Training runs have the columns of `validate training`; all of them ran, so a run that is said\n"
-        "not to fit is an error.\n"
-        "Example:\n  foretoken validate memory --data runs.csv");
+        "Memory figures: model, layers, hidden, heads, seq, vocab, tp, pp, vpp, micro_batch, sp, recompute, "
+        "quantity,\nvalue, unit. Training runs have the columns of `validate training`; all of them ran, so predicting "
+        "that one\ndoes not fit is an error.\nExample:\n  foretoken validate memory --data runs.csv");
   }
 
   Answer run(const Library& library) const override {

@@ -17,27 +17,28 @@ class ValidateServing : public Command {
   void declare(Options& options) override {
     options_ = &options;
     options.text("--data", data_, "CSV file of measured operating points (.csv, .csv.gz)");
-    options.text("--run", run_folder_, "Or one run, request by request: a folder with meta.json and requests.csv");
+    options.text(
+        "--run", run_folder_,
+        "Folder of a single run with meta.json and requests.csv, instead of --data; compared request by request");
     options.text("--op-tables", op_tables_,
-                 "--run: step times from operators measured in the engine on one rank; communication is added");
-    options.text("--device", device_, "--run: the device, where meta.json does not name one we know");
-    options.flag("--own-blocks", own_blocks_, "--run: KV blocks from first principles");
+                 "With --run: take step times from operators measured in the engine on one rank, plus communication");
+    options.text("--device", device_, "With --run: the device, if meta.json does not name a known one");
+    options.flag("--own-blocks", own_blocks_, "With --run: predict the number of KV blocks instead of reading it");
     options.list("--tiers", request_.tiers, "Only these tiers (comma-separated)");
-    options.list("--devices", request_.devices, "Only these GPUs, as the file calls them");
+    options.list("--devices", request_.devices, "Only these GPUs, as named in the file");
     options.list("--models", request_.models, "Only these models");
     options.list("--engines", request_.engines, "Only these engines");
     options.list("--kinds", request_.kinds, "Only these kinds of models: dense, moe");
     options.text("--speculative-acceptance", acceptance_,
-                 "Measured acceptance lengths (CSV), for rows with speculative decoding; default: "
-                 "spec_decode_acceptance.csv beside the data, where there is one");
-    options.text(
-        "--traces", traces_,
-        "Folder of request files that rows replay; default: traces beside the data's folder, where there is one");
-    options.text("--group-by", request_.group_by, "A column to group by, instead of tier");
+                 "CSV file of measured acceptance lengths, for rows with speculative decoding "
+                 "[spec_decode_acceptance.csv next to the data, if present]");
+    options.text("--traces", traces_,
+                 "Folder of request files that rows replay [traces next to the data's folder, if present]");
+    options.text("--group-by", request_.group_by, "Column to group by, instead of tier");
     declare_kernel_source(options, tier_);
     withheld_.declare(options, false);
     options.integer("--threads", threads_, {.least = 0, .most = 1024},
-                    "Groups simulated at the same time; 0 = one per core");
+                    "Number of groups simulated at the same time; 0 = one per core");
     placement_.declare(options);
     options.heading("Output");
     options.text("--out", out_, "Write every value with predicted, low, high and error to this CSV file");
@@ -54,7 +55,7 @@ class ValidateServing : public Command {
     if (data_.empty() == run_folder_.empty()) {
       throw InputError({.source = "--data",
                         .value = data_.empty() ? "not given" : "and --run",
-                        .expected = "--data FILE or --run FOLDER, one of them"});
+                        .expected = "either --data FILE or --run FOLDER"});
     }
     if (is_run) {
       options_->refuse({"--tiers", "--devices", "--models", "--engines", "--kinds", "--speculative-acceptance",

@@ -16,34 +16,31 @@ class ValidateSteps : public Command {
  public:
   void declare(Options& options) override {
     options_ = &options;
-    options.text("--data", data_, "CSV file of measured steps, as tools/measure_steps.py writes it", true);
+    options.text("--data", data_, "CSV file of measured steps, as written by tools/measure_steps.py", true);
     options.list("--devices", request_.devices, "Only these devices (comma-separated)");
     options.list("--stacks", request_.stacks, "Only these stacks");
     options.list("--phases", request_.phases, "Only these phases");
     options.list("--models", request_.models, "Only these models");
-    options.text("--group-by", request_.group_by, "A column to group by, instead of stack/phase");
+    options.text("--group-by", request_.group_by, "Column to group by, instead of stack/phase");
     declare_kernel_source(options, tier_);
     withheld_.declare(options, false);
     options.number("--host-factor", request_.host_factor, {.least = 0.01, .most = 100},
-                   "Times the stacks' host times: 2 = a host half as fast");
-    options.flag(
-        "--sustained", request_.sustained,
-        "The steps were repeated without pause: compare measured_ms, or sustained_ms where the table has it, with "
-        "the time under the board's power limit");
-    options.text("--campaign", campaign_,
-                 "For a layer measured by operator: what the host adds on its machine, a file that `foretoken fit "
-                 "campaign` wrote");
+                   "Multiply the host times of the stacks by this factor: 2 = a host half as fast");
+    options.flag("--sustained", request_.sustained,
+                 "Compare with steps repeated without pause: predict the time at the power limit, and compare it with "
+                 "sustained_ms if present, else measured_ms");
+    options.text(
+        "--campaign", campaign_,
+        "For a layer measured by operator: host overhead of its machine, a file written by `foretoken fit campaign`");
     options.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
     options.footer(
-        "Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional\n"
-        "kernel_ms (the kernels' sum: never used, but its error is reported), sustained_ms (after seconds of such "
-        "steps),\n"
-        "power_w, cache, optimizer, logits, tp.\n"
-        "Also NeuSight's table of whole models (device,model,mode,seq_len,batch,fusion,measured_ms), and one layer\n"
-        "measured operator by operator (device,phase,op,latency_ms; optional model, batch, input_len, context_len, "
-        "tp),\n"
-        "by default GPT-3's on four GPUs as LLMCompass measured it (data/layers/llmcompass.json).\n"
-        "Example:\n  foretoken validate steps --data data/measured/h200_sxm/steps.csv --stacks torch-graph");
+        "Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; "
+        "optional\nkernel_ms (sum of kernel times: never used, but its error is reported), sustained_ms (after seconds "
+        "of such\nsteps), power_w, cache, optimizer, logits, tp.\nAlso NeuSight's table of whole models "
+        "(device,model,mode,seq_len,batch,fusion,measured_ms), and one layer\nmeasured operator by operator "
+        "(device,phase,op,latency_ms; optional model, batch, input_len, context_len, tp),\nby default GPT-3's on four "
+        "GPUs as measured by LLMCompass (data/layers/llmcompass.json).\nExample:\n  foretoken validate steps --data "
+        "data/measured/h200_sxm/steps.csv --stacks torch-graph");
   }
 
   Answer run(const Library& library) const override {
@@ -54,7 +51,7 @@ class ValidateSteps : public Command {
     if (!out_.empty() && is_layer_table(CsvReader(request.data))) {
       throw InputError({.source = "--out",
                         .value = printable(data_),
-                        .expected = "a table of steps: operators of one layer are not written row by row"});
+                        .expected = "a table of steps: operators of a single layer have no rows to write"});
     }
     if (withheld_.is_wanted()) return without_generation(library, request);
     OutFile rows("--out", out_);

@@ -21,28 +21,27 @@ class ValidateTraining : public Command {
   void declare(Options& options) override {
     options.text("--data", data_, "CSV file of training runs");
     options.flag("--facts", facts_,
-                 "Instead of --data: published speeds of well-known training runs, which no stack was fitted to "
-                 "(data/training/public_facts.csv)");
+                 "Use published speeds of well-known training runs that no stack was fitted to "
+                 "(data/training/public_facts.csv), instead of --data");
     options.list("--sources", request_.sources, "Only these sources (comma-separated)");
     options.list("--models", request_.models, "Only these models");
-    options.list("--gpus", request_.gpus, "Only these devices, as the file names them");
-    options.text("--group-by", request_.group_by, "A column to group by, instead of source");
-    options.text("--stack", request_.stack, "Training stack of all rows; default: the one that stands for the source");
+    options.list("--gpus", request_.gpus, "Only these devices, as named in the file");
+    options.text("--group-by", request_.group_by, "Column to group by, instead of source");
+    options.text("--stack", request_.stack, "Training stack for all rows [the one assigned to each source]");
     declare_calibration(options);
     options.text("--out", out_, "Write every row with predicted, low, high and error to this CSV file");
     options.footer(
         "Columns: id, source, model, task, the model's sizes (layers, hidden, heads, ...), gpu, gpus_per_node, "
-        "n_gpus,\n"
-        "tp, sp, cp, pp, vpp, dp, ep, zero, micro_batch, global_batch, dtype, recompute, iter_time_s, notes; see\n"
-        "docs/training.md. Times are of one optimizer step. A table of step-time distributions (run_id, run, gpu,\n"
-        "n_gpus, steps, mean, p05, ..., max) is compared with the variation that is predicted.\n"
-        "Example:\n  foretoken validate training --data runs.csv --sources mosaic-foundry");
+        "n_gpus,\ntp, sp, cp, pp, vpp, dp, ep, zero, micro_batch, global_batch, dtype, recompute, iter_time_s, notes; "
+        "see\ndocs/training.md. Times are per optimizer step. A table of step-time distributions (run_id, run, "
+        "gpu,\nn_gpus, steps, mean, p05, ..., max) is compared with the predicted variation.\nExample:\n  foretoken "
+        "validate training --data runs.csv --sources mosaic-foundry");
   }
 
   Answer run(const Library& library) const override {
     if (facts_ == !data_.empty()) {
       throw InputError({.source = "--data",
-                        .value = facts_ ? "given beside --facts" : "not given",
+                        .value = facts_ ? "together with --facts" : "not given",
                         .expected = "a CSV file of training runs, or --facts"});
     }
     const std::filesystem::path data =
@@ -64,8 +63,9 @@ class ValidateTraining : public Command {
     const Validation validation = validate_training(request, cases, sink);
     rows.close();
     if (validation.overall.n == 0 && validation.skipped.empty()) {
-      throw InputError(
-          {.source = data.string(), .value = "no run", .expected = "at least one row, of all the filters at once"});
+      throw InputError({.source = data.string(),
+                        .value = "no matching run",
+                        .expected = "at least one row that matches all filters"});
     }
     return validation_answer(validation, "training");
   }
@@ -97,7 +97,7 @@ class ValidateTraining : public Command {
     if (!out_.empty()) {
       throw InputError({.source = "--out",
                         .value = printable(data_),
-                        .expected = "a table of runs: distributions of step times are not written row by row"});
+                        .expected = "a table of runs: step-time distributions have no rows to write"});
     }
     const std::vector<MeasuredStepTimes> rows = read_step_times(std::move(table));
     const std::vector<StepTimeCheck> checks = validate_step_times(rows);
