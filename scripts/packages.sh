@@ -6,7 +6,7 @@ build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev libcli11-dev liby
   libxnnpack-dev libpthreadpool-dev  # for `profile cpu`; a build without them says so
   python3-dev pybind11-dev)          # for `import foretoken`; likewise
 # To build and run the tests.
-test_packages=(libgtest-dev libgmock-dev)
+test_packages=(libgtest-dev libgmock-dev codespell)
 # For test.sh --all: lint, fuzzing, and building the .deb.
 lint_packages=(clang clang-format clang-tidy libclang-rt-dev dpkg-dev file)
 

@@ -63,7 +63,7 @@ void check_multiplies_in(const std::string& field, DType math, const Device& dev
   if (multiplies_in(device, math)) return;
   throw InputError({.field = field,
                     .value = printable(asked),
-                    .expected = fmt::format("a format that {} multiplies in ({}), or {}", device.name,
+                    .expected = fmt::format("a format that {} supports ({}), or {}", device.name,
                                             fmt::join(formats_of(device), ", "), instead_of(math))});
 }
 

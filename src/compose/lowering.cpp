@@ -113,7 +113,7 @@ class Lowering {
         throw InputError({.source = fmt::format("stack {}", stack_.name),
                           .path = fmt::format("rule for {}, {}", call.name, field),
                           .value = expression.text(),
-                          .expected = "a size that this kernel has, 0 or more"});
+                          .expected = "a size of this kernel, 0 or more"});
       }
     }
     const auto back = stack_.costs.host.find("backward");

@@ -38,7 +38,7 @@ Model quantized(Model model, std::string_view text) {
   for (const std::string_view item : split(text, ",")) {
     const size_t equals = item.find('=');
     if (equals == std::string_view::npos) {
-      if (others) throw InputError({.field = "quantization", .value = printable(text), .expected = "one scheme"});
+      if (others) throw InputError({.field = "quantization", .value = printable(text), .expected = "a single scheme"});
       others = scheme_named(item);
       continue;
     }
@@ -111,7 +111,7 @@ std::shared_ptr<const ExpertPopularity> popularity_of(const ModelSpec& spec, con
   if (spec.redundant_experts > 0 && (expert_ranks == 1 || (experts + spec.redundant_experts) % expert_ranks != 0)) {
     throw InputError({.field = "num_redundant_experts",
                       .value = fmt::format("{} over {} ranks", spec.redundant_experts, expert_ranks),
-                      .expected = "copies on several ranks ({enable_expert_parallel}), as many on each"});
+                      .expected = "the same number of copies on each of several ranks ({enable_expert_parallel})"});
   }
   popularity.redundant = spec.redundant_experts;
   return std::make_shared<const ExpertPopularity>(std::move(popularity));
@@ -121,12 +121,11 @@ std::shared_ptr<const ExpertPopularity> popularity_of(const ModelSpec& spec, con
 
 void check_agrees_with_name(const std::string& field, Scheme asked, const Model& model) {
   if (!model.named_scheme || agrees(asked, *model.named_scheme)) return;
-  throw InputError(
-      {.field = field,
-       .value = std::string(facts(asked).name),
-       .expected = fmt::format("{}, the format that the name {} states; leave {{{}}} out, or give the model's "
-                               "name without the format",
-                               facts(*model.named_scheme).name, model.served_name(), field)});
+  throw InputError({.field = field,
+                    .value = std::string(facts(asked).name),
+                    .expected = fmt::format(
+                        "{}, the format in the name {}; leave {{{}}} out, or give the model's name without the format",
+                        facts(*model.named_scheme).name, model.served_name(), field)});
 }
 
 Model open_model(const Library& library, const ModelSpec& spec, const std::optional<Device>& on,

@@ -220,7 +220,7 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
     throw InputError({.source = fmt::format("stack {}", stack.name),
                       .path = "dispatch",
                       .value = std::string(step_phase_name(request.phase)),
-                      .expected = "a phase that this software runs; hf-eager and fused run all"});
+                      .expected = "a phase that this software supports; hf-eager and fused support all"});
   }
   const auto tokens = static_cast<int64_t>(tokens_of(request));
   const Dispatch kind = options.dispatch.value_or(stack.dispatch_of(request.phase, tokens));

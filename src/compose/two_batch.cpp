@@ -310,10 +310,10 @@ TwoBatchTime overlap(const HalfStep& half) {
 
 void check_two_batches(const Model& model, const ParallelPlan& plan) {
   if (model.has_experts() && plan.expert > plan.tensor) return;
-  throw InputError({.field = "enable_two_batch_overlap",
-                    .value = model.has_experts() ? "without experts on other data-parallel ranks" : "of a dense model",
-                    .expected = "tokens that travel to experts of other ranks: {data_parallel_size} and "
-                                "{expert_parallel_size} above 1"});
+  throw InputError(
+      {.field = "enable_two_batch_overlap",
+       .value = model.has_experts() ? "without experts on other data-parallel ranks" : "of a dense model",
+       .expected = "experts on other data-parallel ranks: {data_parallel_size} and {expert_parallel_size} above 1"});
 }
 
 std::optional<StepRequest> half_of(StepRequest request) {

@@ -48,7 +48,7 @@ void check_devices(const std::string& field, const Node& node, const Device& dev
   if (node.device.name == device.name) return;
   throw InputError({.field = field,
                     .value = fmt::format("{}, which has {}", node.name, node.device.name),
-                    .expected = fmt::format("a machine of {}, the device that was asked for", device.name)});
+                    .expected = fmt::format("a machine with {}, the device you asked for", device.name)});
 }
 
 // PCIe x16, one direction, after line coding.
@@ -143,14 +143,14 @@ fs::path Library::find(const fs::path& program) {
     if (std::error_code ignored; fs::is_directory(fs::path(given) / "hardware", ignored)) return given;
     throw InputError({.source = "FORETOKEN_LIBRARY",
                       .value = printable(given),
-                      .expected = "a folder that holds hardware/, models/ and kernels/"});
+                      .expected = "a folder with hardware/, models/ and kernels/"});
   }
   const fs::path hardware = find_near(program, {"../data/hardware", "../share/foretoken/data/hardware"});
   if (!hardware.empty()) return hardware.parent_path();
   throw InputError({.source = program.string(),
                     .path = "library of devices and models",
-                    .value = "not found beside the program",
-                    .expected = "FORETOKEN_LIBRARY to name the folder that holds hardware/, models/ and kernels/"});
+                    .value = "not found next to the program",
+                    .expected = "FORETOKEN_LIBRARY set to the folder with hardware/, models/ and kernels/"});
 }
 
 fs::path Library::own_folder() {
@@ -177,7 +177,7 @@ Library Library::with_calibrations(fs::path folder) const {
   if (found.forms.empty() && found.devices.empty()) {
     throw InputError({.field = "calibration",
                       .value = printable(folder.string()),
-                      .expected = "a folder that `foretoken fit kernels` wrote"});
+                      .expected = "a folder written by `foretoken fit kernels`"});
   }
   Library changed = *this;
   changed.calibrations_ = std::move(folder);
@@ -261,7 +261,7 @@ std::optional<CommunicationPredictor> Library::collectives(const Device& device,
 
 std::optional<Node> Library::node_of(const Device& device, const PlacementSpec& placement) const {
   if (!placement.node.empty() && !placement.cluster.empty()) {
-    throw InputError({.field = "node", .value = "and {cluster}", .expected = "one of them"});
+    throw InputError({.field = "node", .value = "and {cluster}", .expected = "only one of the two"});
   }
   const HardwareCatalogue catalogue = hardware();
   std::optional<Node> node;

@@ -39,7 +39,7 @@ DriverFacts read_driver_facts(const fs::path& sweep) {
   if (std::error_code ignored; !fs::exists(path, ignored)) {
     throw InputError({.source = sweep.string(),
                       .value = fmt::format("no {}", meta_name),
-                      .expected = "a folder that `foretoken profile` or tools/profile_cuda.py wrote"});
+                      .expected = "a folder written by `foretoken profile` or tools/profile_cuda.py"});
   }
   const Json document = read_json_file(path);
   const JsonView view(document, path.string());
@@ -165,12 +165,12 @@ void check_own_name(const HardwareCatalogue& shipped, const std::string& name) {
   if (!plain) {
     throw InputError({.field = "install",
                       .value = printable(name),
-                      .expected = "a name of lower-case letters, digits and _: the device that you will name"});
+                      .expected = "a device name of lower-case letters, digits and _"});
   }
   if (const std::optional<Device> known = device_called(shipped, name)) {
     throw InputError({.field = "install",
                       .value = name,
-                      .expected = fmt::format("a name that no device of the library has; {} is {}", name, known->title),
+                      .expected = fmt::format("a name that is not yet in the library; {} is {}", name, known->title),
                       .suggestion = "my_" + name});
   }
 }
@@ -224,11 +224,12 @@ Device described_by_sweep(const HardwareCatalogue& hardware, const OwnDeviceRequ
                                        : request.like.empty() ? nearest_of_generation(hardware, facts)
                                                               : hardware.device(request.like);
   if (!lender) {
-    throw InputError({.field = "like",
-                      .value = "not given",
-                      .expected = fmt::format("the device of the library whose kernels and peaks to assume, because "
-                                              "foretoken knows no device of {} ({})",
-                                              facts.instruction_set, facts.title)});
+    throw InputError(
+        {.field = "like",
+         .value = "not given",
+         .expected = fmt::format(
+             "the library device whose kernels and peaks to assume, because foretoken knows no device of {} ({})",
+             facts.instruction_set, facts.title)});
   }
   sheet_of = lender->name;
   Device device = same ? *same : borrowed_sheet(*lender);
@@ -241,11 +242,11 @@ Device described_by_sweep(const HardwareCatalogue& hardware, const OwnDeviceRequ
   if (find_generation(facts.instruction_set) == nullptr) {
     device.like = LikeDevice{.name = lender->name, .title = lender->title, .instruction_set = lender->instruction_set};
   }
-  device.note = fmt::format("Your own: measured here{}{}; what the driver does not tell is taken from {}.",
+  device.note = fmt::format("Your own device: measured here{}{}; numbers that the driver does not report come from {}.",
                             facts.date.empty() ? "" : " on " + facts.date,
                             facts.torch.empty() ? "" : " with PyTorch " + facts.torch, lender->name);
 
-  const std::string asked = "the driver, as tools/profile_cuda.py read it";
+  const std::string asked = "reported by the driver, as read by tools/profile_cuda.py";
   device.processors = Fact<int>{.value = facts.processors, .source = asked};
   if (facts.clock_mhz > 0) device.boost_clock = Fact<Hertz>{.value = Hertz(facts.clock_mhz * mega), .source = asked};
   // AMD's driver names the L2, behind which lies the last level (Infinity Cache).
@@ -266,7 +267,7 @@ Device described_by_sweep(const HardwareCatalogue& hardware, const OwnDeviceRequ
   if (facts.bus_bits > 0 && facts.memory_clock_mhz > 0) {
     device.memory_bandwidth =
         Fact<BytesPerSecond>{.value = BytesPerSecond(2 * facts.memory_clock_mhz * mega * facts.bus_bits / 8),
-                             .source = "computed: 2 x memory clock x bus width, which the driver told"};
+                             .source = "computed: 2 x memory clock x bus width, as reported by the driver"};
   } else if (const double rate = fastest_copy(request.sweep); rate > 0) {
     device.memory_bandwidth =
         Fact<BytesPerSecond>{.value = BytesPerSecond(rate), .source = "the fastest copy of the sweep", .assumed = true};
@@ -279,7 +280,7 @@ OwnDevice install_own_device(const Library& library, const OwnDeviceRequest& req
   if (library.own().empty()) {
     throw InputError({.source = "FORETOKEN_HOME",
                       .value = "no folder for your own devices",
-                      .expected = "FORETOKEN_HOME, XDG_DATA_HOME or HOME to be set"});
+                      .expected = "one of FORETOKEN_HOME, XDG_DATA_HOME or HOME set"});
   }
   const Library shipped = library.with_own({});
   check_own_name(shipped.hardware(), request.name);
@@ -313,7 +314,7 @@ OwnDevice install_own_device(const Library& library, const OwnDeviceRequest& req
   } catch (const fs::filesystem_error& error) {
     throw InputError({.source = library.own().string(),
                       .value = error.code().message(),
-                      .expected = "a folder that can be written; FORETOKEN_HOME names another"});
+                      .expected = "a writable folder; set FORETOKEN_HOME to use another one"});
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(staging, ignored);

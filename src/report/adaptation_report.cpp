@@ -58,7 +58,8 @@ std::string adaptation_text(const AdaptationReport& report) {
     text += fmt::format("left out as failed: row {}, {} at {} ms\n", failed.row, fmt::join(failed.cells, " "),
                         number_text(failed.milliseconds));
   }
-  if (report.own_mape) text += fmt::format("each timing predicted from the others: {:.1f}% off\n", *report.own_mape);
+  if (report.own_mape)
+    text += fmt::format("error when each timing is predicted from the others: {:.1f}%\n", *report.own_mape);
   if (!report.resembles.empty()) {
     text += "resembles";
     for (const AdaptedDevice::Resemblance& one : report.resembles)
@@ -72,7 +73,7 @@ std::string adaptation_text(const AdaptationReport& report) {
                           report.predicted.size() - most_predictions_shown);
   }
   if (!report.measure_next.empty()) {
-    text += "\nmeasure these next, the most useful first\n" +
+    text += "\nMeasure these next, the most useful first\n" +
             architecture_table(*report.space, report.measure_next, report.measure_next.size());
   }
   return wrap_lines(text, page_width, 2);

@@ -62,7 +62,7 @@ std::string calibration_summary_text(const CalibrationSummary& summary) {
   }
   return table.text() + held_out_text(summary) +
          "withheld: the device's whole generation was not in the fit; held out: a fifth of its rows, or those outside "
-         "the sweep.\n20us+: over rows of 20 us and more. cover90: share inside 90% intervals made without them.\n";
+         "the sweep.\n20us+: rows of 20 us and more. cover90: share of rows inside 90% intervals made without them.\n";
 }
 
 Json calibration_summary_json(const CalibrationSummary& summary) {
@@ -135,8 +135,8 @@ std::string correlation_fit_text(const CorrelationFit& fit) {
   for (const auto& [form, within] : fit.correlations.within) table.add({form, fmt::format("{:.2f}", within)});
   return table.text() +
          fmt::format(
-             "between forms {:.2f}; other forms {:.2f}\n{} steps in 90% intervals of their kernels' sum: {:.1f}% "
-             "with these, {:.1f}% were errors independent, {:.1f}% were they all alike\n",
+             "between forms {:.2f}; other forms {:.2f}\n{} steps inside the 90% intervals of their kernels' sum: "
+             "{:.1f}% with these correlations, {:.1f}% with independent errors, {:.1f}% with fully correlated errors\n",
              fit.correlations.between, fit.correlations.within_other, fit.steps, fit.fitted, fit.independent,
              fit.alike);
 }

@@ -36,7 +36,7 @@ std::string bound_sentence(const RowStationaryResult& result) {
       return fmt::format("waits for inputs and partial sums in {:.0f}% of the cycles, fills and drains in {:.0f}%",
                          percent_of(cycles.feed, cycles.total()), percent_of(cycles.ramp, cycles.total()));
     case RowStationaryBound::dram:
-      return fmt::format("stands still for DRAM in {:.0f}% of the time",
+      return fmt::format("waits for DRAM in {:.0f}% of the time",
                          percent_of((result.total - result.processing).value(), result.total.value()));
   }
   return "";
@@ -75,10 +75,10 @@ std::string_view nvdla_bound(const NvdlaTime& time) {
 std::string nvdla_sentence(const NvdlaReport::Row& row) {
   if (row.time.mac >= row.time.dram) {
     const double share = percent_of(row.layer.convolution.macs(), row.time.counted_macs);
-    return fmt::format("multipliers, {:.{}f}% with work", share, share < 1 ? 1 : 0);
+    return fmt::format("multipliers, {:.{}f}% busy", share, share < 1 ? 1 : 0);
   }
   if (row.time.input_reads > 1) return fmt::format("DRAM, inputs read {:.0f} times", row.time.input_reads);
-  return "DRAM, all read once";
+  return "DRAM, everything read once";
 }
 
 Seconds nvdla_total(const NvdlaReport& report) {
@@ -118,7 +118,7 @@ std::string row_stationary_text(const RowStationaryReport& report) {
                       duration_text(totals.processing.value()), duration_text(totals.total.value()),
                       totals.macs / totals.total.value() / giga, megabyte_text(totals.buffer),
                       megabyte_text(totals.dram), milliwatt_text(totals.energy / totals.total));
-  if (totals.left_out > 0) text += fmt::format("{} layers are left out of it\n", totals.left_out);
+  if (totals.left_out > 0) text += fmt::format("{} layers are not included\n", totals.left_out);
   return wrap_lines(text + "\n" + sentences, page_width, 2);
 }
 
@@ -193,9 +193,10 @@ std::string nvdla_text(const NvdlaReport& report) {
   const Seconds total = nvdla_total(report);
   return fmt::format("NVDLA, {} int8 multipliers at {:.0f} MHz, buffer {:.0f} KiB, DRAM {:.3g} GB/s\n\n", own.macs,
                      own.clock.value() / mega, own.convolution_buffer.value() / kibi, own.dram.value() / giga) +
-         table.text() + fmt::format("\nTotal: {}, {:.4g} a second\n", duration_text(total.value()), 1 / total.value()) +
-         "with work: channels and filters come in sixteens\n"
-         "read again: for every further quarter of the buffer that the weights fill\n";
+         table.text() +
+         fmt::format("\nTotal: {}, {:.4g} per second\n", duration_text(total.value()), 1 / total.value()) +
+         "busy: channels and filters are processed in groups of 16\nread again: once for every further quarter of the "
+         "buffer that the weights fill\n";
 }
 
 Json nvdla_json(const NvdlaReport& report) {

@@ -25,9 +25,9 @@ std::string speed_text(double bytes_per_second) {
 
 std::string header_text(const CollectiveReport& report) {
   std::string text = fmt::format("{} on {}, {}", collective_kind_name(report.kind), report.machine, report.group);
-  if (report.concurrent > 1) text += fmt::format(", {} such groups at once", report.concurrent);
+  if (report.concurrent > 1) text += fmt::format(", {} identical groups at once", report.concurrent);
   if (report.options.fidelity == Fidelity::flow)
-    text += fmt::format("; flow level, {} routing", routing_name(report.options.routing));
+    text += fmt::format("; flow simulation, {} routing", routing_name(report.options.routing));
   return wrap_lines(text, page_width, 2);
 }
 
@@ -64,7 +64,7 @@ std::string why_text(const CollectiveReport& report) {
     const ClosedForm& form = choice.time;
     std::string parts;
     if (!form.busiest.empty()) {
-      parts = fmt::format("; by formula {} of latency and {} of wire, at {} on the {}",
+      parts = fmt::format("; by formula {} of latency and {} of transfer, at {} on the {}",
                           duration_text((form.start + form.latency).value()), duration_text(form.wire.value()),
                           message_size_text(report.rows[last].bytes), form.busiest);
     }

@@ -35,7 +35,7 @@ std::string colocation_text(const ColocationReport& report) {
     moved += engine.use.moved_bytes;
   }
   std::string text =
-      fmt::format("By model, one device shared ({}); means\n{}", sharing_name(report.sharing), table.text());
+      fmt::format("By model, on one shared device ({}); means\n{}", sharing_name(report.sharing), table.text());
   if (moved > 0) text += fmt::format("Weights moved: {}\n", bytes_text(moved));
   return text;
 }

@@ -38,10 +38,10 @@ std::string communication_fit_text(const CommunicationFitSummary& summary) {
                mape_and_cover(entry.sibling), mape_and_cover(entry.withheld), mape_and_cover(entry.told)});
   }
   return table.text() +
-         "mape % (share inside 90% intervals made without the rows).\n"
-         "sizes: own sweep, every fourth size held out in turn; sibling: the system held out, predicted with a\n"
-         "sweep of its generation; generation: all of it held out; with a latency: the same, one small\n"
-         "all-reduce given and not scored. The last two without PCIe among more than two devices.\n";
+         "mape % (share inside 90% intervals made without the rows).\nsizes: own sweep, every fourth size held out in "
+         "turn; sibling: the system held out and predicted with a\nsweep of its generation; generation: the whole "
+         "generation held out; with a latency: the same, but one small\nall-reduce is given and not scored. The last "
+         "two leave out PCIe with more than two devices.\n";
 }
 
 Json communication_fit_json(const CommunicationFitSummary& summary) {

@@ -32,13 +32,13 @@ using Parts = std::map<std::string, double>;
 
 constexpr HeadlineKey step_keys[] = {{"seconds.value", "step", "s"},
                                      {"tokens_per_second", "tokens", "/s"},
-                                     {"mfu", "model FLOP utilisation", ""},
+                                     {"mfu", "model FLOP utilization", ""},
                                      {"serving_memory.tokens.value", "room in the KV cache", "tokens"}};
 constexpr std::string_view fits_words = "fits in memory";
 constexpr OutcomeKey step_words[] = {{"fits_in_memory", fits_words}, {"seconds.confidence", "source of the times"}};
 constexpr HeadlineKey train_keys[] = {{"seconds.value", "iteration", "s"},
                                       {"tokens_per_second_per_device", "tokens of a device", "/s"},
-                                      {"flops.mfu", "model FLOP utilisation", ""}};
+                                      {"flops.mfu", "model FLOP utilization", ""}};
 constexpr OutcomeKey train_words[] = {{"fits", fits_words}};
 constexpr HeadlineKey serve_keys[] = {{"median_ttft_ms", "median TTFT", "ms"},     {"p99_ttft_ms", "p99 TTFT", "ms"},
                                       {"median_tpot_ms", "median TPOT", "ms"},     {"p99_tpot_ms", "p99 TPOT", "ms"},
@@ -193,7 +193,8 @@ std::string sentence(const Comparison& comparison) {
     if (comparison.headlines.empty()) return text;
     text += " With enough memory: ";
   }
-  text += comparison.headlines.empty() ? "no figure is in both answers" : headline_text(comparison.headlines.front());
+  text += comparison.headlines.empty() ? "the two answers have no figure in common"
+                                       : headline_text(comparison.headlines.front());
   if (!comparison.parts.empty()) text += parts_sentence(comparison);
   for (const ComparedText& outcome : comparison.outcomes) {
     const bool is_said = !comparison.failure().empty() && outcome.name == fits_words;

@@ -162,9 +162,9 @@ std::string dataflow_text(const DataflowReport& report) {
   }
   const DataflowTotals totals = totals_of_taken(report);
   std::string text = hardware_text(report) + "\n" + table.text() + reasons;
-  text += fmt::format("\nTotal: {:.0f} cycles, {:.1f} multiplications a cycle, {}\n", totals.cycles,
+  text += fmt::format("\nTotal: {:.0f} cycles, {:.1f} multiplications per cycle, {}\n", totals.cycles,
                       totals.macs / std::max(1.0, totals.cycles), energy_text(totals.nanojoules));
-  if (totals.left_out > 0) text += fmt::format("{} layers are left out of it\n", totals.left_out);
+  if (totals.left_out > 0) text += fmt::format("{} layers are not included\n", totals.left_out);
   if (several) {
     text += report.rows.size() == 1 ? ranking_text(report.rows.front(), report.hardware) : one_for_all_text(report);
   }

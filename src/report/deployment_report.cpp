@@ -68,22 +68,22 @@ std::string calibration_text(const Calibration& calibration) {
               error_text(row.before, row.measured), error_text(row.after, row.measured),
               row.left_out ? error_text(*row.left_out, row.measured) : "-"});
   }
-  text += "\n\nError of the prediction before and after calibration, and of a calibration without that run:\n" +
+  text += "\n\nPrediction error before and after calibration, and with a calibration that leaves out that run:\n" +
           rows.text();
-  if (saturated) text += "\n* not used: the prediction is saturated there and the measured run was not\n";
+  if (saturated) text += "\n* not used: the prediction is saturated here, but the measured run was not\n";
   std::string told;
   if (!calibration.untold.empty()) {
-    told += fmt::format("These runs cannot tell: {}. Their intervals stay those of the library.\n",
+    told += fmt::format("These runs cannot determine: {}. Their intervals stay those of the library.\n",
                         names_of_constants(calibration.untold));
   }
   for (const auto& [a, b] : calibration.together) {
-    told += fmt::format("Only {} and {} together are known: another run must tell one from the other.\n",
+    told += fmt::format("Only the combination of {} and {} is known: another run is needed to separate them.\n",
                         kind_of_constant(a).name, kind_of_constant(b).name);
   }
   for (const SuggestedLoad& load : calibration.next) {
     told +=
         fmt::format("{} {}\n  narrows {} most (standard deviation {:.2f} to {:.2f})\n",
-                    &load == &calibration.next.front() ? "Next run that would tell most:" : "Then:", load_flags(load),
+                    &load == &calibration.next.front() ? "The most informative next run:" : "Then:", load_flags(load),
                     kind_of_constant(load.narrows).name, load.sd_before, load.sd_after);
   }
   return text + (told.empty() ? "" : "\n" + wrap_lines(told, page_width, 2)) +
@@ -147,10 +147,9 @@ std::string run_check_text(const RunCheck& check) {
                one.agrees ? "" : "drifts"});
   }
   text += table.text();
-  text += fmt::format("\nA number drifts beyond {:.1f} standard deviations.\n", check.limit);
+  text += fmt::format("\nA value drifts if it is more than {:.1f} standard deviations off.\n", check.limit);
   if (!check.knows_engine) {
-    text +=
-        "The deployment was calibrated on other models or layouts: its constants carry over with wider intervals.\n";
+    text += "The deployment was calibrated on other models or layouts, so its intervals are wider here.\n";
   }
   return text;
 }

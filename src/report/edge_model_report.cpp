@@ -14,7 +14,7 @@
 namespace foretoken {
 namespace {
 
-constexpr const char* no_power = "the device's file says nothing about power";
+constexpr const char* no_power = "the device's file gives no power";
 constexpr size_t longest_in_figure = 20;
 
 std::string title_of(const EdgeModelReport& report) {
@@ -100,16 +100,18 @@ std::string edge_model_text(const EdgeModelReport& report, size_t most) {
   for (const auto& [kind, seconds] : estimate.seconds_by_confidence)
     sure += fmt::format("{}{:.0f}% {}", sure.empty() ? "" : ", ", 100 * seconds / estimate.seconds.value,
                         confidence_name(kind));
-  text += fmt::format("  confidence  {}\n  memory      {} of weights, {} of activations at the most\n", sure,
+  text += fmt::format("  confidence  {}\n  memory      {} of weights, {} of activations at most\n", sure,
                       bytes_text(report.memory.weights.value()), bytes_text(report.memory.activations.value()));
-  text += fmt::format("  energy      {}\n  runtime     {} for the call, {} for operators that do nothing\n\n",
+  text += fmt::format("  energy      {}\n  runtime     {} for the call, {} for operators that compute nothing\n\n",
                       model_energy_text(report), duration_text(estimate.call_seconds),
                       duration_text(estimate.dispatch_seconds));
   text += step_table(report, most);
   if (most > 0 && estimate.steps.size() > most)
     text += fmt::format("{} of {} steps; {{all}} shows the others\n", most, estimate.steps.size());
   text += "\n" + kind_table(report);
-  text += "of best: against full register tiles and the kind that moves most bytes, by the prices of the sweep\n";
+  text +=
+      "of best: relative to full register tiles and to the kernel kind that moves most bytes, by the times of the "
+      "sweep\n";
   if (!report.advice.empty()) {
     text += "\nWhat to change:\n";
     for (const EdgeAdvice& advice : report.advice) text += wrap_lines("- " + advice.text + "\n", page_width, 2);

@@ -64,7 +64,8 @@ std::string fewshot_text(std::span<const FewshotSpace> spaces) {
     if (space.validation.sums.queries > 0) add(space.name, "mean of sums of blocks", space.validation.sums);
     table.add_rule();
   }
-  return "Withheld devices from ten timings each (without the fastest and slowest tenth; then all queries)\n" +
+  return "Withheld devices, predicted from ten timings each (without the fastest and slowest tenth; then all "
+         "queries)\n" +
          table.text();
 }
 

@@ -20,7 +20,7 @@ std::string shares_text(const EnergyAccount& account) {
   const double all = account.board_joules.value;
   const auto percent = [&](double joules) { return 100 * joules / all; };
   return fmt::format(
-      "  of it {:.0f}% in steps with prompts, {:.0f}% with decodes, {:.0f}% with both, {:.0f}% idle power\n",
+      "  of which {:.0f}% in steps with prompts, {:.0f}% with decodes, {:.0f}% with both, {:.0f}% idle power\n",
       percent(account.steps_joules[0].value), percent(account.steps_joules[1].value),
       percent(account.steps_joules[2].value), percent(account.idle_joules.value));
 }
@@ -43,18 +43,18 @@ Json optional_json(const std::optional<Estimate>& value) {
 }  // namespace
 
 std::string energy_assumptions(const EnergyReport& report) {
-  std::string text = fmt::format("Taken: power supplies {:g}, PUE {:g}, {:g} g CO2e a kWh",
+  std::string text = fmt::format("Assumed: power supply efficiency {:g}, PUE {:g}, {:g} g CO2e per kWh",
                                  report.rates.supply_efficiency, report.rates.pue, report.rates.carbon_g_per_kwh);
   if (report.rates.electricity_usd_per_kwh > 0) {
-    text += fmt::format(", {:g} USD a kWh", report.rates.electricity_usd_per_kwh);
+    text += fmt::format(", {:g} USD per kWh", report.rates.electricity_usd_per_kwh);
   }
   text += ".\n";
   for (const MeteredBoards& boards : report.boards) {
-    text += fmt::format("{}: host {:.0f} W a board, ", boards.device, boards.host_watts);
-    text += boards.usd_per_hour ? fmt::format("{:g} USD an hour ({}).\n", *boards.usd_per_hour, boards.price_source)
-                                : "no price known ({gpu_price}).\n";
+    text += fmt::format("{}: host {:.0f} W per board, ", boards.device, boards.host_watts);
+    text += boards.usd_per_hour ? fmt::format("{:g} USD per hour ({}).\n", *boards.usd_per_hour, boards.price_source)
+                                : "no known price (set {gpu_price}).\n";
   }
-  text += "Intervals are of the boards' power and of time; host, facility and prices are taken as given.\n";
+  text += "Intervals cover board power and run time; host, facility and prices are taken as given.\n";
   return text;
 }
 
@@ -134,12 +134,11 @@ std::string clock_search_text(std::span<const ClockTrial> trials) {
                fmt::format("{:.4g}", trial.energy.facility_joules_per_output_token.value), i == best ? "<- best" : ""});
   }
   const double saved = 1 - trials[best].energy.facility_joules.value / trials.front().energy.facility_joules.value;
-  std::string text = "Clocks tried; the run above is at the best one\n" + table.text();
-  text +=
-      trials[best].meets_goals()
-          ? fmt::format("It takes {:.1f}% less energy than the top clock, and 99 of 100 requests meet their goals.\n",
-                        100 * saved)
-          : "At no clock do 99 of 100 requests meet their goals.\n";
+  std::string text = "Clocks tried (the run above uses the best one)\n" + table.text();
+  text += trials[best].meets_goals()
+              ? fmt::format("It uses {:.1f}% less energy than the top clock, and 99% of requests meet their goals.\n",
+                            100 * saved)
+              : "No clock lets 99% of requests meet their goals.\n";
   return text;
 }
 

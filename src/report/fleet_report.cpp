@@ -65,21 +65,21 @@ std::string fleet_text(const FleetReport& report) {
     text += fmt::format("{:<28} {:>10.2f}   mean, {} to {}\n", label, of.mean, of.least, of.most);
   }
   const double most = most_gpu_seconds(report);
-  text += fmt::format("{:<28} {:>10.3f}   {:.0f}% of all {} replicas throughout\n", "GPU-hours",
+  text += fmt::format("{:<28} {:>10.3f}   {:.0f}% of running all {} replicas throughout\n", "GPU-hours",
                       totals.gpu_seconds / seconds_per_hour, most > 0 ? 100 * totals.gpu_seconds / most : 100,
                       report.config.members.size());
   text += fmt::format("{:<28} {:>10}   of {:.1f} s each\n", "Cold starts", totals.starts,
                       to_seconds(report.config.members.front().cold_start).value());
   text += fmt::format("{:<28} {:>10}\n", "Drained and stopped", totals.stops);
   if (report.config.failures.gpu_mtbf_hours > 0) {
-    text += fmt::format("{:<28} {:>10}   {} requests began again, {} tokens came out in vain\n", "Failures",
-                        totals.failures, totals.retried, totals.lost_tokens);
+    text += fmt::format("{:<28} {:>10}   {} requests restarted, {} output tokens wasted\n", "Failures", totals.failures,
+                        totals.retried, totals.lost_tokens);
   }
   if (report.config.region_policy.spill != Spill::never) {
     text += fmt::format("{:<28} {:>10}   requests\n", "Served outside their region", totals.remote);
   }
   if (totals.sizes.size() > 1 && report.end_s > 0) {
-    text += fmt::format("Over time, {:.4g} s a column\n", report.end_s / columns);
+    text += fmt::format("Over time, {:.4g} s per column\n", report.end_s / columns);
     text += over_time(report, "serving replicas", &FleetSize::serving);
     text += over_time(report, "paid for", &FleetSize::held);
   }

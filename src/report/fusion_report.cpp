@@ -34,7 +34,7 @@ std::string fusion_text(const FusionSubject& subject, const FoundFusion& result)
                duration_text(parts), duration_text(finding.whole_seconds)});
   }
   std::string text = fmt::format("{}, {}\n{}", subject.runtime, subject.device, table.text());
-  text += "saved: of the time of all parts but the longest; 100% = they are free\n";
+  text += "saved: share of the time of all parts but the longest; 100% = those parts are free\n";
   if (!result.not_run.empty()) text += fmt::format("not run: {}\n", fmt::join(result.not_run, ", "));
   return text;
 }

@@ -51,10 +51,10 @@ std::string opsets_text(const OnnxGraph& graph) {
 
 std::string graph_text(const OnnxGraph& graph, const OnnxSummary& summary) {
   std::string text = fmt::format("{} ({})\n", printable(graph.name.empty() ? graph.source : graph.name),
-                                 graph.producer.empty() ? "producer not said" : printable(graph.producer));
+                                 graph.producer.empty() ? "producer not given" : printable(graph.producer));
   text += fmt::format("  opsets        {}\n", opsets_text(graph));
   text += tensors_text("input", graph, graph.inputs) + tensors_text("output", graph, graph.outputs);
-  text += fmt::format("  nodes         {}, {} of them known beforehand\n", summary.nodes, summary.folded);
+  text += fmt::format("  nodes         {}, {} of them constant\n", summary.nodes, summary.folded);
   text += fmt::format("  parameters    {}, {}\n", count_text(summary.parameters), bytes_text(summary.weights.value()));
   text += fmt::format("  work          {} FLOPs, {} read and written\n", count_text(summary.flops.value()),
                       bytes_text(summary.bytes.value()));

@@ -35,7 +35,7 @@ std::string sentence(const HardwarePlanReport& report) {
                                  report.model, report.device.name, interval_text(report.step.seconds));
   if (!report.sensitivities.empty()) {
     const Sensitivity& first = report.sensitivities.front();
-    text += fmt::format("; it hangs most on {}: 10% more of it saves {:.1f}%", device_number_name(first.number),
+    text += fmt::format("; it depends most on {}: 10% more saves {:.1f}%", device_number_name(first.number),
                         10 * first.elasticity);
   }
   if (report.changed_device) {
@@ -72,7 +72,7 @@ std::vector<std::vector<std::string>> table_rows(const HardwarePlanReport& repor
 // Times are those of steps that fit, whatever is changed.
 std::string memory_text(const HardwarePlanReport& report) {
   if (report.step.fits_in_memory.value_or(true)) return "";
-  return fmt::format(" It does not fit the {} of one device: the time is that of a device with more.",
+  return fmt::format(" It does not fit the {} of one device: the time assumes a device with more memory.",
                      memory_size_text(report.step.device_memory.value()));
 }
 
@@ -86,7 +86,7 @@ std::string hardware_plan_text(const HardwarePlanReport& report) {
   Table table(columns);
   for (std::vector<std::string>& row : table_rows(report)) table.add(std::move(row));
   return wrap_lines(sentence(report) + memory_text(report) + "\n\n", page_width, 2) + table.text() +
-         "\nx2 and so on: the change of the time when this number of the device is multiplied by 2 and so on.\n" +
+         "\nx2 and so on: change of the step's time when this number of the device is multiplied by 2 and so on.\n" +
          device_notes_text(report.notes);
 }
 
@@ -125,7 +125,7 @@ Json hardware_plan_json(const HardwarePlanReport& report) {
 std::string hardware_plan_svg(const HardwarePlanReport& report) {
   LineChart chart{.title = fmt::format("{} step of {} on {}", step_phase_name(report.step.request.phase), report.model,
                                        report.device.name),
-                  .x_label = "times the number on the sheet",
+                  .x_label = "multiple of the number on the spec sheet",
                   .y_label = "ms",
                   .logarithmic_x = false};
   for (const Sensitivity& one : report.sensitivities) {
@@ -139,9 +139,9 @@ std::string hardware_plan_svg(const HardwarePlanReport& report) {
 }
 
 std::string hardware_plan_html(const HardwarePlanReport& report) {
-  HtmlPage page(fmt::format("foretoken: what {} hangs on", report.device.name));
+  HtmlPage page(fmt::format("foretoken: what {} depends on", report.device.name));
   page.sentence(sentence(report));
-  page.figure(hardware_plan_svg(report), "The step's time when one number of the device is another");
+  page.figure(hardware_plan_svg(report), "The step's time when one number of the device changes");
   page.table(table_titles(report), table_rows(report));
   for (const std::string& note : report.notes.sentences) page.paragraph(note);
   page.heading("To reproduce");

@@ -24,7 +24,7 @@ std::string kernel_plot(const KernelFamily& family, const Device& device, std::s
   };
   if (predicted.empty()) unplaced("at least one kernel to draw");
   if (!(predicted.front().estimate.work.flops.value() > 0))
-    unplaced("a kernel that multiplies: one that only moves bytes has no place on a roofline");
+    unplaced("a kernel that multiplies: kernels that only move bytes cannot be placed on a roofline");
   std::vector<DType> types;
   for (const PlottedKernel& kernel : predicted) {
     const DType type = kernel.estimate.work.math;
@@ -32,7 +32,7 @@ std::string kernel_plot(const KernelFamily& family, const Device& device, std::s
   }
   std::optional<RooflineFigure> roofs = device_roofs(device, types);
   if (!roofs) {
-    unplaced(fmt::format("a device whose {} peak and bandwidth are known, which those of {} are not",
+    unplaced(fmt::format("a device with a known {} peak and bandwidth, which {} does not have",
                          dtype_name(types.front()), device.name));
   }
   RooflineFigure& figure = *roofs;

@@ -20,12 +20,11 @@ constexpr size_t most_nearest = 5;
 std::string tier_text(const KernelExplanation& explanation) {
   switch (explanation.estimate.tier) {
     case Tier::measured:
-      return "a sweep on this device";
+      return "a sweep of this device";
     case Tier::sibling:
-      return fmt::format("a sweep on {}, of the same generation, carried over by the spec sheets",
-                         explanation.swept_device);
+      return fmt::format("a sweep of {}, of the same generation, scaled by the spec sheets", explanation.swept_device);
     case Tier::cross:
-      return "measurements of other devices, ported by the spec sheet";
+      return "measurements of other devices, scaled by the spec sheet";
     case Tier::mapped:
       return "the best mapping found onto the described accelerator";
     case Tier::best:
@@ -33,7 +32,7 @@ std::string tier_text(const KernelExplanation& explanation) {
       break;
   }
   if (explanation.estimate.derated) return "the spec sheet, derated to the efficiency of kernels on measured devices";
-  return "the roofline alone, a bound: real kernels take longer";
+  return "the roofline alone, a lower bound: real kernels take longer";
 }
 
 std::string spaced(std::string_view name) {
@@ -75,8 +74,8 @@ std::string envelope_text(const KernelExplanation& explanation) {
     if (!size.inside()) outside += (outside.empty() ? "" : "; ") + breach_text(size);
   }
   const std::string whose = own ? fmt::format("the sweep on {}", explanation.swept_device) : "the devices measured";
-  if (outside.empty()) return fmt::format("inside: each size lies within those of {}", whose);
-  return fmt::format("outside those of {}: {}", whose, outside);
+  if (outside.empty()) return fmt::format("inside: every size is within the range of {}", whose);
+  return fmt::format("outside the range of {}: {}", whose, outside);
 }
 
 const Explained* largest_limit(const KernelExplanation& explanation) {
@@ -172,8 +171,9 @@ std::string parts_text(const KernelExplanation& explanation) {
   const double rest = total - explanation.form_seconds;
   if (std::abs(rest) > 5e-4 * total) {
     add("learned correction", rest,
-        explanation.held_at_bound ? std::string("held at what multiply units or DRAM need at least")
-                                  : fmt::format("measured rows against this form: x{:.3f}", explanation.correction));
+        explanation.held_at_bound
+            ? std::string("limited to the minimum that multiply units or DRAM need")
+            : fmt::format("measured rows relative to this form: x{:.3f}", explanation.correction));
   }
   Table facts({{"what it assumes", Table::Align::left}, {""}, {"", Table::Align::left}});
   for (const Explained& line : explanation.lines) {
@@ -211,7 +211,7 @@ std::string nearest_text(std::span<const MeasuredRow> nearest, const KernelShape
                duration_text(predicted), fmt::format("{:+.1f}", 100 * (predicted / row.measured_seconds - 1)),
                fmt::format("{:.2f}", row.distance)});
   }
-  return fmt::format("\n{}{} measured on {}, with the caches as warm as the benchmark leaves them\n", table.text(),
+  return fmt::format("\n{}{} measured on {}, with caches as warm as the benchmark leaves them\n", table.text(),
                      nearest.size() == 1 ? "1 row like this" : fmt::format("{} rows like this", nearest.size()),
                      nearest.front().device);
 }

@@ -28,7 +28,7 @@ std::string launch_line_text(const LaunchedQuestion& launched) {
   };
   const LaunchRemarks& remarks = launched.line.remarks;
   add("without effect on the answer", remarks.without_effect);
-  add("not simulated, although it may change speed or memory", remarks.not_simulated);
+  add("not simulated, although it may affect speed or memory", remarks.not_simulated);
   add("not used by this command", launched.unused);
   add("unknown flags, ignored (check their spelling)", remarks.unknown);
   return text;

@@ -18,14 +18,14 @@ std::string lora_text(const LoraReport& report) {
   const LoraCounts& counts = report.counts;
   const Bytes slots = report.slot_bytes * static_cast<double>(report.settings.max_loras);
   std::string text = "LoRA adapters\n";
-  text += fmt::format("{:<28} {:>10}   of rank {}, {} each, {} of the device's memory together\n", "Slots",
+  text += fmt::format("{:<28} {:>10}   of rank {}, {} each, {} of GPU memory in total\n", "Slots",
                       report.settings.max_loras, report.settings.max_lora_rank, bytes_text(report.slot_bytes.value()),
                       bytes_text(slots.value()));
   text += fmt::format("{:<28} {:>10.2f}   at most {}\n", "Adapters in a step, mean", counts.mean_adapters(),
                       counts.most_adapters);
   text += fmt::format("{:<28} {:>10}   {:.2f} ms each\n", "Loaded to the device", counts.loads.from_host,
                       report.loading.from_host.value() * 1e3);
-  text += fmt::format("{:<28} {:>10}   {:.2f} ms each before that\n", "of them from disk", counts.loads.from_disk,
+  text += fmt::format("{:<28} {:>10}   {:.2f} ms each, before that\n", "of them from disk", counts.loads.from_disk,
                       report.loading.from_disk.value() * 1e3);
   text +=
       fmt::format("{:<28} {:>9.1f}%   of the run's time\n", "Steps waited for adapters", 100 * loading_share(report));

@@ -139,7 +139,7 @@ std::string measured_run_text(const MeasuredRunReport& report) {
   const bool has_times =
       std::any_of(requests.begin(), requests.end(), [](const MeasuredRequest& request) { return request.has_times(); });
   std::string text = has_times ? benchmark_table(report_of(report, run)) : summary_text(report.run);
-  if (!has_times && !requests.empty()) text += fmt::format("{} requests without times\n", requests.size());
+  if (!has_times && !requests.empty()) text += fmt::format("{} requests have no times\n", requests.size());
   text += samples_text(report.run);
   for (const auto& [error, count] : errors_of(report.run)) {
     text += wrap_lines(fmt::format("{} requests failed: {}\n", count, error), page_width, 2);

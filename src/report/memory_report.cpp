@@ -64,7 +64,7 @@ std::string parts_table(const ServingMemory& memory, const EngineKind& kind) {
   const auto add = [&](std::string part, const Estimate& size, std::string remark) {
     table.add({std::move(part), signed_bytes(size.value), interval_of(size), std::move(remark)});
   };
-  add("allocatable", memory.total, fmt::format("{:.1f} GiB, what the driver offers", memory.total.value / gibi));
+  add("allocatable", memory.total, fmt::format("{:.1f} GiB, as reported by the driver", memory.total.value / gibi));
   add("budget", memory.budget, fmt::format("{:g} {}", memory.flags.memory_fraction, covered_by(kind)));
   table.add_rule();
   add("weights", memory.weights, "");
@@ -83,7 +83,7 @@ std::string parts_table(const ServingMemory& memory, const EngineKind& kind) {
 
 std::string cache_text(const ServingMemory& memory) {
   const CacheLayout& layout = memory.layout;
-  if (layout.groups.empty()) return "The model keeps nothing between steps.\n";
+  if (layout.groups.empty()) return "The model keeps no state between steps.\n";
   std::string text = fmt::format(
       "KV cache: {} blocks of {} (90% interval {} to {}), {} tokens; {} sequence{} of {} tokens",
       grouped(memory.blocks.value),

@@ -25,9 +25,9 @@ std::string pim_text(const PimReport& report) {
   const PimEstimate& estimate = report.estimate;
   const Estimate total = estimate.total();
   std::string text = wrap_lines(
-      fmt::format("{} of {} on {} DPUs of {} with {} tasklets each: {}; its kernel is bound by {}.\n\n", report.program,
-                  report.size, report.kernel.dpus, report.device.name, report.kernel.tasklets, interval_text(total),
-                  estimate.memory_bound() ? "the DPUs' memory" : "instructions"),
+      fmt::format("{} of {} on {} DPUs of {} with {} tasklets each: {}; the kernel is limited by {}.\n\n",
+                  report.program, report.size, report.kernel.dpus, report.device.name, report.kernel.tasklets,
+                  interval_text(total), estimate.memory_bound() ? "the DPUs' memory" : "instructions"),
       page_width, 2);
   Table table({{.title = "phase", .align = Table::Align::left},
                {.title = "time"},

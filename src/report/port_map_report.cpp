@@ -105,19 +105,18 @@ std::string port_map_svg(std::span<const FamilyPortability> families) {
     best = std::max(best, family.efficiency * 1.05);
   }
   const Axis across = Axis::linear(0, best, left, right), up = Axis::linear(0, most, bottom, top);
-  Svg svg(width, height, "Does a kernel family's efficiency port between GPUs?");
-  svg.text({left, 32}, "Does a kernel family's efficiency port between GPUs?", {.size = 17, .bold = true});
-  svg.text({left, 54},
-           "Large kernels only: mean of roofline over measured time per GPU, and how far the GPUs lie apart",
+  Svg svg(width, height, "Does the efficiency of a kernel family carry over between GPUs?");
+  svg.text({left, 32}, "Does the efficiency of a kernel family carry over between GPUs?", {.size = 17, .bold = true});
+  svg.text({left, 54}, "Large kernels only: mean of roofline / measured time per GPU, and the spread between GPUs",
            {.fill = "#52606d"});
   const double ports = up.position(spread_that_ports), sweeps = up.position(spread_that_needs_a_sweep);
   svg.rectangle({left, ports}, right - left, bottom - ports, {.fill = "#e3f4e5"});
   svg.rectangle({left, sweeps}, right - left, ports - sweeps, {.fill = "#fdf6e0"});
   svg.rectangle({left, top}, right - left, sweeps - top, {.fill = "#fbe9e7"});
   const SvgTextStyle zone{.size = 11, .anchor = SvgAnchor::end, .fill = "#616e7c"};
-  svg.text({right - 8, bottom - 8}, "ports: constants of other GPUs serve", zone);
-  svg.text({right - 8, ports - 8}, "ports in part", zone);
-  svg.text({right - 8, sweeps - 8}, "does not port: sweep it on the target", zone);
+  svg.text({right - 8, bottom - 8}, "carries over: constants of other GPUs are enough", zone);
+  svg.text({right - 8, ports - 8}, "carries over in part", zone);
+  svg.text({right - 8, sweeps - 8}, "does not carry over: measure it on the target GPU", zone);
   for (const double tick : across.ticks()) {
     const double x = across.position(tick);
     svg.line({x, bottom}, {x, bottom + 4}, {.stroke = "#1f2933"});
@@ -130,7 +129,7 @@ std::string port_map_svg(std::span<const FamilyPortability> families) {
   }
   svg.rectangle({left, top}, right - left, bottom - top, {.stroke = "#1f2933"});
   svg.text({(left + right) / 2, bottom + 44},
-           "efficiency: share of the roofline that large kernels reach, mean of GPUs",
+           "efficiency: share of the roofline reached by large kernels, mean over GPUs",
            {.size = 13, .anchor = SvgAnchor::middle});
   svg.text({22, (top + bottom) / 2}, "spread across GPUs (standard deviation of log efficiency)",
            {.size = 13, .anchor = SvgAnchor::middle, .rotation = -90});
@@ -150,7 +149,7 @@ std::string port_map_svg(std::span<const FamilyPortability> families) {
       tip += fmt::format("; {} {}%", device.device, percent(device.mean));
     svg.circle(point, 5.5, {.stroke = "white", .fill = "#2374ab", .width = 1}, tip);
   }
-  svg.text({left, height - 8}, "(n): GPUs measured", {.size = 11, .fill = "#616e7c"});
+  svg.text({left, height - 8}, "(n): number of measured GPUs", {.size = 11, .fill = "#616e7c"});
   return svg.finish();
 }
 

@@ -65,10 +65,10 @@ std::string joules_text(const Estimate& joules) {
 }  // namespace
 
 std::string power_text(const KernelPower& power, const Device& device, bool sustained) {
-  std::string text = fmt::format("  energy     {} a call at {}, confidence: {}\n", joules_text(power.burst.joules),
+  std::string text = fmt::format("  energy     {} per call at {}, confidence: {}\n", joules_text(power.burst.joules),
                                  with_interval(power.burst.watts, 1, "W"), confidence_name(power.burst.watts.kind));
   if (power.burst_limited) {
-    text += fmt::format("  limited    by the board's {:.0f} W: a call takes {} while the board holds this power\n",
+    text += fmt::format("  limited    by the board's {:.0f} W: a call takes {} while the board stays at this power\n",
                         device.power_limit->value.value(), duration_text(power.burst_seconds.value));
   }
   if (!sustained) return wrap_lines(text, 100, 13);
@@ -76,11 +76,11 @@ std::string power_text(const KernelPower& power, const Device& device, bool sust
   text += fmt::format("  sustained  {}: {:.1f}% longer than on a cool board, confidence: {}\n",
                       interval_text(power.sustained_seconds), 100 * (held.slowdown.value - 1),
                       confidence_name(power.sustained_seconds.kind));
-  text += fmt::format("  power      {} of a limit of {:.0f} W; {:.0f} W at the clock of a burst\n",
+  text += fmt::format("  power      {} of a limit of {:.0f} W; {:.0f} W at the burst clock\n",
                       with_interval(held.watts, 1, "W"), device.power_limit->value.value(), held.wanted_watts);
   text += fmt::format("  clock      {:.0f}% of the boost clock", 100 * held.clock_share);
   if (held.clock.value() > 0) text += fmt::format(", {:.0f} MHz", held.clock.value() / mega);
-  text += fmt::format("\n  energy     {} a call when sustained\n", joules_text(held.joules));
+  text += fmt::format("\n  energy     {} per call when sustained\n", joules_text(held.joules));
   return wrap_lines(text, 100, 13);
 }
 

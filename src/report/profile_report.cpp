@@ -17,7 +17,7 @@ double share(double part, double whole) {
 std::string profile_text(const ProfileSummary& summary, const std::string& source) {
   std::string text = wrap_lines(
       fmt::format(
-          "{}: {} kernels{}, {} of device work in {}; no kernel ran for {} ({:.0f}%). Launching took the host {}.",
+          "{}: {} kernels{}, {} of device work in {}; no kernel ran for {} ({:.0f}%). Launching took {} on the host.",
           source, summary.kernels, summary.graph ? " with a CUDA graph" : "", duration_text(summary.device_us * 1e-6),
           duration_text(summary.span_us * 1e-6), duration_text(summary.gaps_us * 1e-6),
           100 * share(summary.gaps_us, summary.span_us), duration_text(summary.launching_us * 1e-6)),

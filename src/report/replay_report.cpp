@@ -261,7 +261,7 @@ std::string replay_text(const ReplayWorkload& workload, const ReplayResult& resu
   text += times_table(result, summary);
   const double hidden = 1 - share(summary.mean.exposed_communication, summary.mean.communication);
   if (summary.mean.communication > 0) {
-    text += fmt::format("{:.0f}% of the time in which bytes move is hidden behind compute\n", 100 * hidden);
+    text += fmt::format("{:.0f}% of the communication time is hidden behind compute\n", 100 * hidden);
   }
   if (!summary.collectives.empty()) text += "\n" + collectives_table(summary.collectives);
   return text + "\n" + path_table(summary);

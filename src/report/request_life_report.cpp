@@ -54,7 +54,8 @@ std::string request_life_text(const RequestLife& life, const OperatorAccount* st
                 fmt::format("{}", part.tokens), fmt::format("{}", part.cached_tokens), bar(time / all, 30)});
   }
   text += phases.text();
-  if (steps != nullptr) text += "\n" + serving_breakdown_text({*steps}, "Its steps, with all that ran in them");
+  if (steps != nullptr)
+    text += "\n" + serving_breakdown_text({*steps}, "Steps of this request, with everything that ran in them");
   return text;
 }
 

@@ -16,7 +16,7 @@ std::string rlhf_text(const RlhfReport& report) {
                   report.model, plan.algorithm.name, plan.devices, report.cluster, rlhf_placement_name(plan.placement),
                   plan.timing == RlhfTiming::one_step_behind ? ", one step behind" : "", plan.prompts,
                   plan.algorithm.samples_per_prompt, interval_text(report.seconds));
-  text += fmt::format("  answers   {} tokens in all, the longest about {:.0f}; {} tokens/s, prompts included\n",
+  text += fmt::format("  answers   {} tokens in total, the longest about {:.0f}; {} tokens/s, including prompts\n",
                       count_text(iteration.response_tokens), iteration.longest_response,
                       count_text(iteration.tokens_per_second));
   for (const RlhfPool& pool : iteration.pools) {

@@ -73,7 +73,7 @@ void draw_axes(Svg& svg, const Frame& frame) {
     svg.text({left - 8, y + 4}, rate_text(tick, "FLOP/s"), {.size = 11, .anchor = SvgAnchor::end});
   }
   svg.rectangle({left, top}, right - left, bottom - top, {.stroke = roof_colour, .width = 1});
-  svg.text({(left + right) / 2, bottom + 40}, "arithmetic intensity, FLOP per byte of least traffic",
+  svg.text({(left + right) / 2, bottom + 40}, "arithmetic intensity, FLOP per byte of minimum traffic",
            {.size = 13, .anchor = SvgAnchor::middle});
   svg.text({18, (top + bottom) / 2}, "FLOP per second", {.size = 13, .anchor = SvgAnchor::middle, .rotation = -90});
 }

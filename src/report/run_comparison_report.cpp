@@ -51,7 +51,7 @@ std::string table_text(const std::vector<std::string>& titles, const std::vector
 std::string verdict_of(const RunComparison& comparison) {
   if (comparison.agrees) return "The prediction agrees with the run within its usual error.";
   if (comparison.explanations.empty())
-    return "The prediction differs from the run, and no single fact that was tried explains it.";
+    return "The prediction differs from the run, and none of the facts that were tried explains it.";
   const Explanation& best = comparison.explanations.front();
   return fmt::format("The prediction differs from the run. One fact explains most of it ({:.0f}%): {} ({}).",
                      100 * best.explains, best.fact, error_source_name(best.source));
@@ -68,7 +68,7 @@ std::vector<std::string> facts_of(const RunComparison& comparison) {
   }
   if (!comparison.requests.empty()) {
     facts.push_back(
-        fmt::format("noise: single requests vary by {:.1f}% around the prediction with the best explanation",
+        fmt::format("noise: individual requests vary by {:.1f}% around the prediction with the best explanation",
                     100 * comparison.noise));
   }
   return facts;
@@ -94,7 +94,7 @@ std::string run_comparison_text(const RunComparison& comparison) {
       const Explanation& one = comparison.explanations[i];
       table.add({fmt::format("{:.0f}%", 100 * one.explains), std::string(error_source_name(one.source)), one.fact});
     }
-    text += "\nShare of the squared error that one fact alone removes\n" + table.text();
+    text += "\nShare of the squared error that each fact explains on its own\n" + table.text();
   }
   const std::vector<std::string> facts = facts_of(comparison);
   if (!facts.empty()) text += "\n";
@@ -213,7 +213,7 @@ std::string run_comparison_html(const RunComparison& comparison, const std::stri
       rows.push_back(
           {one.fact, std::string(error_source_name(one.source)), fmt::format("{:.0f}%", 100 * one.explains)});
     }
-    page.table({"fact", "kind of error", "share of the squared error it removes alone"}, rows);
+    page.table({"fact", "kind of error", "share of the squared error that it explains alone"}, rows);
   }
   for (const std::string& fact : facts_of(comparison)) page.paragraph(fact);
   page.heading("To reproduce");

@@ -31,8 +31,8 @@ void draw_plan_axes(Svg& svg, const PlanFrame& frame) {
     svg.line({plan_left, y}, {plan_right, y}, {.stroke = plan_grid_colour});
     svg.text({plan_left - 8, y + 4}, number_text(tick), {.size = 11, .anchor = SvgAnchor::end});
   }
-  svg.text({(plan_left + plan_right) / 2, plan_bottom + 44}, "tokens/s of one user", {.anchor = SvgAnchor::middle});
-  svg.text({24, (plan_top + plan_bottom) / 2}, "output tokens/s of one GPU",
+  svg.text({(plan_left + plan_right) / 2, plan_bottom + 44}, "tokens/s per user", {.anchor = SvgAnchor::middle});
+  svg.text({24, (plan_top + plan_bottom) / 2}, "output tokens/s per GPU",
            {.anchor = SvgAnchor::middle, .rotation = -90});
 }
 
@@ -47,7 +47,7 @@ std::string serving_plan_svg(const ServingPlanReport& report) {
   }
   const PlanFrame frame{.across = Axis::linear(0, most_user, plan_left, plan_right),
                         .up = Axis::linear(0, most_device, plan_bottom, plan_top)};
-  Svg svg(plan_width, plan_height, "Speed for a user against work of a GPU");
+  Svg svg(plan_width, plan_height, "Speed per user against throughput per GPU");
   svg.text({plan_left, 34}, fmt::format("{}: runs within the limits", report.question.model.served_name()),
            {.size = 15, .bold = true});
   draw_plan_axes(svg, frame);

@@ -85,10 +85,10 @@ void add_speculation(Json& result, const SpeculationCounts& counts) {
 // Steps that denoise a block count as verifications: one token of its own, the rest of the block beside it.
 std::string diffusion_part(const BlockDiffusion& diffusion, const SpeculationCounts& counts) {
   std::string text = fmt::format("{:-^{}}\n", "Block Diffusion", table_width);
-  text += line("Tokens of a block:", diffusion.block_tokens);
-  text += line("Steps of a block:", diffusion.steps);
+  text += line("Tokens per block:", diffusion.block_tokens);
+  text += line("Steps per block:", diffusion.steps);
   text += line("Denoising steps of all sequences:", counts.drafts);
-  text += line("Tokens settled in a step:", counts.acceptance_length());
+  text += line("Tokens finalized per step:", counts.acceptance_length());
   return text;
 }
 
@@ -183,7 +183,7 @@ std::string replica_lines(const ServingReport& report) {
                         devices > 1 ? fmt::format("{} x ", devices) : "", group.device, group.scheduler,
                         group.count > 1 ? fmt::format(", {} replicas", group.count) : "");
     for (const LinkTraffic& link : group.links) {
-      text += fmt::format("  links: each GPU sends {} a token over {}{}\n", bytes_text(link.bytes), link.link,
+      text += fmt::format("  links: each GPU sends {} per token over {}{}\n", bytes_text(link.bytes), link.link,
                           link.between_nodes ? " between nodes" : "");
     }
   }
@@ -282,7 +282,7 @@ std::string benchmark_table(const ServingReport& report) {
   if (report.max_concurrency) text += line("Maximum request concurrency:", *report.max_concurrency);
   if (std::isfinite(report.request_rate)) text += line("Request rate configured (RPS):", report.request_rate);
   text += line("Benchmark duration (s):", metrics.duration_s);
-  if (report.outputs_per_request > 1) text += line("Outputs of each request:", report.outputs_per_request);
+  if (report.outputs_per_request > 1) text += line("Outputs per request:", report.outputs_per_request);
   text += line("Total input tokens:", metrics.input_tokens);
   text += line("Total generated tokens:", metrics.output_tokens);
   text += line("Request throughput (req/s):", metrics.request_throughput);
@@ -325,7 +325,7 @@ std::string serving_text(const ServingReport& report) {
   }
   if (report.priorities.size() > 1) text += priorities_text(report);
   text += time_series_text(report.run);
-  if (!metrics.exact) text += "Percentiles are within 0.05%: there were too many values to keep each.\n";
+  if (!metrics.exact) text += "Percentiles are within 0.05%: there were too many values to keep them all.\n";
   if (metrics.rejected > 0) text += "Failed requests: " + failure_reasons(metrics) + "\n";
   return text + device_notes_text(report.notes);
 }

@@ -61,7 +61,7 @@ std::string time_series_text(const ServingRun& run) {
   if (run.series.size() < fewest_points) return "";
   const size_t points_each = (run.series.size() + most_columns - 1) / most_columns;
   std::string text =
-      fmt::format("\nOver time, {} s a column\n", number_text(run.interval_s * static_cast<double>(points_each)));
+      fmt::format("\nOver time, {} s per column\n", number_text(run.interval_s * static_cast<double>(points_each)));
   for (const Series& series : all_series) {
     text += series_line(series.label, columns(run.series, points_each, series.value));
   }

@@ -52,7 +52,7 @@ std::string shared_plan_sentence(const SharedPlanReport& report) {
   }
   const std::optional<double> usd = plan.usd_per_hour();
   return fmt::format("Serve {} models together on {}{}.", plan.results.size(), hardware,
-                     usd ? fmt::format(" for ${:.2f} an hour", *usd) : "");
+                     usd ? fmt::format(" for ${:.2f} per hour", *usd) : "");
 }
 
 std::string shared_plan_text(const SharedPlanReport& report) {
@@ -60,7 +60,7 @@ std::string shared_plan_text(const SharedPlanReport& report) {
   for (size_t i = 0; i < report.plan.results.size(); ++i) {
     const ServingPlanReport own = report_of_model(report, i);
     if (own.result.layouts == 0) {
-      text += fmt::format("\n{}: the other models leave no devices for it.\n", own.question.model.name);
+      text += fmt::format("\n{}: the other models leave no devices for this one.\n", own.question.model.name);
       continue;
     }
     text += "\n" + wrap_lines(serving_plan_sentence(own), page_width, 2);

@@ -32,11 +32,11 @@ std::string context_text(const SpeculationReport::Context& context) {
                fmt::format("{:.2f} to {:.2f}", point.speedup.low, point.speedup.high),
                bar(point.speedup.value / most, bar_width)});
   }
-  std::string text = fmt::format("{} tokens in the cache of each sequence\n{}", context.tokens, table.text());
+  std::string text = fmt::format("{} tokens in the KV cache of each sequence\n{}", context.tokens, table.text());
   if (context.break_even) {
-    text += fmt::format("It stops paying at a batch of {}.\n", *context.break_even);
+    text += fmt::format("Speculative decoding stops paying off at a batch of {}.\n", *context.break_even);
   } else {
-    text += fmt::format("It pays at every batch up to {}.\n", context.largest_batch);
+    text += fmt::format("Speculative decoding pays off at every batch up to {}.\n", context.largest_batch);
   }
   return text;
 }
@@ -61,8 +61,8 @@ Json context_json(const SpeculationReport::Context& context) {
 
 std::string speculation_text(const SpeculationReport& report) {
   const Speculation& speculation = report.speculation;
-  std::string text = fmt::format("{} on {}: {}, {} drafts{}, {:.2f} tokens expected of a verification\n", report.model,
-                                 report.device, report.method, speculation.draft_tokens,
+  std::string text = fmt::format("{} on {}: {}, {} drafts{}, {:.2f} tokens expected per verification step\n",
+                                 report.model, report.device, report.method, speculation.draft_tokens,
                                  speculation.verified_tokens > speculation.draft_tokens
                                      ? fmt::format(" deep in a tree of {}", speculation.verified_tokens)
                                      : "",

@@ -24,13 +24,14 @@ SpeculationReport some_report(std::optional<int64_t> break_even) {
 TEST(SpeculationReport, tells_parts_of_a_step_and_what_they_yield) {
   const std::string text = speculation_text(some_report(31));
   for (const char* part : {"2 drafts deep in a tree of 6", "1.75 tokens", "10.0 ms", "12.0 ms", "2.00 ms", "1.25x",
-                           "It stops paying at a batch of 31."}) {
+                           "Speculative decoding stops paying off at a batch of 31."}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }
 
 TEST(SpeculationReport, says_when_it_pays_everywhere) {
-  EXPECT_NE(speculation_text(some_report({})).find("It pays at every batch up to 8."), std::string::npos);
+  EXPECT_NE(speculation_text(some_report({})).find("Speculative decoding pays off at every batch up to 8."),
+            std::string::npos);
 }
 
 TEST(SpeculationReport, json_has_the_same_numbers) {

@@ -19,7 +19,7 @@ std::string_view dispatch_text(const Stack& stack, StepPhase phase) {
 
 std::string sizes_text(const Stack& stack) {
   if (stack.graph_sizes.empty()) return "any";
-  return fmt::format("{} sizes up to {} tokens; beyond, every kernel is launched", stack.graph_sizes.size(),
+  return fmt::format("{} sizes up to {} tokens; above, every kernel is launched", stack.graph_sizes.size(),
                      stack.graph_sizes.back());
 }
 
@@ -89,10 +89,10 @@ Json stack_list_json(const std::vector<Stack>& stacks) {
 
 std::string stack_text(const Stack& stack) {
   std::string text = wrap_lines(fmt::format("{}: {}", stack.name, stack.summary), 100, 2) + "\n";
-  text += "how kernels reach the device\n";
+  text += "how kernels are launched\n";
   for (const auto& [phase, name] : phases) text += fmt::format("  {:<9}{}\n", name, dispatch_text(stack, phase));
   text += fmt::format("  captured {}\n", sizes_text(stack));
-  text += "what that costs\n";
+  text += "launch costs\n";
   for (const auto& [name, time] : cost_list(stack.costs)) {
     text += fmt::format("  {:<24}{:>9}\n", name, duration_text(time.value()));
   }

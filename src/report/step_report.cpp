@@ -197,7 +197,7 @@ std::vector<std::string> notes_of(const StepEstimate& step, const Model& model, 
       step.request.context_len + (step.request.phase == StepPhase::decode ? 1 : step.request.input_len);
   if (model.max_positions > 0 && positions > model.max_positions) {
     notes.push_back(
-        fmt::format("{} positions are more than the {} the model was made for", positions, model.max_positions));
+        fmt::format("{} positions are more than the {} that the model supports", positions, model.max_positions));
   }
   return notes;
 }
@@ -417,15 +417,15 @@ std::string step_roofline(const StepEstimate& step, const Model& model, const De
 std::string sustained_step_text(const SustainedStep& held, const StepEstimate& step) {
   const SustainedPower& power = held.power;
   std::string text = fmt::format(
-      "Repeated without pause: {} a step (90% interval {} to {}), {:.0f} W a device ({:.0f} to {:.0f}), {:.3g} J a "
-      "step",
+      "Repeated without pause: {} per step (90% interval {} to {}), {:.0f} W per device ({:.0f} to {:.0f}), {:.3g} J "
+      "per step",
       duration_text(held.seconds.value), duration_text(held.seconds.low), duration_text(held.seconds.high),
       power.watts.value, power.watts.low, power.watts.high, held.joules);
   if (power.limited) {
-    text += fmt::format("; the power limit takes {:.0f}% of the clock and makes the step {:.1f}% longer",
+    text += fmt::format("; the power limit lowers the clock by {:.0f}% and makes the step {:.1f}% longer",
                         100 * (1 - power.clock_share), 100 * (held.seconds.value / step.seconds.value - 1));
   } else {
-    text += "; within the power limit, so nothing is lost";
+    text += "; it stays within the power limit";
   }
   return wrap_lines(text + ".", 100, 2);
 }

@@ -63,8 +63,8 @@ std::string array_text(const SystolicArray& array) {
       fmt::format("{} x {} cells; SRAMs {}, {} and {} KiB", array.rows, array.columns, array.input_sram_bytes / 1024,
                   array.weight_sram_bytes / 1024, array.output_sram_bytes / 1024);
   if (array.dram) {
-    text +=
-        fmt::format("; DRAM {}, {} and {} words a cycle", array.dram->inputs, array.dram->weights, array.dram->outputs);
+    text += fmt::format("; DRAM {}, {} and {} words per cycle", array.dram->inputs, array.dram->weights,
+                        array.dram->outputs);
   } else {
     text += "; DRAM as fast as needed";
   }
@@ -142,7 +142,7 @@ std::string systolic_text(const SystolicReport& report) {
                       share_text(used_share(totals.macs, totals.cycles, cells_of(report.array))),
                       count_text(totals.sram_words), count_text(totals.dram_words));
   if (!totals.all_in_memory) {
-    text += "-: too large to be run word by word; its cycles are those of the array alone\n";
+    text += "-: too large to simulate word by word; its cycles are those of the array alone\n";
   }
   return text;
 }
@@ -185,7 +185,7 @@ std::string cores_text(const CoresReport& report) {
     cycles += real(row.layer.repeats) * real(best.cycles);
     one_core += real(row.layer.repeats) * real(row.run.one_core_cycles);
   }
-  return fmt::format("{} cores of {} x {} cells; memory is not looked at\n\n", report.cores, report.core.rows,
+  return fmt::format("{} cores of {} x {} cells; memory is not modeled\n\n", report.cores, report.core.rows,
                      report.core.columns) +
          table.text() +
          fmt::format("\nTotal: {:.0f} cycles, {:.2f} times as fast as one core\n", cycles,
@@ -241,7 +241,7 @@ std::string systolic_chip_text(const SystolicChip& chip, const ChipNetworkRun& r
       std::string(chip_bound_name(chip_bound(run.sum()))));
   std::string text = fmt::format("{}: cycles at {:.0f} MHz; parts of a layer add up\n\n", chip.title, clock / 1e6);
   text += table.text();
-  if (run.launch_cycles > 0) text += fmt::format("\nall: with {:.0f} cycles to launch\n", run.launch_cycles);
+  if (run.launch_cycles > 0) text += fmt::format("\nall: including {:.0f} cycles to launch\n", run.launch_cycles);
   if (!chip.vector) text += "\nother: cycles without matrix products; memory: waiting for weights, shifting them in\n";
   return text;
 }

@@ -33,7 +33,7 @@ TEST(SystolicReport, what_was_not_run_word_by_word_is_not_shown_as_zero) {
   const SystolicReport report = report_of_gemm({.m = 65536, .n = 65536, .k = 65536}, 1);
   const Json json = systolic_json(report);
   EXPECT_FALSE(JsonView(json, "report").at("layers").items().front().has("dram_words"));
-  EXPECT_NE(systolic_text(report).find("too large to be run word by word"), std::string::npos);
+  EXPECT_NE(systolic_text(report).find("too large to simulate word by word"), std::string::npos);
 }
 
 }  // namespace foretoken::systolic_report_test

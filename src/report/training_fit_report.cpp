@@ -10,12 +10,12 @@ namespace foretoken {
 
 std::string training_fit_text(const TrainingFit& fit) {
   std::string text =
-      fmt::format("{} constants in {} stacks.\n\nRuns that each fit has seen:\n", fit.constants, fit.stacks.size());
+      fmt::format("{} constants in {} stacks.\n\nRuns used in the fit:\n", fit.constants, fit.stacks.size());
   text += validation_text(fit.seen);
-  text += "\nRuns left out of their fit:\n" + validation_text(fit.unseen) + "\n";
+  text += "\nRuns left out of the fit:\n" + validation_text(fit.unseen) + "\n";
   const auto add = [&](const FittedStack& stack, const std::optional<RunInterval>& interval, std::string_view what) {
     if (!interval) return;
-    text += fmt::format("{:<24} {:<8} 90% of runs within {:.2f} to {:.2f} of the prediction\n", stack.name, what,
+    text += fmt::format("{:<24} {:<8} 90% of runs took {:.2f} to {:.2f} times the prediction\n", stack.name, what,
                         interval->low, interval->high);
   };
   for (const FittedStack& stack : fit.stacks) {

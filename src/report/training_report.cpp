@@ -59,16 +59,16 @@ std::string unusual_line(const TrainingQuestion& question) {
   const TrainingFormats& formats = question.formats;
   std::vector<std::string> parts;
   if (formats.optimizer != OptimizerState{}) {
-    parts.push_back(fmt::format("{:g} bytes of optimizer state for each parameter", formats.optimizer.bytes()));
+    parts.push_back(fmt::format("{:g} bytes of optimizer state per parameter", formats.optimizer.bytes()));
   }
   if (formats.offloaded_optimizer > 0) {
-    parts.push_back(fmt::format("{:.0f}% of the optimizer's state in host memory", 100 * formats.offloaded_optimizer));
+    parts.push_back(fmt::format("{:.0f}% of the optimizer state in host memory", 100 * formats.offloaded_optimizer));
   }
   if (formats.offloaded_parameters > 0) {
     parts.push_back(fmt::format("{:.0f}% of the weights in host memory", 100 * formats.offloaded_parameters));
   }
   if (job.lora.rank > 0 && formats.frozen_weight_bytes < 2) {
-    parts.push_back(fmt::format("a frozen base of {:.3g} bytes for each weight", formats.frozen_weight_bytes));
+    parts.push_back(fmt::format("a frozen base of {:.3g} bytes per weight", formats.frozen_weight_bytes));
   }
   if (formats.offloaded_activations > 0) {
     parts.push_back(fmt::format("{:.0f}% of the activations in host memory", 100 * formats.offloaded_activations));
@@ -150,7 +150,7 @@ std::string interval_line(const TrainingQuestion& question, const IterationEstim
 
 std::string verdict_words(const TrainingEstimate& estimate, const MemoryOverheads& overheads) {
   if (!estimate.fits) return "DOES NOT FIT";
-  return fmt::format("{} the {:.0f}% that are safe",
+  return fmt::format("{} the safe limit of {:.0f}%",
                      estimate.verdict == MemoryVerdict::tight ? "TIGHT, above" : "fits, within",
                      100 * overheads.usable);
 }
@@ -159,7 +159,7 @@ std::string memory_lines(const TrainingEstimate& estimate, const MemoryOverheads
   const TrainingMemory& most = estimate.memory.most();
   const auto text = [](Bytes bytes) { return bytes_text(bytes.value()); };
   std::string lines = fmt::format(
-      "Memory of a device on stage {} (the fullest): {}{}\n", estimate.memory.fullest, text(most.total()),
+      "Memory per device on stage {} (the fullest): {}{}\n", estimate.memory.fullest, text(most.total()),
       estimate.capacity
           ? fmt::format(" of {}: {}", memory_size_text(estimate.capacity->value()), verdict_words(estimate, overheads))
           : "");
@@ -185,7 +185,7 @@ std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& q
   const bool short_run = run.days.value < 1;
   const double unit = short_run ? 24 : 1;
   std::string text = fmt::format(
-      "\n{} tokens: {:.1f} {} (90% interval {:.1f} to {:.1f}), {} device-hours, {:.1f}% of the time counts.\n",
+      "\n{} tokens: {:.1f} {} (90% interval {:.1f} to {:.1f}), {} device-hours, {:.1f}% of the time is useful work.\n",
       count_text(question.run->tokens), unit * run.days.value, short_run ? "hours" : "days", unit * run.days.low,
       unit * run.days.high, rounded_text(run.device_hours.value), 100 * long_run.goodput.effective);
   text += fmt::format("  {:.0f} steps, {:.0f} failures (one every {:.1f} h), a checkpoint every {}\n", run.steps,
@@ -194,9 +194,8 @@ std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& q
   for (const LostTime& lost : long_run.goodput.lost) text += fmt::format(" {} {:.2f}%,", lost.cause, 100 * lost.share);
   text.back() = '\n';
   if (run.usd) {
-    text +=
-        fmt::format("  cost about {} USD ({} to {}) at {:.2f} USD per device and hour\n", rounded_text(run.usd->value),
-                    rounded_text(run.usd->low), rounded_text(run.usd->high), *question.run->usd_per_device_hour);
+    text += fmt::format("  cost about {} USD ({} to {}) at {:.2f} USD per device-hour\n", rounded_text(run.usd->value),
+                        rounded_text(run.usd->low), rounded_text(run.usd->high), *question.run->usd_per_device_hour);
   }
   if (run.megawatt_hours) {
     const double energy = run.megawatt_hours->value;
@@ -310,17 +309,17 @@ std::string training_text(const TrainingQuestion& question, const TrainingEstima
                                              interval_text(iteration.seconds));
   std::string text;
   text += plan_line(question) + unusual_line(question);
-  text += fmt::format("  speed     {} tokens/s, {:.0f} for each device\n", count_text(iteration.tokens_per_second),
+  text += fmt::format("  speed     {} tokens/s, {:.0f} per device\n", count_text(iteration.tokens_per_second),
                       iteration.tokens_per_second_per_device);
   const FlopUse& use = estimate.use;
-  text += fmt::format(
-      "  use       {} for each device, MFU {:.1f}% and HFU {:.1f}% of the {} peak of {}, counting FLOPs as {}\n",
-      rate_text(use.model_rate.value(), "FLOP/s"), 100 * use.mfu, 100 * use.hfu, dtype_name(use.peak_type),
-      rate_text(use.peak.value(), "FLOP/s"), use.convention);
+  text +=
+      fmt::format("  use       {} per device, MFU {:.1f}% and HFU {:.1f}% of the {} peak of {}, counting FLOPs as {}\n",
+                  rate_text(use.model_rate.value(), "FLOP/s"), 100 * use.mfu, 100 * use.hfu, dtype_name(use.peak_type),
+                  rate_text(use.peak.value(), "FLOP/s"), use.convention);
   const StepVariation& v = estimate.variation;
   text += fmt::format("  varies    p05 {}, p50 {}, p95 {}, p99 {}{}\n", duration_text(v.p05), duration_text(v.p50),
                       duration_text(v.p95), duration_text(v.p99),
-                      v.kind > Confidence::interpolated ? " (extrapolated: no log of such a size)" : "");
+                      v.kind > Confidence::interpolated ? " (extrapolated: no log of a run of this size)" : "");
   text += interval_line(question, iteration);
   text = wrap_lines(head, page_width, 2) + wrap_lines(text, page_width, 12);
   text += fmt::format("\nWhere the time goes, on stage {} (the busiest):\n", iteration.slowest_stage);

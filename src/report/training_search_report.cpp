@@ -98,26 +98,28 @@ Json search_json(const TrainingQuestion& question, const TrainingSearchResult& r
 
 std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result) {
   std::string text = fmt::format(
-      "{} on {} x {} ({}), {} x {} tokens a step: {} plans looked at, {} of them too large, {} estimated in full.\n\n",
+      "{} on {} x {} ({}), {} x {} tokens per step: {} plans considered, {} of them too large, {} estimated in "
+      "full.\n\n",
       question.job.model.name, question.plan.devices(), question.cluster.node.device.title, question.cluster.name,
       question.plan.global_batch, question.job.sequence_length, result.looked_at, result.too_large, result.estimated);
   text +=
-      "The fastest of each choice of ranks (pp 16x8: 8 chunks of layers on each of 16 stages; batch: sequences of a "
-      "micro-batch; recompute full 4: 4 layers of each chunk):\n";
+      "The fastest plan of each choice of ranks (pp 16x8: 8 chunks of layers on each of 16 stages; batch: sequences "
+      "per micro-batch; recompute full 4: 4 layers of each chunk):\n";
   text = wrap_lines(text, page_width, 2) + plans_table(question, result.best);
-  text += "\nLess memory, at what cost in time:\n" + plans_table(question, thinned(result.frontier));
+  text += "\nPlans with less memory, and their cost in time:\n" + plans_table(question, thinned(result.frontier));
   if (result.roomy) {
     const RankedPlan& best = result.best.front();
-    text += wrap_lines(fmt::format("\nRoomier: {:.1f}% slower than the fastest, {} in place of {} of memory:\n  {}\n",
-                                   100 * (result.roomy->seconds.value / best.seconds.value - 1),
-                                   bytes_text(result.roomy->memory.value()), bytes_text(best.memory.value()),
-                                   megatron_flags(result.roomy->plan)),
-                       page_width, 4);
+    text +=
+        wrap_lines(fmt::format("\nMore headroom: {:.1f}% slower than the fastest, {} instead of {} of memory:\n  {}\n",
+                               100 * (result.roomy->seconds.value / best.seconds.value - 1),
+                               bytes_text(result.roomy->memory.value()), bytes_text(best.memory.value()),
+                               megatron_flags(result.roomy->plan)),
+                   page_width, 4);
   }
   const TrainingPlan& fastest = result.best.front().plan;
-  text += "\nThe fastest, for Megatron-LM:\n";
+  text += "\nThe fastest plan, for Megatron-LM:\n";
   if (!is_schedule_of_megatron(fastest)) {
-    text += fmt::format("  Megatron-LM has no schedule like {}: these flags run {} in its place.\n", fastest.schedule,
+    text += fmt::format("  Megatron-LM has no schedule like {}: these flags run {} instead.\n", fastest.schedule,
                         fastest.virtual_stages > 1 ? "interleaved" : "1f1b");
   }
   return text + "  " + wrap_lines(megatron_flags(fastest), page_width - 2, 4) + "\n";

@@ -28,7 +28,7 @@ void check_count(const char* field, size_t given, size_t replicas) {
   if (given == replicas) return;
   throw InputError({.source = field,
                     .value = fmt::format("{} replicas", given),
-                    .expected = fmt::format("{}, as the engines have", replicas)});
+                    .expected = fmt::format("{}, as the engines are set up", replicas)});
 }
 
 // Of the parts that say something of each replica.
@@ -62,7 +62,7 @@ ServingPrediction simulate_serving(EngineBuilder& builder, const EngineSpec& eng
   std::vector<EngineSpec> specs = {engine};
   if (deployment.prefill) {
     if (!deployment.other_engines.empty()) {
-      throw InputError({.source = "other_engines", .value = "with prefill", .expected = "one or the other"});
+      throw InputError({.source = "other_engines", .value = "with prefill", .expected = "only one of the two"});
     }
     specs.insert(specs.begin(), deployment.prefill->engine);
   }

@@ -22,25 +22,25 @@ void check_sizes(const DecoderSizes& sizes) {
                                                       {"KV heads", sizes.kv_heads},     {"head size", sizes.head_dim},
                                                       {"vocabulary", sizes.vocabulary}, {"positions", sizes.positions}};
   for (const auto& [name, value] : positive) {
-    require_size(sizes, value >= 1 && value <= most, name, value, "between 1 and 100000000");
+    require_size(sizes, value >= 1 && value <= most, name, value, "a number from 1 to 100000000");
   }
-  require_size(sizes, sizes.layers >= 1 && sizes.layers <= 10'000, "layers", sizes.layers, "between 1 and 10000");
-  require_size(sizes, sizes.heads % sizes.kv_heads == 0, "KV heads", sizes.kv_heads, "a divisor of the heads");
+  require_size(sizes, sizes.layers >= 1 && sizes.layers <= 10'000, "layers", sizes.layers, "a number from 1 to 10000");
+  require_size(sizes, sizes.heads % sizes.kv_heads == 0, "KV heads", sizes.kv_heads,
+               "a divisor of the number of heads");
   require_size(sizes, sizes.dense_layers >= 0 && sizes.dense_layers <= sizes.layers, "dense layers", sizes.dense_layers,
-               "at most the layers");
+               "at most the number of layers");
   require_size(sizes, sizes.draft_layers >= 0 && sizes.draft_layers <= 16, "draft layers", sizes.draft_layers,
                "at most 16");
-  require_size(sizes, sizes.experts >= 0 && sizes.experts <= most, "experts", sizes.experts, "none or more");
+  require_size(sizes, sizes.experts >= 0 && sizes.experts <= most, "experts", sizes.experts, "0 or more");
   const bool has_dense = sizes.experts == 0 || sizes.dense_layers > 0;
   require_size(sizes, !has_dense || (sizes.ffn >= 1 && sizes.ffn <= most), "MLP width", sizes.ffn,
-               "between 1 and 100000000");
+               "a number from 1 to 100000000");
   if (sizes.experts == 0) return;
   require_size(sizes, sizes.top_k >= 1 && sizes.top_k <= sizes.experts, "experts of a token", sizes.top_k,
-               "between 1 and the experts");
+               "a number from 1 to the number of experts");
   require_size(sizes, sizes.expert_ffn >= 1 && sizes.expert_ffn <= most, "expert width", sizes.expert_ffn,
-               "between 1 and 100000000");
-  require_size(sizes, sizes.shared_ffn >= 0 && sizes.shared_ffn <= most, "shared width", sizes.shared_ffn,
-               "none or more");
+               "a number from 1 to 100000000");
+  require_size(sizes, sizes.shared_ffn >= 0 && sizes.shared_ffn <= most, "shared width", sizes.shared_ffn, "0 or more");
 }
 
 }  // namespace

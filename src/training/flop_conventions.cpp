@@ -16,19 +16,21 @@ namespace {
 // Add your line here; the name is what users type and tables of measurements say. P are the parameters a token is
 // multiplied with, A = layers x heads x head size x sequence.
 constexpr FlopConvention convention_list[] = {
-    {"model-3x-causal-half", "6P + 6A: three forward passes, a query sees half of the keys (Megatron-Bridge)",
+    {"model-3x-causal-half", "6P + 6A: three forward passes; a query sees half of the keys (Megatron-Bridge)",
      [](const TokenFlops& f) { return 3 * (f.layers + f.head + f.causal_attention); }},
-    {"model-3x-full-attn", "6P + 12A: three forward passes, all keys (arXiv 2205.05198, NeMo 2024)",
+    {"model-3x-full-attn", "6P + 12A: three forward passes; a query sees all keys (arXiv 2205.05198, NeMo 2024)",
      [](const TokenFlops& f) { return 3 * (f.layers + f.head + f.full_attention); }},
     {"hw-4x-full-attn", "8P + 16A: one more forward pass for full recomputation (MT-NLG)",
      [](const TokenFlops& f) { return 4 * (f.layers + f.head + f.full_attention); }},
-    {"megatron", "the same, but the head three times: 96 B s L h^2 (1 + s/6h + V/16Lh) of arXiv 2104.04473",
+    {"megatron",
+     "like hw-4x-full-attn, but with the head counted three times: 96 B s L h^2 (1 + s/6h + V/16Lh) of arXiv "
+     "2104.04473",
      [](const TokenFlops& f) { return 4 * (f.layers + f.full_attention) + 3 * f.head; }},
-    {"llm-foundry", "6P + 12A where P are all parameters, embeddings too",
+    {"llm-foundry", "6P + 12A, where P includes all parameters and embeddings",
      [](const TokenFlops& f) { return 6 * f.parameters + 3 * f.full_attention; }},
-    {"lora-2x-causal-half", "4P + 6A: frozen weights have no gradient; adapters are left out",
+    {"lora-2x-causal-half", "4P + 6A: frozen weights have no gradient; adapters are not counted",
      [](const TokenFlops& f) { return 2 * (f.layers + f.head) + 3 * f.causal_attention; }},
-    {"executed", "what the kernels of forward, backward and recomputation multiply",
+    {"executed", "FLOPs that the kernels of forward, backward and recomputation execute",
      [](const TokenFlops& f) { return f.executed; }},
 };
 
@@ -144,7 +146,7 @@ const FlopConvention& flop_convention_named(std::string_view name) {
   for (const FlopConvention& one : convention_list) names.emplace_back(one.name);
   throw InputError({.source = "FLOP convention",
                     .value = std::string(name),
-                    .expected = "the name of a way to count FLOPs",
+                    .expected = "the name of a FLOP convention",
                     .suggestion = nearest_name(name, names).value_or(names.front())});
 }
 
@@ -156,7 +158,7 @@ FlopUse flop_use(const FlopConvention& convention, const TokenFlops& flops, doub
     throw InputError({.source = device.name,
                       .path = "dense_peak_tflops",
                       .value = std::string(dtype_name(peak_type)),
-                      .expected = "a device with a peak of this type or a wider one"});
+                      .expected = "a device with a peak for this number format or a wider one"});
   }
   const double model_rate = convention.per_token(flops) * tokens_per_second_and_device;
   return {.convention = convention.name,

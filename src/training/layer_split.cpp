@@ -132,13 +132,14 @@ std::vector<ChunkLayers> parse_pipeline_layout(std::string_view text) {
       chunks.push_back({.first = layers});
       continue;
     }
-    if (loss) complain("a symbol behind L", "the loss last");
+    if (loss) complain("a symbol after L", "the loss at the end");
     if (symbol == 'E') {
-      if (embedding || layers > 0 || chunks.size() > 1) complain("E behind other symbols", "one embedding, first");
+      if (embedding || layers > 0 || chunks.size() > 1)
+        complain("E after other symbols", "one embedding, at the start");
       chunk.embedding = embedding = true;
     } else if (symbol == 't') {
       if (chunk.drafts > 0 || (chunks.size() > 1 && chunks[chunks.size() - 2].drafts > 0)) {
-        complain("t behind m", "layers for multi-token prediction behind all others");
+        complain("t behind m", "multi-token prediction layers after all others");
       }
       ++chunk.count;
       ++layers;
@@ -148,7 +149,7 @@ std::vector<ChunkLayers> parse_pipeline_layout(std::string_view text) {
       chunk.head = loss = true;
     }
   }
-  if (!embedding || !loss) complain(printable(text), "E first and L last, such as Et*3|(tt|)*29m|L");
+  if (!embedding || !loss) complain(printable(text), "E first and L last, for example Et*3|(tt|)*29m|L");
   return chunks;
 }
 

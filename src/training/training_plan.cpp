@@ -78,7 +78,7 @@ std::vector<int64_t> chunk_sizes(const TrainingPlan& plan, int64_t layers) {
 std::string layout_complaint(const TrainingPlan& plan, int64_t layers, int64_t drafts) {
   const auto chunks = static_cast<int64_t>(plan.layout.size());
   if (chunks != plan.chunks()) {
-    return fmt::format("the layout has {} chunks, {} stages x {} chunks are {}", chunks, plan.stages(),
+    return fmt::format("the layout has {} chunks, but {} stages x {} chunks make {}", chunks, plan.stages(),
                        plan.virtual_stages, plan.chunks());
   }
   int64_t held = 0, held_drafts = 0;
@@ -86,9 +86,10 @@ std::string layout_complaint(const TrainingPlan& plan, int64_t layers, int64_t d
     held += chunk.count;
     held_drafts += chunk.drafts;
   }
-  if (held != layers) return fmt::format("the layout has {} layers, the model {}", held, layers);
+  if (held != layers) return fmt::format("the layout has {} layers, but the model has {}", held, layers);
   if (held_drafts != drafts) {
-    return fmt::format("the layout has {} layers for multi-token prediction (m), the model {}", held_drafts, drafts);
+    return fmt::format("the layout has {} multi-token prediction layers (m), but the model has {}", held_drafts,
+                       drafts);
   }
   return "";
 }
@@ -215,14 +216,14 @@ void check_layers(const PlannedRun& run, std::vector<Finding>& findings) {
   const PlanNumberIndex named = plan.first_stage_layers ? first_layers_number : last_layers_number;
   const bool names_stage = plan.first_stage_layers || plan.last_stage_layers;
   if (plan.virtual_stages > 1 && plan.stages() == 1) {
-    findings.push_back({virtual_number, "chunks interleave on two or more pipeline stages only"});
+    findings.push_back({virtual_number, "virtual stages need at least two pipeline stages"});
   } else if (!plan.layout.empty()) {
     if (std::string why = layout_complaint(plan, layers, static_cast<int64_t>(run.model.draft_layers.size()));
         !why.empty()) {
       findings.push_back({pipeline_number, std::move(why)});
     }
   } else if (names_stage && plan.stages() == 1) {
-    findings.push_back({named, "there is one pipeline stage only, and it has all layers"});
+    findings.push_back({named, "there is only one pipeline stage, and it holds all layers"});
   } else if (plan.chunks() > layers + 2) {
     findings.push_back(
         {plan.stages() > layers ? pipeline_number : virtual_number,
@@ -231,7 +232,7 @@ void check_layers(const PlannedRun& run, std::vector<Finding>& findings) {
     findings.push_back({names_stage                ? named
                         : plan.virtual_stages == 1 ? pipeline_number
                                                    : virtual_number,
-                        fmt::format("{} layers leave one of {} stages x {} chunks without any", layers, plan.stages(),
+                        fmt::format("{} layers leave one of the {} stages x {} chunks empty", layers, plan.stages(),
                                     plan.virtual_stages)});
   } else if (plan.recompute == Recompute::full) {
     const int64_t most = *std::max_element(sizes.begin(), sizes.end());
@@ -251,30 +252,33 @@ void check_devices(const PlannedRun& run, std::vector<Finding>& findings) {
     if (parallel.pipeline > parallel.tensor) number = pipeline_number;
     if (parallel.context > std::max(parallel.tensor, parallel.pipeline)) number = context_number;
   }
-  findings.push_back({number, fmt::format("{} tensor x {} context x {} pipeline x {} data ranks are {} devices, more "
-                                          "than the {} there are",
-                                          parallel.tensor, parallel.context, parallel.pipeline, parallel.data,
-                                          run.plan.devices(), run.devices)});
+  findings.push_back(
+      {number,
+       fmt::format("{} tensor x {} context x {} pipeline x {} data ranks need {} devices, but there are only {}",
+                   parallel.tensor, parallel.context, parallel.pipeline, parallel.data, run.plan.devices(),
+                   run.devices)});
 }
 
 void check_batch_and_length(const PlannedRun& run, std::vector<Finding>& findings) {
   const TrainingPlan& plan = run.plan;
   const ParallelPlan& parallel = plan.parallel;
   if (plan.global_batch % replicas_batch(run) != 0) {
-    findings.push_back({global_batch_number, fmt::format("it is no multiple of micro-batch {} x {} data-parallel ranks",
-                                                         plan.micro_batch, parallel.data)});
+    findings.push_back(
+        {global_batch_number, fmt::format("it is not a multiple of micro-batch {} x {} data-parallel ranks",
+                                          plan.micro_batch, parallel.data)});
   }
   if (parallel.context > 1 && run.sequence_length % (2 * parallel.context) != 0) {
-    findings.push_back({length_number, fmt::format("it is no multiple of 2 x {} context ranks", parallel.context)});
+    findings.push_back(
+        {length_number, fmt::format("it is not a multiple of 2 x {} context-parallel ranks", parallel.context)});
   }
   const int64_t cut = parallel.context * parallel.tensor;
   if (parallel.sequence && parallel.tensor > 1 && run.sequence_length % cut != 0) {
-    findings.push_back({length_number, fmt::format("sequence parallelism cuts it by {} context x {} tensor ranks",
+    findings.push_back({length_number, fmt::format("sequence parallelism divides it by {} context x {} tensor ranks",
                                                    parallel.context, parallel.tensor)});
   }
   const int64_t copies = parallel.data * parallel.context;
   if (plan.shard_ranks > 0 && copies % plan.shard_ranks != 0) {
-    findings.push_back({shard_number, fmt::format("{} data x context ranks do not divide by it", copies)});
+    findings.push_back({shard_number, fmt::format("{} data x context ranks are not divisible by it", copies)});
   }
 }
 
@@ -285,9 +289,9 @@ void check_exchanged_heads(const PlannedRun& run, std::vector<Finding>& findings
   for (const Layer& layer : run.model.layers) {
     const auto* attention = std::get_if<Attention>(&layer.mixer);
     if (attention == nullptr || attention->heads % (parallel.tensor * parallel.context) == 0) continue;
-    findings.push_back({context_number, fmt::format("all-to-all exchange cuts {} attention heads by {} tensor x {} "
-                                                    "context ranks",
-                                                    attention->heads, parallel.tensor, parallel.context)});
+    findings.push_back(
+        {context_number, fmt::format("all-to-all exchange divides {} attention heads by {} tensor x {} context ranks",
+                                     attention->heads, parallel.tensor, parallel.context)});
     return;
   }
 }
@@ -471,7 +475,7 @@ std::vector<PlanProblem> plan_problems(const Model& model, int64_t sequence_leng
   const std::vector<Finding> violated = violated_constraints(run);
   for (const Finding& finding : violated) add(finding, nearest_values(run, finding.number, violated));
   if (!known) {
-    problems.push_back(schedule_problem(plan, "there is no schedule of this name"));
+    problems.push_back(schedule_problem(plan, "no schedule has this name"));
   } else if (std::string why = schedule_complaint(plan); !why.empty()) {
     problems.push_back(schedule_problem(plan, std::move(why)));
   }

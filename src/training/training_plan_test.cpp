@@ -117,7 +117,7 @@ TEST(TrainingPlanProblems, are_all_listed_in_one_error) {
     FAIL() << "a plan that cannot run was accepted";
   } catch (const InputError& error) {
     for (const PlanProblem& problem : problems) EXPECT_THAT(error.what(), HasSubstr(problem.why));
-    EXPECT_THAT(error.what(), HasSubstr("{global_batch_size} = 10: it is no multiple of micro-batch 2 x 3"));
+    EXPECT_THAT(error.what(), HasSubstr("{global_batch_size} = 10: it is not a multiple of micro-batch 2 x 3"));
     EXPECT_THAT(error.what(), HasSubstr("nearest: 12, 6, 18"));
   }
 }

@@ -13,18 +13,18 @@ namespace {
 // (current), and with scales for blocks (DeepSeek: 128; MX: 32, by the multiply units of Blackwell); NVFP4 has blocks
 // of 16.
 constexpr TrainingRecipe recipe_list[] = {
-    {"bf16", "all in bf16"},
-    {"fp16", "all in fp16", Scheme::fp16, DType::fp16},
-    {"fp8", "FP8 linear layers, one scale for a tensor", Scheme::fp8, DType::bf16, fp8_factor, fp8_cast_bytes},
+    {"bf16", "everything in bf16"},
+    {"fp16", "everything in fp16", Scheme::fp16, DType::fp16},
+    {"fp8", "FP8 linear layers, one scale per tensor", Scheme::fp8, DType::bf16, fp8_factor, fp8_cast_bytes},
     {"fp8-delayed", "FP8 linear layers, scales from earlier steps", Scheme::fp8, DType::bf16, fp8_factor,
      fp8_cast_bytes},
-    {"fp8-current", "FP8 linear layers, scales of the tensor itself", Scheme::fp8, DType::bf16, fp8_factor,
+    {"fp8-current", "FP8 linear layers, scales from the current tensor", Scheme::fp8, DType::bf16, fp8_factor,
      fp8_cast_bytes},
-    {"fp8-block", "FP8 linear layers, a scale for each block of 128", Scheme::fp8, DType::bf16, mxfp8_factor,
+    {"fp8-block", "FP8 linear layers, one scale per block of 128", Scheme::fp8, DType::bf16, mxfp8_factor,
      mxfp8_cast_bytes},
-    {"mxfp8", "FP8 linear layers, a scale for each 32 values", Scheme::fp8, DType::bf16, mxfp8_factor, mxfp8_cast_bytes,
+    {"mxfp8", "FP8 linear layers, one scale per 32 values", Scheme::fp8, DType::bf16, mxfp8_factor, mxfp8_cast_bytes,
      true},
-    {"nvfp4", "FP4 linear layers, a scale for each 16 values", Scheme::nvfp4, DType::bf16, fp4_factor, fp4_cast_bytes,
+    {"nvfp4", "FP4 linear layers, one scale per 16 values", Scheme::nvfp4, DType::bf16, fp4_factor, fp4_cast_bytes,
      true},
 };
 
@@ -57,7 +57,7 @@ void check_recipe(const TrainingRecipe& recipe, const Device& device) {
   if (multiplies && (!recipe.scales_blocks || device.type_or_fallback(DType::fp4) == DType::fp4)) return;
   throw InputError({.field = "precision",
                     .value = std::string(recipe.name),
-                    .expected = fmt::format("a format that {} multiplies in", device.title),
+                    .expected = fmt::format("a format that {} supports", device.title),
                     .suggestion = multiplies ? "fp8-block" : "bf16"});
 }
 

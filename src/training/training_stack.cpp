@@ -240,7 +240,7 @@ TrainingStack TrainingStackCatalogue::stack(const std::string& name) const {
   if (!is_file && std::find(known.begin(), known.end(), name) == known.end()) {
     throw InputError({.field = "stack",
                       .value = printable(name),
-                      .expected = fmt::format("one of {}, or a file of a training stack", fmt::join(known, ", ")),
+                      .expected = fmt::format("one of {}, or a training stack file", fmt::join(known, ", ")),
                       .suggestion = nearest_name(name, known).value_or("")});
   }
   const auto file_of = [&](const std::string& stem) { return folder_ / (stem + ".json"); };

@@ -89,7 +89,7 @@ TEST(FleetCommand, flags_without_their_feature_are_refused) {
            {"--region name=a --spill-limit 3", "--region-policy nearest"},
            {"--region name=a --replicas 3", "replicas=N"},
            {"--autoscaler reactive --replicas 5 --max-replicas 3", "--max-replicas 3"},
-           {"--gpu-mtbf 5 --prefill-pool count=1 --decode-pool count=1", "autoscaler alone"},
+           {"--gpu-mtbf 5 --prefill-pool count=1 --decode-pool count=1", "only an autoscaler"},
            {"--autoscaler reactive --replica count=1 --replica count=1", "identical replicas"},
            {"--scheduling-policy deadline", "--ttft-goals"},
            {"--ttft-goals 500", "deadline"},

@@ -90,8 +90,8 @@ TEST_F(KernelCommand, sizes_take_suffixes) {
 TEST_F(KernelCommand, a_number_format_the_device_lacks_is_refused_or_says_what_it_falls_back_to) {
   const std::string gemm = " --m 64 --n 4096 --k 4096 --dtype ";
   expect_refused(run_foretoken("kernel gemm --device h100_sxm" + gemm + "nvfp4"), "or int4_wo");
-  expect_refused(run_foretoken("kernel gemm --device a100_sxm" + gemm + "fp4"), "a100_sxm multiplies in");
-  expect_refused(run_foretoken("kernel gemm --device v100_sxm" + gemm + "fp8"), "v100_sxm multiplies in (fp32, fp16)");
+  expect_refused(run_foretoken("kernel gemm --device a100_sxm" + gemm + "fp4"), "a100_sxm supports");
+  expect_refused(run_foretoken("kernel gemm --device v100_sxm" + gemm + "fp8"), "v100_sxm supports (fp32, fp16)");
   expect_mentions(run_foretoken("kernel gemm --device h100_sxm" + gemm + "int4_wo"), "in bf16");
   expect_mentions(run_foretoken("kernel gemm --device v100_sxm" + gemm + "bf16"), "the fp16 rate");
   EXPECT_EQ(run_foretoken("kernel gemm --device h100_sxm" + gemm + "fp8").out.find("does not"), std::string::npos);

@@ -108,7 +108,7 @@ TEST_F(ModelNames, a_flag_that_contradicts_the_name_is_refused) {
   const std::string named = "step --model Qwen3-8B-FP8 --device h100_sxm --batch 8 ";
   expect_refused(run_foretoken(named + "--quantization int4_wo"), "fp8_block, the format that the name");
   expect_refused(run_foretoken("serve --model Qwen2.5-7B-Instruct-AWQ --device h100_sxm -q fp8"),
-                 "int4_wo, the format that the name Qwen/Qwen2.5-7B-Instruct-AWQ states");
+                 "int4_wo, the format in the name Qwen/Qwen2.5-7B-Instruct-AWQ");
   expect_refused(plan("--model Qwen3-8B-FP8 --hardware h100_sxm:1 --quantizations config,int4_wo"),
                  "fp8_block, the format that the name");
   EXPECT_EQ(run_foretoken(named + "--quantization fp8").out, run_foretoken(named).out);
@@ -179,7 +179,7 @@ TEST_F(ModelNames, mxfp4_is_a_format_of_routed_experts) {
 // ---- formats and engines that a device does not have ----------------------------------------------------------------
 
 TEST_F(ModelNames, fp4_on_a_device_without_it_is_refused_with_what_to_use_instead) {
-  const std::string has = "a format that a100_sxm multiplies in (fp32, tf32, bf16, fp16, int8), or int4_wo";
+  const std::string has = "a format that a100_sxm supports (fp32, tf32, bf16, fp16, int8), or int4_wo";
   expect_refused(run_foretoken("kernel gemm --device a100_sxm --m 64 --n 4096 --k 4096 --dtype fp4"), has);
   expect_refused(run_foretoken("step --model Llama-3.1-8B --device a100_sxm --batch 8 --quantization fp4"), has);
   expect_refused(run_foretoken("serve --model Llama-3.1-8B --device a100_sxm --quantization nvfp4"), has);
@@ -187,9 +187,9 @@ TEST_F(ModelNames, fp4_on_a_device_without_it_is_refused_with_what_to_use_instea
   expect_refused(run_foretoken("kernel gemm --device a100_sxm --m 64 --n 4096 --k 4096 --dtype fp8"),
                  "or int8_wo (8-bit weights, multiplied in 16 bits)");
   expect_refused(run_foretoken("step --model Llama-3.1-8B --device t4 --batch 8 --quantization fp8"),
-                 "a format that t4 multiplies in");
+                 "a format that t4 supports");
   const std::string rows = write("shapes.csv", "dtype,m,n,k\nbf16,64,4096,4096\nfp8,64,4096,4096\n");
-  expect_refused(run_foretoken("kernel gemm --device a100_sxm --csv " + rows), "a100_sxm multiplies in");
+  expect_refused(run_foretoken("kernel gemm --device a100_sxm --csv " + rows), "a100_sxm supports");
 }
 
 TEST_F(ModelNames, narrow_weights_are_multiplied_in_bf16_where_the_device_has_nothing_narrower) {

@@ -32,10 +32,10 @@ TEST_F(PlanServeCommand, answers_in_a_sentence_with_the_line_that_starts_it) {
   EXPECT_THAT(text.out, HasSubstr("vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size"));
   const std::string html = read_file(path("plan.html"), 1U << 24U);
   for (const char* part :
-       {"Serve meta-llama/Llama-3.1-8B on 2 x NVIDIA H100", "To start it", "Speed for a user against work of a GPU",
+       {"Serve meta-llama/Llama-3.1-8B on 2 x NVIDIA H100", "To start it", "Speed per user against throughput per GPU",
         "The best layouts", "Latency against load", ">capacity</text>", ">limit</text>", "The winner at",
-        "How long requests wait", "The run over time", "Where the time goes", "Roofline", "Memory of a device",
-        "Energy and cost", "Facility, for an output token", "How far to trust it", "Serving engine", "To reproduce",
+        "How long requests wait", "The run over time", "Where the time goes", "Roofline", "Memory per device",
+        "Energy and cost", "Facility, per output token", "How far to trust it", "Serving engine", "To reproduce",
         "foretoken plan serve --model Llama-3.1-8B"}) {
     EXPECT_THAT(html, HasSubstr(part));
   }

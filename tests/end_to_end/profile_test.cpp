@@ -167,7 +167,8 @@ TEST_F(ProfileInstall, a_finished_sweep_becomes_a_device_of_every_command) {
   const Json devices = parse_json(run_foretoken("devices --json").out, "devices");
   EXPECT_EQ(devices.find("own_devices")->items().size(), 1U);
   EXPECT_NE(run_foretoken("devices").out.find("your own"), std::string::npos);
-  EXPECT_NE(in_one_line(run_foretoken("devices my_h200").out).find("Your own: measured here"), std::string::npos);
+  EXPECT_NE(in_one_line(run_foretoken("devices my_h200").out).find("Your own device: measured here"),
+            std::string::npos);
 
   const Outcome kernel = run_foretoken("kernel gemm --device my_h200 --m 512 --n 4096 --k 4096 --json");
   ASSERT_EQ(kernel.status, 0) << kernel.err;

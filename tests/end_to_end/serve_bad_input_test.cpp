@@ -80,7 +80,7 @@ TEST_F(ServeBadInput, a_trace_without_requests_is_refused) {
   write_file(path("nothing.jsonl"), "");
   expect_refused("--trace " + path("nothing.jsonl"), "an empty file");
   expect_refused("--trace " + folder_.string(), "this is a directory");
-  expect_refused("--dataset-path " + path("empty.csv"), "at least one such row");
+  expect_refused("--dataset-path " + path("empty.csv"), "at least one row with tokens");
 }
 
 TEST_F(ServeBadInput, a_broken_line_three_million_rows_in_is_named_and_the_trace_is_never_held) {

@@ -50,7 +50,7 @@ TEST(ServeAdapters, wrong_flags_are_refused) {
   expect_refused("--enable-lora --num-adapters 4 --engine sglang", "--scheduler sglang");
   expect_refused("--enable-lora --num-adapters 4 --adapter-zipf-exponent 2", "--adapter-distribution uniform");
   expect_refused("--enable-lora --num-adapters 4 --prefill-pool count=1 --decode-pool count=1", "--prefill-pool");
-  expect_refused("--enable-lora --num-adapters 4 --max-loras 2000", "room beside them");
+  expect_refused("--enable-lora --num-adapters 4 --max-loras 2000", "enough memory left");
 }
 
 TEST(ServeColocated, every_way_of_sharing_serves_both_models_in_their_shares) {
@@ -82,7 +82,8 @@ TEST(ServeColocated, mig_profiles_are_those_of_the_device) {
   const std::string quarters = "rtx_pro_6000_server";
   expect_refused("--colocate mig=1g --colocate mig=1g --gpu-sharing mig", "a GPU with MIG", "l40s");
   expect_refused("--colocate mig=3g --colocate mig=1g --gpu-sharing mig", "one of 1g, 2g, 4g", quarters);
-  expect_refused("--colocate mig=4g --colocate mig=1g --gpu-sharing mig", "parts that fit on one GPU together", quarters);
+  expect_refused("--colocate mig=4g --colocate mig=1g --gpu-sharing mig", "parts that fit on one GPU together",
+                 quarters);
   expect_refused("--colocate mig=3g --colocate mig=3g --gpu-sharing mps", "--gpu-sharing mig");
   const Json json = answer(load + "--colocate mig=2g --colocate mig=2g --gpu-sharing mig", quarters);
   EXPECT_EQ(json.find("colocation")->find("engines")->items().size(), 2u);

@@ -502,9 +502,9 @@ TEST_F(Serve, a_page_holds_the_answer_its_curves_and_the_command) {
   ASSERT_EQ(run.status, 0) << run.err;
   const std::string html = read_file(path("run.html"), 1 << 22);
   for (const char* part : {"serves 4 requests/s", "How long requests wait", "Latency against load", "The run over time",
-                           "Where the time goes", "Roofline", "decode qkv_proj", "Memory of a device",
-                           "Energy and cost", "Facility, for an output token", "A million output tokens",
-                           "How far to trust it", "Serving engine", "foretoken serve --model Llama-3.1-8B"}) {
+                           "Where the time goes", "Roofline", "decode qkv_proj", "Memory per device", "Energy and cost",
+                           "Facility, per output token", "Per million output tokens", "How far to trust it",
+                           "Serving engine", "foretoken serve --model Llama-3.1-8B"}) {
     EXPECT_NE(html.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(html.find("nan"), std::string::npos);

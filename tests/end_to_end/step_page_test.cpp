@@ -19,7 +19,7 @@ TEST_F(StepPageCommand, has_time_roofline_memory_energy_trust_and_the_command) {
   ASSERT_EQ(run.status, 0) << run.err;
   const std::string html = read_file(path("step.html"), 1U << 24U);
   for (const char* part : {"a decode step of 8 sequences", "Where the time goes", "Roofline", "qkv_proj",
-                           "Memory of a device", "KV cache", "Energy and cost", "J of the boards for each token",
+                           "Memory per device", "KV cache", "Energy and cost", "J of board energy per token",
                            "How far to trust it", "Collectives", "Model step", "foretoken step --model Llama-3.1-8B"}) {
     EXPECT_THAT(html, HasSubstr(part));
   }

@@ -184,9 +184,9 @@ TEST_F(TrainCommandFiles, a_page_has_the_pipeline_the_roofline_the_cost_and_how_
   const std::string line = small_train + " --devices 16 -tp 2 -pp 2 --global-batch-size 64 --html " + path("t.html");
   ASSERT_EQ(run_foretoken(line).status, 0);
   const std::string html = read_file(path("t.html"), 1U << 24U);
-  for (const char* part : {"micro-batches through 2 stages", "Memory of the fullest device", "Roofline",
-                           "Energy and cost", "J for each token", "How far to trust it", "Training run", "this device",
-                           "Collectives", "foretoken train --model Llama-3.1-8B"}) {
+  for (const char* part :
+       {"micro-batches through 2 stages", "Memory of the fullest device", "Roofline", "Energy and cost", "J per token",
+        "How far to trust it", "Training run", "this device", "Collectives", "foretoken train --model Llama-3.1-8B"}) {
     EXPECT_THAT(html, HasSubstr(part));
   }
   ASSERT_EQ(run_foretoken(line + " --train-tokens 1T").status, 0);

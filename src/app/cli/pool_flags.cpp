@@ -19,7 +19,7 @@ void PoolFlags::declare(Options& options) {
   options.flag("--kv-transfer-by-layer", by_layer, "Send the KV cache of each layer as soon as it is computed");
   options.choice("--first-token", first_token, {"engine", "decode", "transfer"},
                  "Where decoding gets the first output token: decode = recomputed by the decode worker (vLLM); "
-                 "transfer = sent with the KV cache (other engines)");
+                 "transfer = sent with the KV cache (other engines); engine = as the engine does");
 }
 
 bool PoolFlags::given() const {

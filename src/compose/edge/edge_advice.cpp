@@ -57,27 +57,33 @@ std::string kind_advice(const EdgeKindTime& time, double share) {
   switch (time.kind) {
     case EdgeKernelKind::depthwise:
       return fmt::format(
-          "depthwise convolutions take {:.0f}% at {:.0f}% of the core's best rate: each input is used few times; fewer "
-          "channels between, or a dense convolution in the first layers, may be faster",
+          "depthwise convolutions take {:.0f}% of the time at {:.0f}% of the core's best rate, because each input is "
+          "used only a few times; fewer channels, or a dense convolution in the first layers, may be faster",
           100 * share, of_best);
     case EdgeKernelKind::transpose:
-      return fmt::format("transposes take {:.0f}%: keep one layout through reshapes and channel shuffles", 100 * share);
+      return fmt::format("transposes take {:.0f}% of the time: keep one layout through reshapes and channel shuffles",
+                         100 * share);
     case EdgeKernelKind::gelu:
     case EdgeKernelKind::layer_norm:
-      return fmt::format("{} takes {:.0f}% as a chain of operators: export it in the form that the runtime joins",
-                         edge_kind_name(time.kind), 100 * share);
+      return fmt::format(
+          "{} takes {:.0f}% of the time as a chain of operators: export it in the form that the runtime fuses",
+          edge_kind_name(time.kind), 100 * share);
     case EdgeKernelKind::fused_gelu:
-      return fmt::format("gelu takes {:.0f}%, nearly all of it erf: relu or hard swish would cost a tenth",
-                         100 * share);
+      return fmt::format(
+          "gelu takes {:.0f}% of the time, nearly all of it in erf: relu or hard swish would cost a tenth",
+          100 * share);
     case EdgeKernelKind::gemv:
-      return fmt::format("products with one row take {:.0f}%: weights are read for one input each; a batch shares them",
-                         100 * share);
+      return fmt::format(
+          "matrix products with one row take {:.0f}% of the time, because the weights are read for a single input: use "
+          "a batch",
+          100 * share);
     case EdgeKernelKind::concat:
     case EdgeKernelKind::traffic:
     case EdgeKernelKind::add:
     case EdgeKernelKind::channel_scale:
-      return fmt::format("{} ({} calls) moves {:.1f} MB for {:.0f}% of the time: nothing joins it with its neighbours",
-                         edge_kind_name(time.kind), time.calls, time.work.bytes().value() * 1e-6, 100 * share);
+      return fmt::format(
+          "{} ({} calls) moves {:.1f} MB and takes {:.0f}% of the time: nothing fuses it with its neighbors",
+          edge_kind_name(time.kind), time.calls, time.work.bytes().value() * 1e-6, 100 * share);
     default:
       return "";
   }
@@ -94,18 +100,22 @@ std::vector<EdgeAdvice> edge_advice(const EdgeLowering& lowering, const EdgePred
   };
   for (const EdgeKindTime& time : estimate.kinds) add(time.seconds, kind_advice(time, time.seconds / all));
   const Losses losses = losses_of(lowering, predictor);
-  add(losses.padding, fmt::format("{:.0f}% multiplies padding: channels and positions off the register tile of {} x {}",
-                                  100 * losses.padding / all, predictor.core.tile_rows, predictor.core.tile_columns));
-  add(losses.columns,
-      fmt::format("{:.0f}% lays windows out as columns ({:.0f}% with strides): 1x1 windows with stride 1 need none",
-                  100 * losses.columns / all, 100 * losses.strided / all));
+  add(losses.padding,
+      fmt::format(
+          "{:.0f}% of the time multiplies padding: channels and positions do not fill the register tile of {} x {}",
+          100 * losses.padding / all, predictor.core.tile_rows, predictor.core.tile_columns));
+  add(losses.columns, fmt::format("{:.0f}% of the time rearranges windows into columns ({:.0f}% with strides): 1x1 "
+                                  "windows with stride 1 need no rearranging",
+                                  100 * losses.columns / all, 100 * losses.strided / all));
   double nodes = estimate.call_seconds + estimate.dispatch_seconds;
   if (predictor.calls) {
     for (const EdgeKindTime& time : estimate.kinds)
       nodes += static_cast<double>(time.calls * edge_operator_count(time.kind)) * predictor.calls->node_ns * 1e-9;
   }
-  add(nodes, fmt::format("{:.0f}% is the runtime's own time for its operators: fewer, larger ones; or a larger batch",
-                         100 * nodes / all));
+  add(nodes,
+      fmt::format(
+          "{:.0f}% of the time is overhead of the runtime per operator: use fewer, larger operators or a larger batch",
+          100 * nodes / all));
   std::stable_sort(advice.begin(), advice.end(),
                    [](const EdgeAdvice& a, const EdgeAdvice& b) { return a.share > b.share; });
   return advice;

@@ -324,7 +324,7 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
   if (quantized > 0) result.notes.push_back(narrow_format_note(fmt::format("{} steps", quantized)));
   if (other_types > 0)
     result.notes.push_back(
-        fmt::format("{} steps compute in other types than fp32 and are priced as fp32", other_types));
+        fmt::format("{} steps compute in types other than fp32; their times are those of fp32", other_types));
   return result;
 }
 

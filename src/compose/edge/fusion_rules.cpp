@@ -118,8 +118,10 @@ WrittenRule read_rule(const JsonView& view) {
   }
   rule.tensors = tensor_names.size();
   if (rule.nodes.empty()) nodes.fail("at least one node");
-  if (written.optional.front()) nodes.items().front().at("optional").fail("false: a pattern has to begin somewhere");
-  if (rule.nodes.front().stays) nodes.items().front().at("stays").fail("false: a pattern begins with what it joins");
+  if (written.optional.front())
+    nodes.items().front().at("optional").fail("false, because the first node of a pattern cannot be optional");
+  if (rule.nodes.front().stays)
+    nodes.items().front().at("stays").fail("false, because the first node of a pattern is always fused");
   if (static_cast<size_t>(std::count(written.optional.begin(), written.optional.end(), true)) > most_optional)
     nodes.fail(fmt::format("at most {} optional nodes", most_optional));
   const JsonView kernel = view.at("kernel");

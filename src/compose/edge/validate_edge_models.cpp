@@ -27,7 +27,9 @@ void score_edge_models(const EdgePredictor& predictor, const FusionRules& rules,
     const std::filesystem::path file = folder / (row.model + ".onnx");
     // A name with a slash would lead elsewhere.
     if (row.model.find('/') != std::string::npos || !std::filesystem::exists(file)) {
-      scores.skip({.file = path.string(), .row = row.row, .why = fmt::format("no file {}.onnx beside it", row.model)});
+      scores.skip({.file = path.string(),
+                   .row = row.row,
+                   .why = fmt::format("there is no file {}.onnx next to it", row.model)});
       continue;
     }
     const OnnxGraph graph = read_onnx(file, {.batch_is_one = true});

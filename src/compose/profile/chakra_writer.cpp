@@ -153,7 +153,7 @@ class ProfileTracer {
       throw InputError({.source = step_.source,
                         .path = fmt::format("kernel {} at {} us", printable(kernel.name), kernel.start_us),
                         .value = R"(no "Collective name")",
-                        .expected = "a trace of PyTorch 2.2 or later, which notes what collectives move"});
+                        .expected = "a trace of PyTorch 2.2 or later, which records the sizes of collectives"});
     }
     std::vector<uint64_t> waited_nodes;
     double could_start = kernel.launched_us.value_or(begin_);
@@ -210,7 +210,7 @@ class ProfileTracer {
         throw InputError({.source = step_.source,
                           .path = fmt::format("kernel {}", printable(node.name)),
                           .value = R"(no "Dst Rank" or "Src Rank")",
-                          .expected = "a trace that says whom a rank sends to or receives from"});
+                          .expected = "a trace that records the ranks that each rank sends to and receives from"});
       }
       node.attributes.push_back(
           chakra_unsigned(message.sends ? "comm_dst" : "comm_src", static_cast<uint64_t>(*message.peer)));
@@ -225,8 +225,8 @@ class ProfileTracer {
 
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = {
-        fmt::format("{}: {} kernels, {} of them communicate", step_.source, step_.kernels.size(), messages_)};
-    if (messages_ == 0) notes.emplace_back("no communication found: replays as a rank of its own");
+        fmt::format("{}: {} kernels, {} of them for communication", step_.source, step_.kernels.size(), messages_)};
+    if (messages_ == 0) notes.emplace_back("no communication found: this rank is replayed on its own");
     if (of_stream_.size() > 1) {
       notes.push_back(fmt::format("{} streams; {} kernels waited for a kernel on another stream", of_stream_.size(),
                                   waits_for_streams_));

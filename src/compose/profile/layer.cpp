@@ -62,7 +62,7 @@ class LayerFinder {
     if (named * 2 < step_.kernels.size()) {
       fail(fmt::format("{} of {} kernels have an operator", named, step_.kernels.size()),
            step_.graph
-               ? "a trace of the same code without a CUDA graph: a graph's kernels do not say what launched them"
+               ? "a trace of the same code without CUDA graphs: kernels of a graph do not record what launched them"
                : "a trace taken with ProfilerActivity.CPU and ProfilerActivity.CUDA");
     }
   }
@@ -160,8 +160,8 @@ class LayerFinder {
     }
     if (down < 2 || down + 1 >= all.size()) {
       fail(fmt::format("{} multiplies in a layer", all.size()),
-           "an output projection, one or two multiplies into a wider space, one back, then queries, keys and values (a "
-           "dense feed-forward block; layers of experts are not read)");
+           "an output projection, one or two multiplies to a wider size, one back, then queries, keys and values (a "
+           "dense feed-forward block; expert layers are not supported)");
     }
     layer_.inter = all[down].size.k;
     layer_.feed_in_multiplies = down - 1;

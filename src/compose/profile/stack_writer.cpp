@@ -125,8 +125,9 @@ class RuleWriter {
     for (const auto& [text, value] : sizes) {
       if (value == kind.elements) return text;
     }
-    notes_.push_back(fmt::format("{}: a {} of {} elements fits no size of its operator; written as a number",
-                                 step_.source, kind.variant, kind.elements));
+    notes_.push_back(
+        fmt::format("{}: a {} of {} elements matches no size of its operator, so it is written as a number",
+                    step_.source, kind.variant, kind.elements));
     return fmt::format("{}", std::max<int64_t>(1, kind.elements));
   }
 
@@ -413,7 +414,7 @@ ImportedStack costs_from_profiles(std::span<const ProfiledStep> steps, const Sta
   if (request.extends.empty()) {
     throw InputError({.field = "costs_only",
                       .value = "without {extends}",
-                      .expected = "a stack whose kernels and rules stand with these costs"});
+                      .expected = "a stack that supplies the kernels and rules for these costs"});
   }
   const DeviceGaps gaps = device_gaps(steps[0]);
   ImportedStack result;
@@ -425,7 +426,7 @@ ImportedStack costs_from_profiles(std::span<const ProfiledStep> steps, const Sta
                                          {"host_high", 1.5}}));
   for (const ProfiledStep& step : steps) {
     result.notes.push_back(
-        fmt::format("{}: {} kernels; launch costs and gaps alone are read, kernels and rules are {}'s", step.source,
+        fmt::format("{}: {} kernels; only launch costs and gaps are read, kernels and rules come from {}", step.source,
                     step.kernels.size(), request.extends));
   }
   return result;
@@ -445,7 +446,7 @@ ImportedStack stack_from_profiles(std::span<const ProfiledStep> steps, const Sta
       if (layers[i].phase != layer.phase) continue;
       throw InputError({.source = step.source,
                         .value = fmt::format("a step of phase {}", step_phase_name(layer.phase)),
-                        .expected = fmt::format("another phase than that of {}", steps[i].source)});
+                        .expected = fmt::format("a different phase from that of {}", steps[i].source)});
     }
     result.notes.push_back(fmt::format("{}: {} of {} layers, {} sequences of {} new tokens, {} in the cache",
                                        step.source, step_phase_name(layer.phase), layer.layers, layer.batch,

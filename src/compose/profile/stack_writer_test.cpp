@@ -130,7 +130,7 @@ TEST(StackFromProfile, a_step_that_cannot_be_read_is_told_why) {
   ProfiledStep captured = profiled(2);
   captured.graph = true;
   for (ProfiledKernel& kernel : captured.kernels) kernel.call.reset();
-  EXPECT_THAT(complaint(captured), HasSubstr("without a CUDA graph"));
+  EXPECT_THAT(complaint(captured), HasSubstr("without CUDA graphs"));
 }
 
 TEST(StackFromProfile, two_steps_of_one_phase_are_refused) {

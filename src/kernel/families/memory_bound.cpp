@@ -22,7 +22,7 @@ KernelFamily mhc_family() {
                      size_parameter_or("sites", "blocks of a layer that mix", "2"),
                      size_parameter_or("hc_mult", "residual streams", "4"),
                      size_parameter("hidden", "width of the model", "7168"),
-                     size_parameter_or("iters", "normalisation iterations", "20", 0)},
+                     size_parameter_or("iters", "normalization iterations", "20", 0)},
       .shape = [](KernelValues v) -> KernelShape {
         return HyperConnectionShape{.post = v[0] == 1,
                                     .tokens = count(v[1]),

@@ -148,7 +148,7 @@ Model read_kimi_linear(ConfigReader& config) {
     }
     model.layers.push_back(layer);
   }
-  if (is_k3) config.note("text tower only; the vision tower and the attention-residual mixes are not modelled");
+  if (is_k3) config.note("text tower only; the vision tower and the attention-residual mixes are not modeled");
   return model;
 }
 

@@ -66,7 +66,7 @@ Model read_minimax_m3(ConfigReader& config) {
     if (dense) layer.feed_forward = Mlp{.width = config.size("dense_intermediate_size")};
     model.layers.push_back(layer);
   }
-  if (config.count_or("num_mtp_modules", 0, 1000) > 0) config.note("draft modules are not modelled");
+  if (config.count_or("num_mtp_modules", 0, 1000) > 0) config.note("draft modules are not modeled");
   config.note("text tower only; the vision tower is not counted");
   return model;
 }

@@ -211,7 +211,7 @@ void DistanceSearch::find_links_on(NetworkNode node, int32_t distance, std::vect
       if (leads_on(link, distance)) links.push_back(link);
     }
   }
-  ensure(!links.empty(), "a node at a distance has a neighbour that is nearer");
+  ensure(!links.empty(), "a node at a distance has a neighbor that is nearer");
 }
 
 }  // namespace foretoken

@@ -108,7 +108,7 @@ TEST(RentPart, is_of_all_devices_and_all_tokens) {
                   .tokens_per_second = 1000,
                   .tokens = "output tokens"});
   EXPECT_THAT(page.finish(), HasSubstr("3.60 USD"));
-  EXPECT_THAT(page.finish(), HasSubstr("A million output tokens</th><td>1 USD</td>"));
+  EXPECT_THAT(page.finish(), HasSubstr("Per million output tokens</th><td>1 USD</td>"));
   EXPECT_THAT(page.finish(), HasSubstr("a lender"));
 }
 

@@ -23,16 +23,17 @@ void add_rates(HtmlPage& page, const ServingPage& own) {
   const std::optional<double> knee =
       knee_rate(own.rates, [](const ServingMetrics& m) { return m.ttft.percentiles_ms.front(); });
   if (knee) marked.push_back({*knee, "knee"});
-  std::string said = fmt::format("Median and tail of TTFT as the rate of requests rises. ");
+  std::string said = fmt::format("Median and tail of TTFT as the request rate increases. ");
   if (knee) {
-    said += fmt::format("The knee is at {:.3g} requests/s: there the tail is twice that of the lightest load.", *knee);
+    said += fmt::format("The knee is at {:.3g} requests/s, where the tail is twice that of the lightest load.", *knee);
   } else if (!own.rates.empty()) {
-    said += fmt::format("No knee up to {:.3g} requests/s: the tail stays below twice that of the lightest load.",
-                        own.rates.back().rate);
+    said +=
+        fmt::format("There is no knee up to {:.3g} requests/s: the tail stays below twice that of the lightest load.",
+                    own.rates.back().rate);
   }
   add_rate_charts(page, own.rates,
                   {chart_of("Time to first token", said, &ServingMetrics::ttft, own.goals.ttft_ms),
-                   chart_of("Time per output token", "Median and tail of TPOT as the rate of requests rises.",
+                   chart_of("Time per output token", "Median and tail of TPOT as the request rate increases.",
                             &ServingMetrics::tpot, own.goals.tpot_ms)},
                   marked);
 }

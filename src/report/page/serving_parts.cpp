@@ -66,7 +66,7 @@ void add_latency_curves(HtmlPage& page, const LatencyCurves& curves, const Laten
     LineChart chart{.title = latency.title,
                     .x_label = "milliseconds",
                     .y_label = "% of requests",
-                    .lines = {{.name = "requests that took at most so long", .points = latency.curve}}};
+                    .lines = {{.name = "requests that took at most this long", .points = latency.curve}}};
     if (latency.goal) chart.marks.push_back({.at = *latency.goal, .label = "goal", .is_vertical = true});
     const double worst = latency.curve.back().first;
     page.figure(line_chart_svg(chart),
@@ -123,16 +123,16 @@ void add_run_over_time(HtmlPage& page, const ServingRun& run) {
   }
   page.figure(
       line_chart_svg({.title = "Requests", .x_label = "seconds", .y_label = "requests", .lines = {running, waiting}}),
-      "Requests that run and that wait");
+      "Running and waiting requests");
   page.figure(line_chart_svg({.title = "KV cache", .x_label = "seconds", .y_label = "blocks", .lines = {blocks}}),
-              "Blocks of the KV cache in use, of all replicas together");
+              "KV cache blocks in use, all replicas together");
 }
 
 void add_step_times(HtmlPage& page, const std::vector<TypicalStep>& steps) {
   if (steps.empty()) return;
   page.heading("Where the time goes");
   add_operator_times(page, steps, "Time of all steps by operator",
-                     "Operators as in the typical step of each kind (prompts, decodes, both)");
+                     "Operators of the typical step of each kind (prompts, decodes, both)");
 }
 
 TimeByConfidence time_by_confidence(const std::vector<TypicalStep>& steps) {
@@ -146,7 +146,7 @@ TimeByConfidence time_by_confidence(const std::vector<TypicalStep>& steps) {
 }
 
 void add_device_memory(HtmlPage& page, const ServingMemory& memory) {
-  page.heading("Memory of a device");
+  page.heading("Memory per device");
   const auto part = [](std::string name, double bytes) {
     return BarPart{std::move(name), std::max(0.0, bytes), bytes_text(std::max(0.0, bytes))};
   };
@@ -155,7 +155,7 @@ void add_device_memory(HtmlPage& page, const ServingMemory& memory) {
   page.figure(parts_bar_svg(fmt::format("{} of memory", bytes_text(memory.total.value)),
                             {part("weights", weights), part("KV cache", kv), part("activations, graphs, runtime", rest),
                              part("unused", memory.unused.value)}),
-              fmt::format("The cache holds {:.0f} tokens", memory.tokens.value));
+              fmt::format("The KV cache holds {:.0f} tokens", memory.tokens.value));
 }
 
 }  // namespace foretoken

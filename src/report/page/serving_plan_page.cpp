@@ -34,11 +34,12 @@ void add_ranking(HtmlPage& page, const ServingPlanReport& report) {
          run != nullptr && run->joules_per_token.value > 0 ? fmt::format("{:.2f}", run->joules_per_token.value) : ""});
   }
   page.heading("The best layouts");
-  page.table({"layout", "device", "GPUs", "requests/s", "90% interval", "tokens/s of a GPU", "tokens/s of a user",
+  page.table({"layout", "device", "GPUs", "requests/s", "90% interval", "tokens/s per GPU", "tokens/s per user",
               "USD/hour", "USD/million output tokens", "J/output token"},
              rows);
   page.paragraph(
-      "Simulated at length, best first. Intervals that overlap cannot be told apart; the full list is below.");
+      "From long simulations, best first. Layouts whose intervals overlap cannot be told apart; the full list is "
+      "below.");
 }
 
 // What the winner costs and draws at the rate that it is shown by.
@@ -49,22 +50,22 @@ void add_plan_costs(HtmlPage& page, const ServingQuestion& question, const PlanP
   const Headline& joules = run->joules_per_token;
   std::vector<std::vector<std::string>> rows;
   if (usd_per_hour) {
-    rows.push_back({"Rent of an hour", fmt::format("{:.2f} USD", *usd_per_hour), "", ""});
-    rows.push_back({"A million output tokens",
+    rows.push_back({"Rent per hour", fmt::format("{:.2f} USD", *usd_per_hour), "", ""});
+    rows.push_back({"Per million output tokens",
                     fmt::format("{:.2f} USD", usd_per_million_tokens(question, winner.layout, *run).value_or(0)), "",
                     ""});
   }
   if (joules.value > 0) {
-    rows.push_back({"Facility, for an output token", fmt::format("{:.3g} J", joules.value),
+    rows.push_back({"Facility, per output token", fmt::format("{:.3g} J", joules.value),
                     fmt::format("{:.3g}", joules.low), fmt::format("{:.3g}", joules.high)});
   }
   page.heading("Energy and cost");
   if (rows.empty()) {
-    page.paragraph("Neither the price of these devices is known nor what they draw.");
+    page.paragraph("Neither the price nor the power of these devices is known.");
     return;
   }
   page.table({fmt::format("at {:.3g} requests/s", run->rate), "predicted", "low (90%)", "high"}, rows);
-  page.paragraph("The interval is that of the boards' power alone; host, facility and prices are taken as given.");
+  page.paragraph("The interval covers board power only; host, facility and prices are taken as given.");
 }
 
 // A chart for each limit, at its percentile.
@@ -72,16 +73,17 @@ void add_limits(HtmlPage& page, const ServingPlanReport& report, const PlanPoint
   std::vector<RateChart> charts;
   for (const LatencySlo& slo : report.question.slos) {
     const std::vector<double>& percentiles = shown.percentiles;
-    charts.push_back({.title = slo_text(slo),
-                      .caption = fmt::format("{} as the rate of requests rises; the limit is {:g} ms, which is kept up "
-                                             "to {:.3g} requests/s ({:.3g} to {:.3g})",
-                                             slo_text(slo).substr(0, slo_text(slo).find(" <")), slo.limit_ms,
-                                             winner.capacity.value, winner.capacity.low, winner.capacity.high),
-                      .lines = {{fmt::format("p{:g} of requests", slo.percentile),
-                                 [slo, percentiles](const ServingMetrics& metrics) {
-                                   return achieved_ms(slo, metrics, percentiles);
-                                 }}},
-                      .limit_ms = slo.limit_ms});
+    charts.push_back(
+        {.title = slo_text(slo),
+         .caption = fmt::format(
+             "{} as the request rate increases; the limit of {:g} ms holds up to {:.3g} requests/s ({:.3g} to {:.3g})",
+             slo_text(slo).substr(0, slo_text(slo).find(" <")), slo.limit_ms, winner.capacity.value,
+             winner.capacity.low, winner.capacity.high),
+         .lines = {{fmt::format("p{:g} of requests", slo.percentile),
+                    [slo, percentiles](const ServingMetrics& metrics) {
+                      return achieved_ms(slo, metrics, percentiles);
+                    }}},
+         .limit_ms = slo.limit_ms});
   }
   std::vector<MarkedRate> marked = {{winner.capacity.value, "capacity"}};
   if (report.question.rate) marked.push_back({*report.question.rate, "asked for"});
@@ -115,10 +117,10 @@ std::string serving_plan_page_html(const ServingPlanPage& own) {
     page.heading("To start it");
     page.preformatted(launch_text(report, winner->layout));
   }
-  page.heading("Speed for a user against work of a GPU");
+  page.heading("Speed per user against throughput per GPU");
   page.figure(serving_plan_svg(report),
-              "Every simulated run within the limits; red: the winner, line: no other run is better in both, dashed: "
-              "the limit on TPOT");
+              "Every simulated run within the limits. Red: the winner; line: runs that no other run beats in both; "
+              "dashed: the TPOT limit");
   add_ranking(page, report);
   if (own.winner) add_winner(page, report, *own.winner);
   add_trust(page, own.trust);

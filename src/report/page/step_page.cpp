@@ -28,11 +28,11 @@ void add_step_memory(HtmlPage& page, const StepEstimate& step) {
   add("gradients and optimizer", memory.gradients_and_optimizer);
   add("activations", memory.activations);
   const double total = memory.total().value(), room = step.device_memory.value();
-  page.heading("Memory of a device");
+  page.heading("Memory per device");
   page.figure(
       parts_bar_svg(room > 0 ? fmt::format("{} of {}", bytes_text(total), memory_size_text(room)) : bytes_text(total),
                     parts, room),
-      total > room && room > 0 ? "It does not fit" : "What this step needs; an engine keeps more for its cache");
+      total > room && room > 0 ? "It does not fit" : "What this step needs; an engine reserves more for its cache");
 }
 
 void add_step_costs(HtmlPage& page, const StepPage& own) {
@@ -44,7 +44,7 @@ void add_step_costs(HtmlPage& page, const StepPage& own) {
     if (own.step.tokens > 0) {
       // All replicas draw the same, and `tokens` are those of all.
       const double joules = held.joules * static_cast<double>(own.step.plan.data);
-      page.paragraph(fmt::format("That is {:.3g} J of the boards for each token.", joules / own.step.tokens));
+      page.paragraph(fmt::format("That is {:.3g} J of board energy per token.", joules / own.step.tokens));
     }
   }
   if (own.rent) add_rent(page, *own.rent);
@@ -63,8 +63,8 @@ std::string step_page_html(const StepPage& own) {
   page.sentence(step_sentence(step, own.model, own.device));
   page.heading("Where the time goes");
   add_operator_times(page, steps, duration_text(step.seconds.value),
-                     step.stages.size() > 1 ? "Operators of all stages of the pipeline, one stage after the other"
-                                            : "Operators of the step; between kernels the device waits");
+                     step.stages.size() > 1 ? "Operators of all pipeline stages, one stage after the other"
+                                            : "Operators of the step; the device waits between kernels");
   add_roofline(page, steps, own.device);
   add_step_memory(page, step);
   add_step_costs(page, own);

@@ -80,7 +80,7 @@ void add_roofline(HtmlPage& page, const std::vector<TypicalStep>& steps, const D
   std::optional<RooflineFigure> figure = device_roofs(device, types);
   if (!figure) return;
   figure->title = fmt::format("The model's operators on the roofline of {}", device.title);
-  figure->subtitle = "the slowest of each step that multiply, at their predicted times, with 90% intervals";
+  figure->subtitle = "the slowest operators that multiply, at their predicted times, with 90% intervals";
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < steps.size(); ++i) {
     const std::string phase(step_phase_name(steps[i].share.phase));
@@ -106,7 +106,7 @@ void add_roofline(HtmlPage& page, const std::vector<TypicalStep>& steps, const D
   }
   if (rows.empty()) return;
   page.heading("Roofline");
-  page.figure(roofline_svg(*figure), "Left of the ridge memory bounds an operator, right of it arithmetic does");
+  page.figure(roofline_svg(*figure), "Left of the ridge, memory limits an operator; right of it, arithmetic does");
   page.table({"operator", "step", "of the step", "FLOP/byte", "achieves", "of the roof", "bound by"}, rows);
 }
 

@@ -61,7 +61,7 @@ void add_long_run(HtmlPage& page, const TrainingQuestion& question, const Traini
   if (run.megawatt_hours) add("Energy", *run.megawatt_hours, "MWh");
   page.table({"", "predicted", "low (90%)", "high"}, rows);
   std::string taken;
-  if (run.usd) taken += fmt::format("{:g} USD per device and hour. ", *question.run->usd_per_device_hour);
+  if (run.usd) taken += fmt::format("{:g} USD per device-hour. ", *question.run->usd_per_device_hour);
   if (run.megawatt_hours) taken += fmt::format("{:.0f} W per device.", *question.run->watts_per_device);
   if (!taken.empty()) page.paragraph("Taken: " + taken);
 }
@@ -78,15 +78,15 @@ void add_training_costs(HtmlPage& page, const TrainingPage& own) {
   if (!limit) return;
   const double joules = limit->value.value() / own.estimate.iteration.tokens_per_second_per_device;
   page.paragraph(
-      fmt::format("Boards draw at most their limit of {:.0f} W: {:.3g} J for each token, {:.3g} MWh for a "
-                  "billion. {{train_tokens}} asks for a whole run.",
+      fmt::format("Boards draw at most their limit of {:.0f} W: {:.3g} J per token, {:.3g} MWh per billion tokens. Add "
+                  "{{train_tokens}} for a whole run.",
                   limit->value.value(), joules, joules * 1e9 / 3.6e9));
 }
 
 std::string sentence(const TrainingPage& page) {
   const TrainingEstimate& estimate = page.estimate;
   const std::string failure = training_failure(page.question, estimate);
-  return fmt::format("{}A step of {} on {} x {} {} {}: {:.0f} tokens/s of each device, {:.1f}% MFU{}",
+  return fmt::format("{}A step of {} on {} x {} {} {}: {:.0f} tokens/s per device, {:.1f}% MFU{}",
                      failure.empty() ? "" : failure + " With enough memory: ", page.question.job.model.name,
                      page.question.devices, page.question.cluster.name, failure.empty() ? "takes" : "would take",
                      interval_text(estimate.iteration.seconds), estimate.iteration.tokens_per_second_per_device,
@@ -133,11 +133,11 @@ std::string training_page_html(const TrainingPage& own) {
   const TrainingEstimate& estimate = own.estimate;
   HtmlPage page(fmt::format("foretoken: training {}", own.question.job.model.name));
   page.sentence(sentence(own));
-  page.heading("Where the step's time goes");
+  page.heading("Where the time of a step goes");
   page.figure(parts_bar_svg(duration_text(estimate.iteration.seconds.value), page_time_parts(estimate.iteration)),
-              "Parts of one step; bubble is time in which stages of the pipeline wait");
+              "Parts of one step; bubble is the time that pipeline stages wait");
   if (own.question.plan.parallel.pipeline > 1) {
-    page.figure(pipeline_svg(own.timeline), "When each stage of the pipeline does what, from left to right");
+    page.figure(pipeline_svg(own.timeline), "What each pipeline stage does over time, from left to right");
   }
   page.heading("Memory of the fullest device");
   const TrainingMemory& memory = estimate.memory.most();

@@ -74,17 +74,17 @@ std::vector<ErrorRow> error_rows(const Trust& trust, std::string_view layer) {
 void add_confidence(HtmlPage& page, const Trust& trust) {
   const double all = std::accumulate(trust.time.begin(), trust.time.end(), 0.0);
   if (all <= 0) {
-    page.paragraph("What share of the time is measured, interpolated or extrapolated is not known to this estimate.");
+    page.paragraph("This estimate does not record how much of the time is measured, interpolated or extrapolated.");
     return;
   }
   struct Meaning {
     Confidence kind;
     const char* rests_on;
   };
-  constexpr Meaning meanings[] = {{Confidence::measured, "on this shape, measured on this device"},
-                                  {Confidence::interpolated, "between shapes that were measured"},
-                                  {Confidence::extrapolated, "beyond them, or carried over from other devices"},
-                                  {Confidence::roofline, "on the device's sheet alone"}};
+  constexpr Meaning meanings[] = {{Confidence::measured, "this shape, measured on this device"},
+                                  {Confidence::interpolated, "interpolated between measured shapes"},
+                                  {Confidence::extrapolated, "beyond measured shapes, or from other devices"},
+                                  {Confidence::roofline, "the device's spec sheet alone"}};
   std::vector<BarPart> parts;
   std::vector<std::vector<std::string>> rows;
   for (const Meaning& meaning : meanings) {
@@ -93,8 +93,8 @@ void add_confidence(HtmlPage& page, const Trust& trust) {
     parts.push_back({name, seconds, duration_text(seconds)});
     rows.push_back({name, fmt::format("{:.0f}%", 100 * seconds / all), meaning.rests_on});
   }
-  page.figure(parts_bar_svg("What the times rest on", parts), fmt::format("Shares of {}", trust.time_of));
-  page.table({"times are", "share", "they rest"}, rows);
+  page.figure(parts_bar_svg("Sources of the times", parts), fmt::format("Shares of {}", trust.time_of));
+  page.table({"times are", "share", "source"}, rows);
 }
 
 template <class Counts>
@@ -144,12 +144,12 @@ void add_trust(HtmlPage& page, const Trust& trust) {
     }
   }
   page.paragraph(
-      "How far the layers that this prediction went through are from published measurements. What a layer says rests "
-      "on those above it in the table, and so does its error.");
+      "Errors of the layers behind this prediction, compared with published measurements. Each layer builds on those "
+      "above it in the table and inherits their errors.");
   page.table({"layer", "mean error", "inside 90% interval", "measurements", "on", "seen by fits", "source"}, rows);
   page.paragraph(
-      "Intervals on this page are central 90% intervals. docs/accuracy.md has all figures; foretoken validate repeats "
-      "them.");
+      "Intervals on this page are central 90% intervals. docs/accuracy.md has all figures; `foretoken validate` "
+      "reproduces them.");
 }
 
 }  // namespace foretoken

@@ -51,7 +51,7 @@ TEST(TrustPanel, errors_are_of_rows_and_those_of_the_own_device_stand_first_and_
 
 TEST(TrustPanel, the_share_of_each_confidence_is_of_the_time) {
   Trust trust{.layers = {}, .names = {}, .published = {}, .time_of = "all kernels"};
-  EXPECT_THAT(trust_html(trust), HasSubstr("not known to this estimate"));
+  EXPECT_THAT(trust_html(trust), HasSubstr("This estimate does not record"));
   trust.time = {1, 2, 1, 0};
   const std::string html = trust_html(trust);
   EXPECT_THAT(html, HasSubstr("measured</th><td>25%</td>"));

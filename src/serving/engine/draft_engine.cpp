@@ -61,9 +61,10 @@ SchedulerOptions DraftEngine::beside(const SchedulerOptions& options, const Serv
   }
   const int64_t needed = (flags.max_model_len + speculation_.slots()) / options.block_size + 2;
   if (result.num_gpu_blocks < needed) {
-    throw InputError({.source = "KV cache",
-                      .value = fmt::format("{} blocks beside the drafter", result.num_gpu_blocks),
-                      .expected = fmt::format("{}, for one sequence of {{max_model_len}} with its drafts", needed)});
+    throw InputError(
+        {.source = "KV cache",
+         .value = fmt::format("{} blocks left after the drafter", result.num_gpu_blocks),
+         .expected = fmt::format("{} blocks, enough for one sequence of {{max_model_len}} with its drafts", needed)});
   }
   return result;
 }

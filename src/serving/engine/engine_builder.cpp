@@ -39,27 +39,30 @@ bool shares_keys(const Model& model) {
 
 void check_source(const EngineSpec& spec) {
   if (!spec.steps.op_tables.empty() && !spec.steps.vidur_tables.empty()) {
-    throw InputError({.field = "op_tables", .value = "and {vidur_tables}", .expected = "one of them"});
+    throw InputError(
+        {.field = "op_tables", .value = "together with {vidur_tables}", .expected = "only one of the two"});
   }
   if (spec.ffn && (spec.steps.is_measured() || spec.boards == BoardState::held_busy || spec.speculation)) {
     throw InputError({.field = "ffn_pool",
-                      .expected = "steps of our own kernels without {sustained}, {energy}, caps and "
-                                  "{speculative_config}"});
+                      .expected = "step times from foretoken's own kernels, without {sustained}, {energy}, power "
+                                  "limits and {speculative_config}"});
   }
   if (spec.speculation && spec.diffusion.block_tokens > 0) {
-    throw InputError({.field = "diffusion_block", .value = "with {speculative_config}", .expected = "one of them"});
+    throw InputError(
+        {.field = "diffusion_block", .value = "with {speculative_config}", .expected = "only one of the two"});
   }
 }
 
 void check_adapters(const EngineSpec& spec, const ParallelPlan& plan) {
   if (!spec.lora) return;
   if (spec.steps.is_measured()) {
-    throw InputError({.field = "enable_lora", .expected = "steps of our own kernels: tables have no adapters"});
+    throw InputError({.field = "enable_lora",
+                      .expected = "step times from foretoken's own kernels, because tables have no adapters"});
   }
   if (lock_step_ranks(plan) > 1) {
     throw InputError({.field = "enable_lora",
                       .value = "with data-parallel ranks that share experts",
-                      .expected = "ranks of their own: adapters of ranks in lock step are not simulated"});
+                      .expected = "independent ranks: adapters are not simulated on ranks that run in lockstep"});
   }
 }
 
@@ -231,7 +234,8 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   }
   if (spec.speculation) {
     if (measured_steps) {
-      throw InputError({.field = "speculative_config", .expected = "steps of our own kernels: tables have no drafter"});
+      throw InputError({.field = "speculative_config",
+                        .expected = "step times from foretoken's own kernels, because tables have no drafter"});
     }
     if (!family->drafter) {
       family->drafter = std::make_shared<DraftEngine>(*spec.speculation, composed, spec.draft_model);

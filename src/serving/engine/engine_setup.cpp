@@ -12,9 +12,9 @@ InputProblem shortage_problem(const ServingMemory& memory) {
   for (const Remedy& remedy : memory.remedies) remedies += (remedies.empty() ? "" : ", ") + remedy.change;
   return {.source = "memory of a GPU",
           .value = memory_shortage(memory),
-          .expected = fmt::format("the model and room for one sequence of {} tokens ({{max_model_len}}): this engine "
-                                  "would not start",
-                                  memory.flags.max_model_len),
+          .expected = fmt::format(
+              "enough for the model and one sequence of {} tokens ({{max_model_len}}): this engine would not start",
+              memory.flags.max_model_len),
           .suggestion = remedies};
 }
 

@@ -20,8 +20,10 @@ Disaggregation disaggregation_of(const ReplicaGroup& prefill, const ReplicaGroup
     const std::optional<Node> around = node ? node(device) : std::nullopt;
     const auto known = around ? transfer_bandwidth_per_device(*around, devices) : std::nullopt;
     if (known) return *known;
-    throw InputError({.field = "kv_transfer_bandwidth",
-                      .expected = fmt::format("GB/s out of each device: the network of {} is not known", device.name)});
+    throw InputError(
+        {.field = "kv_transfer_bandwidth",
+         .expected = fmt::format("the bandwidth in GB/s out of each device, because the network of {} is not known",
+                                 device.name)});
   };
   const auto kv_pool = [&](const ReplicaGroup& pool) {
     return KvPool{.replicas = pool.count,

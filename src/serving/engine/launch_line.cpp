@@ -219,7 +219,8 @@ Json merged_fields(const std::vector<LaunchedServer>& servers, LaunchRemarks& re
   };
   const bool pools = of_role("prefill") && of_role("decode");
   if (!pools && (of_role("prefill"))) {
-    remarks.not_simulated.push_back("prefill workers without decode workers: they serve whole requests here");
+    remarks.not_simulated.push_back(
+        "prefill workers without decode workers: they serve whole requests in the simulation");
   }
   Json common = Json::object();
   for (const auto& [key, value] : servers.front().fields.members()) {
@@ -260,7 +261,7 @@ Json merged_fields(const std::vector<LaunchedServer>& servers, LaunchRemarks& re
     for (const Kind& kind : kinds) {
       const std::string field = kind.role == "decode" ? "decode_pool" : "prefill_pool";
       if (kind.role.empty() || common.find(field) != nullptr) {
-        remarks.not_simulated.push_back("servers of a third kind beside one prefill and one decode pool");
+        remarks.not_simulated.push_back("servers of a third kind besides one prefill and one decode pool");
       } else {
         common.set(field, with_count(kind));
       }
@@ -322,9 +323,9 @@ LaunchLine read_launch_line(std::string_view text, const std::string& source, co
   if (servers.empty()) {
     throw InputError({.source = source,
                       .value = printable(first_line(text)),
-                      .expected = "a command that starts vLLM, SGLang or TensorRT-LLM (vllm serve MODEL, python -m "
-                                  "sglang.launch_server, trtllm-serve MODEL, docker run), or a YAML file that holds "
-                                  "one"});
+                      .expected =
+                          "a command that starts vLLM, SGLang or TensorRT-LLM (vllm serve MODEL, python -m "
+                          "sglang.launch_server, trtllm-serve MODEL, docker run), or a YAML file that contains one"});
   }
   line.fields = merged_fields(servers, line.remarks);
   if (!device.empty()) line.fields.set("device", device);

@@ -330,7 +330,7 @@ class ServerReader {
     if (shares_attention && data && *data > 1) {
       if (tensor % *data != 0) {
         fail(written_as_["tensor_parallel_size"], fmt::format("{}", tensor),
-             fmt::format("a multiple of the {} ranks of data-parallel attention", *data));
+             fmt::format("a multiple of the {} data-parallel attention ranks", *data));
       }
       tensor /= *data;
     }
@@ -344,7 +344,8 @@ class ServerReader {
     if (spreads_all && !experts) experts = all_ranks;
     if (experts && *experts > 1) set("expert_parallel_size", *experts);
     if (shares_attention && data.value_or(1) > 1 && !experts) {
-      remarks_.not_simulated.push_back("experts cut over all ranks beside data-parallel attention (give --ep-size)");
+      remarks_.not_simulated.push_back(
+          "experts split over all ranks together with data-parallel attention (set --ep-size)");
     }
     if (exchange == "deepep") {
       const std::string mode = said("deepep_mode").value_or("auto");
@@ -466,7 +467,7 @@ class ServerReader {
     const auto known = std::find(names.begin(), names.end(), method->string());
     if (known == names.end() || !draft_method(*known).can_copy_target) return config;
     remarks_.not_simulated.push_back(
-        fmt::format("the draft {} (a layer like the target's stands for it)", model->string()));
+        fmt::format("the draft {} (a layer like the target's is assumed)", model->string()));
     Json changed = Json::object();
     for (const auto& [key, value] : config.members()) {
       if (key != "model") changed.set(key, value);

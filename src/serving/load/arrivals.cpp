@@ -49,7 +49,7 @@ std::optional<RateShape> rate_shape_from_name(const std::string& name) {
 void check_arrivals(const ArrivalSettings& settings) {
   check(settings.rate > 0, "request_rate", settings.rate, "a rate above 0, or inf for all at once");
   check(settings.burstiness > 0 && std::isfinite(settings.burstiness), "burstiness", settings.burstiness,
-        "a number above 0 (1 = Poisson, below burstier, above smoother)");
+        "a number above 0 (1 = Poisson, below 1 = burstier, above 1 = smoother)");
   check(settings.count >= 1 && settings.count <= most_made_up_requests, "num_prompts",
         static_cast<double>(settings.count), "at least one request and at most 100 million");
   if (settings.shape == RateShape::linear || settings.shape == RateShape::exponential) {
@@ -57,9 +57,10 @@ void check_arrivals(const ArrivalSettings& settings) {
     check(settings.ramp_end > 0, "ramp_up_end_rps", settings.ramp_end, "a rate above 0");
   }
   if (settings.shape == RateShape::daily) {
-    check(std::isfinite(settings.rate), "request_rate", settings.rate, "a finite rate: it rises and falls over time");
+    check(std::isfinite(settings.rate), "request_rate", settings.rate,
+          "a finite mean rate, because it changes over time");
     check(settings.swing >= 0 && settings.swing <= 0.99, "daily_swing", settings.swing, "a number from 0 to 0.99");
-    check(settings.period_s >= 1e-6, "daily_period", settings.period_s, "seconds, at least a millionth of one");
+    check(settings.period_s >= 1e-6, "daily_period", settings.period_s, "a number of seconds, at least 1e-6");
   }
 }
 
@@ -77,12 +78,11 @@ Picoseconds Arrivals::next() {
   ++given_;
   if (seconds_ > longest_simulated_time.value()) {
     const bool ramps = settings_.shape == RateShape::linear || settings_.shape == RateShape::exponential;
-    throw InputError(
-        {.field = ramps ? "ramp_up_start_rps" : "request_rate",
-         .value = number_text(ramps ? settings_.ramp_start : settings_.rate),
-         .expected = fmt::format("a rate at which request {} of {} arrives within the {:.0f} days that are "
-                                 "simulated at most",
-                                 given_, settings_.count, longest_simulated_time.value() / 86400)});
+    throw InputError({.field = ramps ? "ramp_up_start_rps" : "request_rate",
+                      .value = number_text(ramps ? settings_.ramp_start : settings_.rate),
+                      .expected = fmt::format(
+                          "a rate at which request {} of {} arrives within {:.0f} days, the longest run simulated",
+                          given_, settings_.count, longest_simulated_time.value() / 86400)});
   }
   return to_picoseconds(Seconds(seconds_));
 }

@@ -83,9 +83,10 @@ LoadMaker make_load(const LoadSpec& spec) {
   if (spec.trace.empty()) {
     check_arrivals(chosen.arrivals);
   } else if (!std::isinf(spec.arrivals.rate)) {
-    throw InputError({.field = "trace",
-                      .value = printable(spec.trace),
-                      .expected = "a trace alone, or lengths with {dataset_path} and arrivals with {request_rate}"});
+    throw InputError(
+        {.field = "trace",
+         .value = printable(spec.trace),
+         .expected = "either a trace alone, or lengths from {dataset_path} and arrivals from {request_rate}"});
   }
   const auto observed = spec.dataset_path.empty() ? std::vector<RequestLengths>{} : read_lengths(spec.dataset_path);
   return [chosen, observed](uint64_t seed) {

@@ -26,9 +26,10 @@ class PassageSource final : public ChangedSource {
  protected:
   void change(Request& request) override {
     if (request.prefix_block_tokens != 0 && request.prefix_block_tokens != made_up_block_tokens) {
-      throw InputError({.field = "rag_passages",
-                        .value = fmt::format("prompts with numbers for each {} tokens", request.prefix_block_tokens),
-                        .expected = "load whose prompts have no block numbers of their own"});
+      throw InputError(
+          {.field = "rag_passages",
+           .value = fmt::format("a load with a block number for every {} tokens", request.prefix_block_tokens),
+           .expected = "a load whose prompts have no block numbers"});
     }
     request.prefix_block_tokens = made_up_block_tokens;
     request.input_tokens += settings_.per_request * settings_.tokens;
@@ -69,12 +70,12 @@ void check_passages(const PassageSettings& settings) {
   };
   const auto within = [&](const char* field, int64_t value, int64_t least, int64_t most) {
     check(value >= least && value <= most, field, static_cast<double>(value),
-          fmt::format("from {} to {}", least, most));
+          fmt::format("a number from {} to {}", least, most));
   };
   within("rag_passages", settings.per_request, 1, most_passages_of_request);
   within("rag_passage_len", settings.tokens, made_up_block_tokens, most_passage_tokens);
   within("rag_corpus", settings.corpus, settings.per_request, most_passages);
-  check(settings.skew >= 0 && settings.skew <= 10, "rag_skew", settings.skew, "from 0 to 10");
+  check(settings.skew >= 0 && settings.skew <= 10, "rag_skew", settings.skew, "a number from 0 to 10");
 }
 
 std::unique_ptr<RequestSource> with_passages(std::unique_ptr<RequestSource> inner, const PassageSettings& settings,

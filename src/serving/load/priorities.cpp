@@ -10,7 +10,7 @@ namespace {
 
 [[noreturn]] void fail() {
   throw InputError(
-      {.field = "priority_shares", .expected = "shares of at least 0, one of them above 0, as in 0.1,0.9"});
+      {.field = "priority_shares", .expected = "shares of at least 0, with at least one above 0, for example 0.1,0.9"});
 }
 
 void check(const std::vector<double>& shares) {

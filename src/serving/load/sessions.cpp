@@ -158,14 +158,14 @@ void check_sessions(const SessionSettings& settings) {
   check_arrivals(settings.starts);
   check_prefixes({.tokens = settings.system_tokens});
   check(settings.turns >= 1, "turns", static_cast<double>(settings.turns), "at least one turn");
-  check(settings.think_s >= 0, "think_time", settings.think_s, "seconds of at least 0");
-  check(settings.tool_s >= 0, "tool_time", settings.tool_s, "seconds of at least 0");
-  check(settings.tool_share >= 0 && settings.tool_share <= 1, "tool_share", settings.tool_share, "from 0 to 1");
+  check(settings.think_s >= 0, "think_time", settings.think_s, "a number of seconds, at least 0");
+  check(settings.tool_s >= 0, "tool_time", settings.tool_s, "a number of seconds, at least 0");
+  check(settings.tool_share >= 0 && settings.tool_share <= 1, "tool_share", settings.tool_share, "a share from 0 to 1");
   check(settings.subagents >= 0, "subagents", static_cast<double>(settings.subagents), "at least 0");
   check(settings.subagent_turns >= 1, "subagent_turns", static_cast<double>(settings.subagent_turns),
         "at least one turn");
   check(settings.subagent_share >= 0 && settings.subagent_share <= 1, "subagent_share", settings.subagent_share,
-        "from 0 to 1");
+        "a share from 0 to 1");
 }
 
 std::unique_ptr<RequestSource> session_load(const SessionSettings& settings, std::unique_ptr<LengthSource> lengths,

@@ -59,12 +59,12 @@ void check_prefixes(const PrefixSettings& prefix) {
   if (prefix.tokens < 0 || prefix.tokens > most_prefix_tokens) {
     throw InputError({.field = "random_prefix_len",
                       .value = std::to_string(prefix.tokens),
-                      .expected = fmt::format("from 0 to {} tokens", most_prefix_tokens)});
+                      .expected = fmt::format("a number of tokens from 0 to {}", most_prefix_tokens)});
   }
   if (prefix.count < 1 || prefix.count > most_prefixes) {
     throw InputError({.field = "prefix_repetition_num_prefixes",
                       .value = std::to_string(prefix.count),
-                      .expected = fmt::format("from 1 to {}", most_prefixes)});
+                      .expected = fmt::format("a number from 1 to {}", most_prefixes)});
   }
 }
 

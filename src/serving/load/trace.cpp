@@ -96,10 +96,10 @@ class TraceReader {
   // Never before the row above.
   Picoseconds arrival(double scale) {
     const double seconds = arrival_seconds() * scale;
-    if (seconds > latest_s) rows_->fail(arrival_, "an arrival within 90 days, as {time_scale} stretches it");
+    if (seconds > latest_s) rows_->fail(arrival_, "an arrival within 90 days, after scaling by {time_scale}");
     const Picoseconds time = to_picoseconds(Seconds(seconds));
     if (time < last_arrival_) {
-      rows_->fail(arrival_, fmt::format("rows in order of arrival; the one before arrived {} s later",
+      rows_->fail(arrival_, fmt::format("rows in order of arrival; the previous one arrived {} s later",
                                         number_text(to_seconds(last_arrival_ - time).value())));
     }
     return last_arrival_ = time;
@@ -139,11 +139,11 @@ class TraceReader {
 
   double seconds_since_first_date() {
     const std::optional<DateTime> date = parse_date_time(rows_->text(arrival_));
-    if (!date) rows_->fail(arrival_, "a date such as 2023-11-16 18:15:46.6805900");
+    if (!date) rows_->fail(arrival_, "a date, for example 2023-11-16 18:15:46.6805900");
     if (!first_date_) first_date_ = date;
     const double since = static_cast<double>(date->seconds - first_date_->seconds) +
                          static_cast<double>(date->picoseconds - first_date_->picoseconds) * 1e-12;
-    if (since < 0 || since > latest_s) rows_->fail(arrival_, "a date at most 90 days after the first row's");
+    if (since < 0 || since > latest_s) rows_->fail(arrival_, "a date at most 90 days after that of the first row");
     return since;
   }
 
@@ -160,7 +160,7 @@ class TraceLoad : public ListedSource {
   TraceLoad(std::unique_ptr<TraceRows> rows, const TraceOptions& options)
       : reader_(std::move(rows)), options_(options) {
     if (reader_.format().clock == TraceClock::none) {
-      throw reader_.rows().format_error("a column of arrivals (lengths alone are read with {dataset_path}): " +
+      throw reader_.rows().format_error("an arrival column (lengths alone are read with {dataset_path}): " +
                                         known_fields());
     }
   }
@@ -169,7 +169,7 @@ class TraceLoad : public ListedSource {
   std::optional<Request> read() override {
     if (next_id_ == options_.max_requests) return std::nullopt;
     if (!reader_.next()) {
-      if (next_id_ == 0) throw reader_.rows().format_error("at least one request below it");
+      if (next_id_ == 0) throw reader_.rows().format_error("at least one request after the header");
       return std::nullopt;
     }
     const RequestLengths lengths = reader_.lengths();
@@ -209,7 +209,8 @@ std::vector<RequestLengths> read_lengths(const std::filesystem::path& file) {
     if (lengths.input_tokens > 0 && lengths.output_tokens > 0) all.push_back(lengths);
   }
   if (all.empty()) {
-    throw InputError({.source = file.string(), .value = "no row with tokens", .expected = "at least one such row"});
+    throw InputError(
+        {.source = file.string(), .value = "no row has tokens", .expected = "at least one row with tokens"});
   }
   return all;
 }

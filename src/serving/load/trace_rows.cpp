@@ -34,7 +34,7 @@ class CsvRows : public TraceRows {
     for (size_t begin = 0; begin < cell.size();) {
       const size_t end = std::min(cell.find(' ', begin), cell.size());
       const std::optional<int64_t> value = parse_integer(cell.substr(begin, end - begin));
-      if (!value) csv_.fail(field, "whole numbers with one space between them");
+      if (!value) csv_.fail(field, "whole numbers separated by single spaces");
       into.push_back(*value);
       begin = end + 1;
     }
@@ -115,7 +115,7 @@ class JsonRows : public TraceRows {
       throw InputError({.source = lines_.source(),
                         .line = lines_.line(),
                         .value = std::string(kind_name(document_->kind())),
-                        .expected = "one JSON object for each request, each on a line of its own"});
+                        .expected = "one JSON object per line, one line per request"});
     }
   }
   // A document knows only the lines inside it: complaints get the line of the file.

@@ -89,7 +89,7 @@ SchedulerOptions LoraEngine::beside(SchedulerOptions options, const ServingMemor
   if (options.num_gpu_blocks < needed) {
     throw InputError({.field = "max_loras",
                       .value = fmt::format("{} slots of {}", settings_.max_loras, bytes_text(slot_bytes().value())),
-                      .expected = "room beside them for one sequence of {max_model_len}",
+                      .expected = "enough memory left for one sequence of {max_model_len}",
                       .suggestion = "fewer {max_loras}, or a smaller {max_lora_rank} or {max_model_len}"});
   }
   return options;

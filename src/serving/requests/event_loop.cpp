@@ -40,10 +40,11 @@ bool EventLoop::any_waits() const {
 Picoseconds RequestArrivals::next_event(Picoseconds now) {
   const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
   if (arrival >= now) return arrival;
-  throw InputError({.source = "request",
-                    .path = "arrival",
-                    .value = std::to_string(arrival) + " ps",
-                    .expected = "not before " + std::to_string(now) + " ps: arrivals never go back in time"});
+  throw InputError(
+      {.source = "request",
+       .path = "arrival",
+       .value = std::to_string(arrival) + " ps",
+       .expected = "an arrival not before " + std::to_string(now) + " ps, because arrivals cannot go back in time"});
 }
 
 }  // namespace foretoken

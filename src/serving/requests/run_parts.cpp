@@ -9,22 +9,22 @@ namespace foretoken {
 
 std::span<const RefusedPair> refused_pairs() {
   using enum RunPart;
-  static constexpr std::string_view one_output = "one output for each request";
-  static constexpr std::string_view autoscaler_alone = "separate workers that an autoscaler alone starts and stops";
+  static constexpr std::string_view one_output = "one output per request";
+  static constexpr std::string_view autoscaler_alone = "separate pools that only an autoscaler starts and stops";
   static constexpr RefusedPair pairs[] = {
-      {colocation, fleet, "one or the other: engines that share a device do not come and go"},
-      {colocation, separate_pools, "one or the other: engines that share a device compute prompts and decode"},
-      {kv_tiers, colocation, "one or the other: engines that share a device have no tiers below their KV caches"},
-      {kv_tiers, fleet, "one or the other: replicas that come and go have no tiers below their KV caches"},
-      {kv_tiers, adapters, "one or the other: blocks computed with an adapter are not kept in tiers"},
+      {colocation, fleet, "only one of the two: engines that share a GPU cannot be added or removed"},
+      {colocation, separate_pools, "only one of the two: engines that share a GPU run both prefill and decode"},
+      {kv_tiers, colocation, "only one of the two: engines that share a GPU have no tiers below their KV caches"},
+      {kv_tiers, fleet, "only one of the two: replicas that are added and removed have no tiers below their KV caches"},
+      {kv_tiers, adapters, "only one of the two: KV blocks computed with an adapter are not kept in tiers"},
       {kv_tiers, samples, one_output},
-      {energy, colocation, "one or the other: the energy of a shared device is not metered"},
-      {energy, fleet, "one or the other: the energy of replicas that come and go is not metered"},
-      {energy, ffn_pool, "one or the other: the power of feed-forward devices is not known"},
-      {ffn_pool, adapters, "one or the other: adapters need attention and feed-forward layers on the same devices"},
-      {ffn_pool, colocation, "one or the other: engines that share a device run whole layers"},
-      {adapters, separate_pools, "engines that compute whole requests: pools with adapters are not simulated"},
-      {pooled_requests, separate_pools, "engines that compute whole requests: embeddings and scores decode nothing"},
+      {energy, colocation, "only one of the two: the energy of a shared GPU is not modeled"},
+      {energy, fleet, "only one of the two: the energy of replicas that are added and removed is not modeled"},
+      {energy, ffn_pool, "only one of the two: the power of feed-forward GPUs is not known"},
+      {ffn_pool, adapters, "only one of the two: adapters need attention and feed-forward layers on the same GPUs"},
+      {ffn_pool, colocation, "only one of the two: engines that share a GPU run whole layers"},
+      {adapters, separate_pools, "engines that run whole requests: adapters are not simulated with separate pools"},
+      {pooled_requests, separate_pools, "engines that run whole requests: embeddings and scores have no decode phase"},
       {request_details, samples, one_output},
       {request_life, samples, one_output},
       {separate_pools, failures, autoscaler_alone},

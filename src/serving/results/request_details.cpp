@@ -32,7 +32,7 @@ void RequestDetails::request_ended(const RequestRecord& record) {
   if (tokens_ > most_tokens_) {
     throw InputError({.field = "save_detailed",
                       .value = fmt::format("a run of more than {} output tokens", most_tokens_),
-                      .expected = "a shorter run ({num_prompts}), or {out_requests}, which takes any"});
+                      .expected = "a shorter run ({num_prompts}), or {out_requests}, which has no limit"});
   }
   const auto open = open_.find(record.id);
   ended_.push_back({.record = record,

@@ -57,7 +57,7 @@ std::vector<JsonView> list_at(const JsonView& result, std::string_view key, size
   const auto list = result.find(key);
   if (!list || !list->is(Json::Kind::array)) return {};
   std::vector<JsonView> items = list->items();
-  if (items.size() != size) list->fail(fmt::format("{} values, as input_lens has", size));
+  if (items.size() != size) list->fail(fmt::format("{} values, as many as input_lens", size));
   return items;
 }
 
@@ -71,7 +71,7 @@ void read_details(const JsonView& result, MeasuredRun& run) {
   const std::vector<JsonView> starts = list_at(result, "start_times", inputs.size());
   const std::vector<JsonView> errors = list_at(result, "errors", inputs.size());
   if (outputs.empty() || ttfts.empty() || starts.empty()) {
-    run.notes.emplace_back("the file lists requests without the times they were sent: only its summary was read");
+    run.notes.emplace_back("the file lists requests without send times, so only its summary was read");
     return;
   }
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -331,7 +331,7 @@ MeasuredRun read_llmperf_responses(const RunFile& file) {
     run.load.input_len = input / completed;
     run.load.output_len = output / completed;
   }
-  run.notes.emplace_back("LLMPerf does not save when requests were sent: they are kept as a summary");
+  run.notes.emplace_back("LLMPerf does not record when requests were sent, so only a summary is kept");
   return run;
 }
 

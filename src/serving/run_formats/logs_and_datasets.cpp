@@ -72,7 +72,7 @@ std::optional<double> moment_at(const JsonView& row, std::string_view key) {
   }
   if (!value->is(Json::Kind::string)) return std::nullopt;
   const std::optional<DateTime> date = parse_date_time(value->value().string());
-  if (!date) value->fail("seconds since 1970, or a date such as 2026-11-17T02:30:00Z");
+  if (!date) value->fail("seconds since 1970, or a date, for example 2026-11-17T02:30:00Z");
   return static_cast<double>(date->seconds) + static_cast<double>(date->picoseconds) * 1e-12;
 }
 
@@ -187,7 +187,7 @@ MeasuredRun read_mlperf_summary(const RunFile& file) {
     const std::string name = lower_case(stripped(line.substr(0, colon)));
     const std::string_view text = stripped(line.substr(colon + 1));
     if (name == "scenario") run.load.dataset = fmt::format("MLPerf {}", text);
-    if (name == "result is" && text != "VALID") run.notes.push_back(fmt::format("LoadGen calls the run {}", text));
+    if (name == "result is" && text != "VALID") run.notes.push_back(fmt::format("LoadGen reports the run as {}", text));
     const bool counts = name.ends_with("per second") || name.ends_with("(ns)") || name == "target_qps";
     if (!counts) continue;
     const std::optional<double> value = parse_number(text);
@@ -254,7 +254,7 @@ MeasuredRun read_usage_log(const RunFile& file) {
     MeasuredRequest request;
     const auto start =
         first_of(row, {"request_start_time", "startTime", "start_time", "timestamp", "created"}, moment_at);
-    if (!start) row.fail("a time: created, timestamp or start_time");
+    if (!start) row.fail("a time in created, timestamp or start_time");
     request.arrival_s = *start;
     request.input_tokens = tokens_at(usage, "prompt_tokens");
     request.output_tokens = usage.has("completion_tokens") ? tokens_at(usage, "completion_tokens") : 0;
@@ -271,7 +271,8 @@ MeasuredRun read_usage_log(const RunFile& file) {
     if (run.model.empty()) run.model = text_at(row, "model");
     run.requests.push_back(std::move(request));
   }
-  if (!has_times) run.notes.emplace_back("the log has no latencies: its requests are a load, not a measurement");
+  if (!has_times)
+    run.notes.emplace_back("the log has no latencies: its requests can be used as a load, not as a measurement");
   return run;
 }
 
@@ -294,9 +295,9 @@ MeasuredRun read_sharegpt(const RunFile& file) {
     request.output_tokens = estimated_tokens(said[1].at("value").string());
     run.requests.push_back(std::move(request));
   }
-  if (run.requests.empty()) file.view().fail("conversations of two turns or more");
+  if (run.requests.empty()) file.view().fail("conversations of at least two turns");
   run.notes.emplace_back(
-      "prompts and answers are the first two turns of each conversation; their tokens are estimated as bytes / 4");
+      "prompts and answers are the first two turns of each conversation; token counts are estimated as bytes / 4");
   return run;
 }
 
@@ -354,8 +355,8 @@ MeasuredRun read_vllm_log(const RunFile& file) {
   if (blocks && *blocks >= 1 && *blocks < 1e12) {
     run.deployment.set("num_gpu_blocks_override", static_cast<int64_t>(*blocks));
     if (cache_tokens) {
-      run.notes.push_back(
-          fmt::format("the KV cache holds {:.0f} tokens, taken as blocks of {:.0f}", *cache_tokens, block_tokens));
+      run.notes.push_back(fmt::format("the KV cache holds {:.0f} tokens, assumed to be in blocks of {:.0f}",
+                                      *cache_tokens, block_tokens));
     }
   }
   if (const Json* model = run.deployment.find("model")) run.model = model->string();

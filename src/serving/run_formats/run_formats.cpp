@@ -16,25 +16,26 @@ constexpr size_t most_file_bytes = size_t{1} << 30;
 
 // The first that recognizes a file reads it.
 constexpr RunFormat listed_formats[] = {
-    {"sglang.bench_serving", "SGLang's results, one run a line", is_sglang_bench, read_sglang_bench},
-    {"vllm bench serve", "vLLM's saved result, detailed or not", is_vllm_bench, read_vllm_bench},
-    {"GuideLLM", "its report in JSON", is_guidellm, read_guidellm},
+    {"sglang.bench_serving", "results of SGLang's benchmark, one run per line", is_sglang_bench, read_sglang_bench},
+    {"vllm bench serve", "saved results of vLLM's benchmark, detailed or not", is_vllm_bench, read_vllm_bench},
+    {"GuideLLM", "JSON report", is_guidellm, read_guidellm},
     {"AIPerf records", "profile_export.jsonl", is_aiperf_records, read_aiperf_records},
     {"genai-perf, AIPerf", "profile_export_genai_perf.json, profile_export_aiperf.json", is_genai_perf,
      read_genai_perf},
     {"inference-perf requests", "per_request_lifecycle_metrics.json", is_inference_perf_requests,
      read_inference_perf_requests},
-    {"inference-perf", "summary_lifecycle_metrics.json or one of a stage", is_inference_perf, read_inference_perf},
-    {"LLMPerf", "its summary", is_llmperf, read_llmperf},
-    {"LLMPerf responses", "its individual responses", is_llmperf_responses, read_llmperf_responses},
-    {"BLIS TraceV2", "the table of requests, with its header beside it", is_blis_trace, read_blis_trace},
-    {"requests.csv", "the table of a run folder alone", is_run_requests, read_requests_table},
+    {"inference-perf", "summary_lifecycle_metrics.json or the file of one stage", is_inference_perf,
+     read_inference_perf},
+    {"LLMPerf", "summary", is_llmperf, read_llmperf},
+    {"LLMPerf responses", "individual responses", is_llmperf_responses, read_llmperf_responses},
+    {"BLIS TraceV2", "table of requests, next to its header file", is_blis_trace, read_blis_trace},
+    {"requests.csv", "table of a run folder", is_run_requests, read_requests_table},
     {"MLPerf LoadGen", "mlperf_log_summary.txt", is_mlperf_summary, read_mlperf_summary},
-    {"Prometheus range", "the answer of /api/v1/query_range with metrics of vLLM or SGLang", is_prometheus_range,
+    {"Prometheus range", "result of /api/v1/query_range with metrics of vLLM or SGLang", is_prometheus_range,
      read_prometheus_range},
-    {"OpenAI usage log", "one answer of the API a line, with created and usage", is_usage_log, read_usage_log},
-    {"ShareGPT", "conversations; tokens are estimated", is_sharegpt, read_sharegpt},
-    {"vLLM log", "what vLLM logs when it starts", is_vllm_log, read_vllm_log},
+    {"OpenAI usage log", "one API response per line, with created and usage", is_usage_log, read_usage_log},
+    {"ShareGPT", "conversations; token counts are estimated", is_sharegpt, read_sharegpt},
+    {"vLLM log", "startup log of vLLM", is_vllm_log, read_vllm_log},
 };
 
 std::string_view without_space(std::string_view text) {
@@ -81,7 +82,7 @@ MeasuredRun parse_run(std::string_view text, const std::string& source, const st
   for (const RunFormat& format : listed_formats) names += fmt::format("{}{}", names.empty() ? "" : ", ", format.name);
   throw InputError({.source = source,
                     .value = printable(without_space(text).substr(0, 60)),
-                    .expected = fmt::format("a run folder, or a file of one of these: {}", names)});
+                    .expected = fmt::format("a run folder, or a file in one of these formats: {}", names)});
 }
 
 MeasuredRun read_run(const std::filesystem::path& path) {

@@ -66,7 +66,7 @@ std::optional<MetricsSample> parse_prometheus_text(std::string_view text) {
       throw InputError({.source = "/metrics",
                         .line = number,
                         .value = printable(line),
-                        .expected = "a metric, its labels and a number"});
+                        .expected = "a metric name, its labels and a number"});
     }
     is_known = true;
     if (field == &MetricsSample::kv_usage) ++engines_with_usage;

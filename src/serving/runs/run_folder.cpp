@@ -77,7 +77,8 @@ MeasuredLatency read_latency(const JsonView& view) {
       continue;
     }
     const auto percentile = name.starts_with('p') ? parse_number(std::string_view(name).substr(1)) : std::nullopt;
-    if (!percentile || *percentile < 0 || *percentile > 100) value.fail("mean, or a percentile such as p50 or p99.9");
+    if (!percentile || *percentile < 0 || *percentile > 100)
+      value.fail("mean, or a percentile, for example p50 or p99.9");
     latency.percentiles[*percentile] = value.number(run_seconds);
   }
   return latency;
@@ -104,7 +105,7 @@ MeasuredLoad read_load(const JsonView& view) {
   MeasuredLoad load;
   if (const auto rate = view.find("request_rate")) {
     const bool at_once = rate->is(Json::Kind::string) && rate->string() == "inf";
-    if (!at_once && !rate->is_number()) rate->fail("requests a second, or \"inf\"");
+    if (!at_once && !rate->is_number()) rate->fail("requests per second, or \"inf\"");
     load.request_rate = at_once ? std::numeric_limits<double>::infinity() : rate->number({1e-9, 1e9});
   }
   if (const auto found = view.find("burstiness")) load.burstiness = found->number({1e-6, 1e6});
@@ -297,7 +298,7 @@ void read_run_requests(CsvReader& table, MeasuredRun& run) {
       table.fail(arrival, "arrivals in ascending order");
     }
     if (request.ttft_s && request.e2e_s && *request.e2e_s < *request.ttft_s) {
-      table.fail(*e2e, "a time of at least ttft_s");
+      table.fail(*e2e, "a time no shorter than ttft_s");
     }
     if (const std::string name = cells.text(status); !name.empty()) {
       const auto known = measured_status_from_name(name);
@@ -353,7 +354,7 @@ void check_run(const MeasuredRun& run, const std::string& source) {
   if (has_times || has_stages || !run.summary.is_empty()) return;
   throw InputError({.source = source,
                     .value = run.requests.empty() ? "no requests" : "no request with ttft_s and e2e_s",
-                    .expected = "times of requests in requests.csv, or a summary in run.json"});
+                    .expected = "request times in requests.csv, or a summary in run.json"});
 }
 
 MeasuredRun read_run_folder(const fs::path& given) {
@@ -446,7 +447,7 @@ void write_run_folder(const fs::path& folder, const MeasuredRun& run) {
   fs::create_directories(folder, failed);
   if (failed) {
     throw InputError(
-        {.source = folder.string(), .value = failed.message(), .expected = "a folder that can be made and written"});
+        {.source = folder.string(), .value = failed.message(), .expected = "a folder that can be created and written"});
   }
   write_file(folder / "run.json", run_json(run).dump() + "\n");
   // A compressed twin would be read as well as, or in place of, what is written here.

@@ -128,7 +128,7 @@ TEST_F(RunFolder, that_is_wrong_is_refused_with_file_line_and_field) {
   const std::string run = R"({"format": 1})", header = "arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n";
   EXPECT_EQ(complaint(run, header + "0,1,1,0.1,0.1\n"), "none");
   EXPECT_THAT(complaint(run, header + "0,1,1,0.1,0.1\n1,1,1,0.2,0.1\n"),
-              testing::AllOf(HasSubstr("requests.csv:3"), HasSubstr("e2e_s"), HasSubstr("at least ttft_s")));
+              testing::AllOf(HasSubstr("requests.csv:3"), HasSubstr("e2e_s"), HasSubstr("no shorter than ttft_s")));
   EXPECT_THAT(complaint(run, header + "1,1,1,0.1,0.1\n0,1,1,0.1,0.1\n"), HasSubstr("ascending order"));
   EXPECT_THAT(complaint(run, header + "0,-1,1,0.1,0.1\n"), HasSubstr("input_tokens"));
   EXPECT_THAT(complaint(run, "arrival_s,input_tokens,output_tokens,ttft_s,e2e_s,status\n0,1,1,0.1,0.1,complete\n"),

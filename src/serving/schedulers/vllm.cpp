@@ -186,7 +186,7 @@ std::unique_ptr<Scheduler> make_vllm(const SchedulerOptions& options) {
     throw InputError({.field = "enable_chunked_prefill",
                       .value = fmt::format("off with {{max_num_batched_tokens}} {}, {{max_model_len}} {}",
                                            options.max_num_batched_tokens, options.max_model_len),
-                      .expected = "steps that hold the longest prompt: this engine would not start",
+                      .expected = "steps that can hold the longest prompt: this engine would not start",
                       .suggestion = fmt::format("{{max_num_batched_tokens}} {}", options.max_model_len)});
   }
   return std::make_unique<VllmScheduler>(options);

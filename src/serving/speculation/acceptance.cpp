@@ -21,11 +21,12 @@ Acceptance::Acceptance(std::vector<double> reached, const std::string& source) :
   double before = 1;
   for (size_t i = 0; i < reached_.size(); ++i) {
     if (!(reached_[i] >= 0 && reached_[i] <= before)) {
-      throw InputError({.source = source,
-                        .path = fmt::format("position {}", i + 1),
-                        .value = number_text(reached_[i]),
-                        .expected = fmt::format("the chance that all drafts up to here are accepted: 0 to {}",
-                                                number_text(before))});
+      throw InputError(
+          {.source = source,
+           .path = fmt::format("position {}", i + 1),
+           .value = number_text(reached_[i]),
+           .expected = fmt::format("the probability that all drafts up to this one are accepted, from 0 to {}",
+                                   number_text(before))});
     }
     before = reached_[i];
   }

@@ -58,7 +58,7 @@ Acceptance AcceptanceTable::acceptance(const Lengths& lengths, int64_t drafts) c
     throw InputError({.source = source_,
                       .path = "draft_tokens",
                       .value = std::to_string(drafts),
-                      .expected = fmt::format("a number of drafts that was measured: {} to {}", lengths.begin()->first,
+                      .expected = fmt::format("a measured number of drafts: {} to {}", lengths.begin()->first,
                                               lengths.rbegin()->first)});
   }
   return acceptance_from_lengths(lengths, drafts);

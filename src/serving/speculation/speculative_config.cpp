@@ -22,7 +22,7 @@ std::vector<double> numbers_of(const JsonView& list, Range<double> allowed) {
 std::optional<Acceptance> read_acceptance(const JsonView& config, int64_t drafts) {
   std::optional<Acceptance> found;
   const auto take = [&](const JsonView& where, Acceptance acceptance) {
-    if (found) where.fail("one way to say how many drafts are accepted");
+    if (found) where.fail("only one setting of the draft acceptance");
     found = std::move(acceptance);
   };
   const auto positions = static_cast<double>(drafts);
@@ -47,13 +47,13 @@ std::optional<Acceptance> read_acceptance(const JsonView& config, int64_t drafts
          spread ? Acceptance::by_request(mean, spread->number({.least = 0, .most = std::min(mean, 1 - mean)}), drafts)
                 : Acceptance::constant(mean, drafts, decay ? decay->number(a_chance) : 1));
   } else if (decay || spread) {
-    (decay ? decay : spread)->fail("an acceptance_rate beside it");
+    (decay ? decay : spread)->fail("acceptance_rate together with it");
   }
   if (const auto weights = config.find("acceptance_distribution")) {
     const std::vector<double> values = numbers_of(*weights, {.least = 0, .most = 1e15});
     const bool any = std::any_of(values.begin(), values.end(), [](double weight) { return weight > 0; });
     if (static_cast<int64_t>(values.size()) != drafts + 1 || !any) {
-      weights->fail(fmt::format("weights of 0 to {} accepted drafts, one above 0", drafts));
+      weights->fail(fmt::format("weights for 0 to {} accepted drafts, at least one above 0", drafts));
     }
     take(*weights, Acceptance::of_distribution(values));
   }

@@ -67,7 +67,7 @@ void RequestStage::start_batches(Picoseconds now) {
     if (!(seconds >= 0 && seconds < 1e6)) {
       throw InputError({.source = config_.name,
                         .value = number_text(seconds) + " s for one batch",
-                        .expected = "a stage that takes less than 1000000 s"});
+                        .expected = "a stage time below 1000000 s"});
     }
     batch.end = now + to_picoseconds(Seconds(seconds));
     use_.service.add(batch.end - now, static_cast<int64_t>(count));

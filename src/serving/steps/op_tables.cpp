@@ -157,9 +157,9 @@ class ExpertTable {
     if (table() != nullptr) return;
     throw InputError({.source = source,
                       .path = "moe.csv",
-                      .value = "no times of these experts",
+                      .value = "no times for these experts",
                       .expected = "columns tokens, activated_experts and time_us of the model's experts on one rank, "
-                                  "or these columns and ep: the steps of this model need the times of its experts"});
+                                  "or these columns and ep: steps of this model need expert times"});
   }
 
   double microseconds(double tokens_of_all_ranks) const {

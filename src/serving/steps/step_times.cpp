@@ -82,7 +82,7 @@ Estimate tabulated_seconds(double seconds, double error, const std::string& sour
   if (!(seconds >= 0 && seconds <= longest)) {
     throw InputError({.source = source,
                       .value = number_text(seconds) + " s for a step of this run",
-                      .expected = "tables that reach as far as the run, with times from 0 to 100000 s"});
+                      .expected = "tables that cover the whole run, with times from 0 to 100000 s"});
   }
   return {.value = seconds,
           .low = seconds * (1 - error),

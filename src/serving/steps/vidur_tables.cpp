@@ -32,7 +32,7 @@ class RangeTable {
                         .line = csv.line(),
                         .path = "row " + std::to_string(csv.row()),
                         .value = std::to_string(from) + " to " + std::to_string(to),
-                        .expected = "a range that begins after the one before it"});
+                        .expected = "a range that starts after the previous one"});
     }
     ends_.push_back(to);
     ms_.push_back(ms);

@@ -9,7 +9,7 @@ BytesPerSecond host_copy_bandwidth(const Device& device, const std::string& fiel
   if (!device.host_bandwidth) {
     throw InputError({.field = field,
                       .path = device.name,
-                      .value = "no bandwidth to the host known",
+                      .value = "no known bandwidth to the host",
                       .expected = "a device whose file gives host_bandwidth_gb_per_s"});
   }
   return device.host_bandwidth->value * efficiency;

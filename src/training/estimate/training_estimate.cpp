@@ -73,11 +73,12 @@ LongRunEstimate long_run(const TrainingQuestion& question, const TrainingEstimat
   result.goodput = job_goodput(result.reliability, run.checkpoints);
   constexpr double least_goodput = 1e-4;
   if (result.goodput.effective < least_goodput) {
-    throw InputError({.field = "device_mtbf_hours",
-                      .value = fmt::format("{}", run.failures.device_mtbf_hours),
-                      .expected = fmt::format("a job that gets on: it would fail every {}, and needs {} to go on again",
-                                              duration_text(seconds_per_hour * result.reliability.mtbf_hours),
-                                              duration_text(result.reliability.conditions.mean_recovery_seconds()))});
+    throw InputError(
+        {.field = "device_mtbf_hours",
+         .value = fmt::format("{}", run.failures.device_mtbf_hours),
+         .expected = fmt::format("a job that makes progress: it would fail every {}, and needs {} to recover",
+                                 duration_text(seconds_per_hour * result.reliability.mtbf_hours),
+                                 duration_text(result.reliability.conditions.mean_recovery_seconds()))});
   }
   const TrainingBudget budget{
       .tokens = run.tokens,
@@ -100,7 +101,7 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   if (job.packed_length > job.sequence_length) {
     throw InputError({.field = "packed_length",
                       .value = fmt::format("{}", job.packed_length),
-                      .expected = fmt::format("at most the {} tokens of a sequence", job.sequence_length)});
+                      .expected = fmt::format("at most the sequence length, {} tokens", job.sequence_length)});
   }
   TrainingEstimate result;
   IterationModel model(job, question.stack, machine.machine());

@@ -40,10 +40,11 @@ Cluster cluster_of_nodes(const Node& node, int64_t nodes) {
     throw InputError(
         {.field = "nodes",
          .value = fmt::format("{}", nodes),
-         .expected = fmt::format("1: the network cards of {} are not known; write a cluster file", node.name)});
+         .expected = fmt::format(
+             "1, because the network cards of {} are not known; to use more nodes, write a cluster file", node.name)});
   }
   cluster.fabric = {.kind = ClusterFabricKind::fat_tree,
-                    .technology = "one switch, as fast as the nodes' cards (assumed)",
+                    .technology = "one switch as fast as the network cards of the nodes (assumed)",
                     .nic_bandwidth = node.network_cards->bandwidth,
                     .oversubscription = {.value = 1, .source = "assumed", .assumed = true},
                     .nodes_per_leaf = {.value = static_cast<int>(nodes), .source = "assumed", .assumed = true}};
@@ -89,7 +90,7 @@ Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec
     throw InputError(
         {.field = "devices",
          .value = fmt::format("{}", spec.devices),
-         .expected = fmt::format("at most the {} of {} nodes", total_devices(cluster), cluster.node_count)});
+         .expected = fmt::format("at most {}, the GPUs of {} nodes", total_devices(cluster), cluster.node_count)});
   }
   return cluster;
 }

@@ -87,7 +87,7 @@ void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
                                   .line = entry.line,
                                   .nearest = hints ? nearest_key(*config.format, entry.key) : std::string()});
     } else if (entry.computed || equal_ignoring_case(entry.value, "auto")) {
-      imported.notes.push_back(fmt::format("{} line {}: {} = {} is chosen when the job starts; taken as not said",
+      imported.notes.push_back(fmt::format("{} line {}: {} = {} is set when the job starts, so it is ignored",
                                            config.entries.source, entry.line, entry.key, printable(entry.value)));
     } else {
       rule->read(imported.said, ConfigValue(config.entries.source, entry));
@@ -112,7 +112,7 @@ std::optional<Model> model_of_sizes(const SaidSettings& said, const std::string&
   }
   if (!missing.empty()) {
     notes.push_back(
-        fmt::format("no model: its {} {} not said", fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are"));
+        fmt::format("no model: its {} {} missing", fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are"));
     return std::nullopt;
   }
   const int64_t multiple = said.vocabulary_multiple.value_or(1) * said.tensor.value_or(1);

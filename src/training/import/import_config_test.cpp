@@ -203,7 +203,7 @@ TEST(ImportConfig, a_dump_of_megatron_bridge_without_a_vocabulary) {
   EXPECT_EQ(imported.said.precision, "mxfp8");
   EXPECT_FALSE(imported.model);
   ASSERT_FALSE(imported.notes.empty());
-  EXPECT_EQ(imported.notes.back(), "no model: its vocabulary is not said");
+  EXPECT_EQ(imported.notes.back(), "no model: its vocabulary is missing");
   const TrainingPlan plan = plan_with({}, imported, 256);
   EXPECT_EQ(plan.parallel.data, 64);
   EXPECT_EQ(plan.parallel.expert, 64);
@@ -213,7 +213,7 @@ TEST(ImportConfig, a_dump_of_megatron_bridge_without_a_vocabulary) {
 TEST(ImportConfig, all_missing_sizes_of_a_model_are_listed) {
   const ImportedTraining imported = import("--num-layers 32 --hidden-size 4096 --num-attention-heads 32");
   EXPECT_FALSE(imported.model);
-  EXPECT_EQ(imported.notes.back(), "no model: its vocabulary, sequence length are not said");
+  EXPECT_EQ(imported.notes.back(), "no model: its vocabulary, sequence length are missing");
 }
 
 TEST(ImportConfig, a_config_of_llm_foundry) {

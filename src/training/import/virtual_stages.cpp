@@ -14,14 +14,16 @@ int64_t virtual_stages_of(const TrainingPlan& plan, int64_t layers, int64_t laye
     throw InputError(where);
   };
   if (plan.first_stage_layers || plan.last_stage_layers) {
-    fail("{num_virtual_stages_per_pipeline_rank} in its place: the first or last pipeline rank has its own layers");
+    fail(
+        "{num_virtual_stages_per_pipeline_rank} instead, because the first or last pipeline rank has its own number of "
+        "layers");
   }
   const int64_t counted = layers + (plan.embedding_in_split ? 1 : 0) + (plan.loss_in_split ? 1 : 0);
   const std::string all = counted == layers
                               ? fmt::format("{} layers", layers)
-                              : fmt::format("{} layers (embedding and loss as asked for among them)", counted);
+                              : fmt::format("{} layers (counting embedding and loss as requested)", counted);
   const int64_t stages = plan.parallel.pipeline;
-  if (counted % stages != 0) fail(fmt::format("{} that divide by {} pipeline ranks", all, stages));
+  if (counted % stages != 0) fail(fmt::format("{}, divisible by {} pipeline ranks", all, stages));
   const int64_t of_rank = counted / stages;
   if (of_rank % layers_of_chunk != 0) {
     fail(fmt::format("a divisor of the {} layers of a pipeline rank: {} on {} ranks", of_rank, all, stages));

@@ -68,10 +68,10 @@ Offers with_more_sharding(const PlanChanger& changer, const ChangedPlan& from) {
   for (const Sharding sharding : {Sharding::optimizer, Sharding::gradients, Sharding::parameters}) {
     if (sharding <= from.plan.sharding) continue;
     changer.offer(offers, from,
-                  fmt::format("share {} over data-parallel ranks (ZeRO-{})",
+                  fmt::format("shard {} over data-parallel ranks (ZeRO-{})",
                               sharding == Sharding::optimizer   ? "the optimizer"
-                              : sharding == Sharding::gradients ? "optimizer and gradients"
-                                                                : "optimizer, gradients and parameters",
+                              : sharding == Sharding::gradients ? "the optimizer and gradients"
+                                                                : "the optimizer, gradients and parameters",
                               static_cast<int>(sharding)),
                   [&](ChangedPlan& to) { to.plan.sharding = sharding; });
   }
@@ -85,7 +85,7 @@ Offers with_more_ranks(const PlanChanger& changer, const ChangedPlan& from, int6
   for (const int64_t times : {2, 4}) {
     const int64_t size = from.plan.parallel.*axis * times;
     if (from.plan.parallel.data % times != 0) continue;
-    changer.offer(offers, from, fmt::format("{{{}}} {} in place of {}", field, size, from.plan.parallel.*axis),
+    changer.offer(offers, from, fmt::format("{{{}}} {} instead of {}", field, size, from.plan.parallel.*axis),
                   [&](ChangedPlan& to) {
                     to.plan.parallel.*axis = size;
                     to.plan.parallel.data /= times;
@@ -107,7 +107,7 @@ Offers with_more_context_ranks(const PlanChanger& changer, const ChangedPlan& fr
 Offers with_smaller_micro_batches(const PlanChanger& changer, const ChangedPlan& from) {
   Offers offers;
   for (int64_t size = from.plan.micro_batch / 2; size >= 1; size /= 2) {
-    changer.offer(offers, from, fmt::format("{{micro_batch_size}} {} in place of {}", size, from.plan.micro_batch),
+    changer.offer(offers, from, fmt::format("{{micro_batch_size}} {} instead of {}", size, from.plan.micro_batch),
                   [&](ChangedPlan& to) { to.plan.micro_batch = size; });
   }
   return offers;

@@ -66,7 +66,7 @@ std::optional<double> TrainingRowReader::optional_number(std::string_view column
   const size_t at = csv_.column(column);
   if (csv_.cell(at).empty()) return std::nullopt;
   const double value = csv_.number(at, {0, most});
-  if (value == 0) csv_.fail(at, "a measured value above 0, or nothing");
+  if (value == 0) csv_.fail(at, "a measured value above 0, or an empty field");
   return value;
 }
 

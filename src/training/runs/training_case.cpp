@@ -130,7 +130,7 @@ const RunCluster* TrainingCaseLibrary::cluster_of(const TrainingRow& row, std::s
       if (gpu_fits && source_fits) return &entry;
     }
   }
-  why = fmt::format("no cluster of {} devices for runs of {}", printable(row.gpu), printable(row.source));
+  why = fmt::format("no known cluster of {} devices for runs of {}", printable(row.gpu), printable(row.source));
   return nullptr;
 }
 
@@ -138,7 +138,7 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
                                                       std::string& why) {
   const std::optional<size_t> found = stack_of(row, stack.empty() ? row.stack : stack);
   if (!found) {
-    why = fmt::format("no training stack stands for {}: name one with {{stack}}", printable(row.source));
+    why = fmt::format("no training stack is known for {}: choose one with {{stack}}", printable(row.source));
     return std::nullopt;
   }
   try {

@@ -42,7 +42,7 @@ TEST(TrainingCase, the_stack_of_a_run_is_that_of_its_source_release_and_task) {
   EXPECT_EQ(stack_found(library, row), "adapters");
   row.task = "pretrain";
   row.source = "unknown";
-  EXPECT_THAT(stack_found(library, row), HasSubstr("no training stack stands for unknown"));
+  EXPECT_THAT(stack_found(library, row), HasSubstr("no training stack is known for unknown"));
 }
 
 TEST(TrainingCase, a_release_that_no_stack_names_gets_the_newest_before_it_or_the_oldest) {
@@ -105,7 +105,7 @@ TEST(TrainingCase, what_cannot_be_expressed_says_why) {
   TrainingCaseLibrary library = made_up_library({stack_for("all", {{.source = "made-up"}})});
   TrainingRow row = made_up_run("r");
   row.gpu = "H1000";
-  EXPECT_THAT(stack_found(library, row), HasSubstr("no cluster of H1000"));
+  EXPECT_THAT(stack_found(library, row), HasSubstr("no known cluster of H1000"));
   row = made_up_run("r");
   row.dtype = "fp6";
   EXPECT_THAT(stack_found(library, row), HasSubstr("fp6"));

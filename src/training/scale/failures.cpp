@@ -108,7 +108,7 @@ Goodput job_goodput(const JobReliability& reliability, const CheckpointPlan& che
     throw InputError(
         {.path = "checkpoint interval",
          .value = fmt::format("{:.4g} s", *checkpoints.interval_seconds),
-         .expected = fmt::format("at least {:.4g} s: until then the checkpoint before is being written", least)});
+         .expected = fmt::format("at least {:.4g} s: writing the previous checkpoint takes that long", least)});
   }
   const double interval =
       checkpoints.interval_seconds.value_or(best_interval_seconds(conditions, checkpoints.least_interval_seconds));

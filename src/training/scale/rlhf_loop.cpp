@@ -15,11 +15,11 @@ namespace {
 // Add your line here; the name is what users type.
 constexpr RlhfAlgorithm algorithm_list[] = {
     {.name = "ppo",
-     .summary = "actor, critic, reference and reward model; one answer to a prompt",
+     .summary = "actor, critic, reference and reward models; one answer per prompt",
      .critic = true,
      .samples_per_prompt = 1},
     {.name = "grpo",
-     .summary = "no critic: answers to one prompt are compared with each other (arXiv 2402.03300)",
+     .summary = "no critic: answers to the same prompt are compared with each other (arXiv 2402.03300)",
      .critic = false,
      .samples_per_prompt = 16},
 };
@@ -54,12 +54,13 @@ double training_device_seconds(const RlhfPlan& plan) {
 void check_rlhf_plan(const RlhfPlan& plan) {
   ensure(plan.prompts > 0 && plan.engine.devices > 0 && plan.engine.most_sequences > 0, "a loop generates answers");
   if (plan.placement == RlhfPlacement::colocated && plan.timing == RlhfTiming::one_step_behind) {
-    refuse("RLHF timing", "one step behind", "two pools: devices that generate cannot train at the same time");
+    refuse("RLHF timing", "one step behind",
+           "separate pools, because GPUs that generate cannot train at the same time");
   }
   const int64_t least = plan.engine.devices + (plan.placement == RlhfPlacement::split ? 1 : 0);
   if (plan.devices < least) {
     refuse("RLHF devices", std::to_string(plan.devices),
-           fmt::format("at least {}: one engine takes {}", least, plan.engine.devices));
+           fmt::format("at least {}: one engine uses {}", least, plan.engine.devices));
   }
 }
 
@@ -67,7 +68,8 @@ void check_rollout_devices(const RlhfPlan& plan, int64_t rollout_devices) {
   if (rollout_devices < plan.engine.devices || rollout_devices >= plan.devices ||
       rollout_devices % plan.engine.devices != 0) {
     refuse("rollout devices", std::to_string(rollout_devices),
-           fmt::format("a multiple of an engine's {} below all {} devices", plan.engine.devices, plan.devices));
+           fmt::format("a multiple of the {} GPUs of an engine, and fewer than all {} GPUs", plan.engine.devices,
+                       plan.devices));
   }
 }
 

@@ -33,7 +33,7 @@ class SuiteCommand : public Command {
     options.heading("Scores");
     options.flag(
         "--mtap", mtap_,
-        "Also score a tool in five dimensions: fidelity, composition, generalization, deployment, extensibility");
+        "Also score a tool in five dimensions: fidelity, composition, generalisation, deployment, extensibility");
     options.text("--answers", answers_,
                  "CSV file with another tool's answers to score instead of foretoken's: scenario, value and optionally "
                  "low and high, in the units of the cards");

@@ -28,8 +28,8 @@ void complete_deepspeed(S& said, const ConfigEntries& entries, std::vector<std::
   for (const ConfigEntry& entry : entries.entries) {
     if (!entry.key.starts_with("activation_checkpointing.")) continue;
     notes.emplace_back(
-        "activation_checkpointing says how activations are kept, not whether: the model's code decides what is "
-        "computed again");
+        "activation_checkpointing says how activations are kept, but not which ones: the model's code decides what is "
+        "recomputed");
     break;
   }
   if (!said.sharding) said.sharding = Sharding::none;

@@ -49,7 +49,7 @@ void complete_llm_foundry(S& said, const ConfigEntries& entries, std::vector<std
   if (said.experts) said.expert_ffn = said.ffn;
   const ConfigEntry* strategy = entries.find("fsdp_config.sharding_strategy");
   if (strategy != nullptr && contains_ignoring_case(strategy->value, "hybrid")) {
-    notes.emplace_back("hybrid sharding: how many ranks share one copy is not said; taken as all");
+    notes.emplace_back("hybrid sharding: the number of ranks that share one copy is not given, so all are assumed");
   }
 }
 

@@ -16,7 +16,7 @@ void trainer_precision(S& said, const ConfigValue& value) {
   if (said.precision && *said.precision != "bf16" && *said.precision != "fp16") return;
   const std::string& text = value.text();
   static constexpr std::string_view words[] = {"bf16", "bf16-mixed", "bf16-true", "16", "16-mixed", "fp16"};
-  if (text == "32" || text == "32-true") value.fail("bf16, bf16-mixed, 16 or 16-mixed: fp32 training is not modelled");
+  if (text == "32" || text == "32-true") value.fail("bf16, bf16-mixed, 16 or 16-mixed: fp32 training is not supported");
   said.precision = one_of(value, words) < 3 ? "bf16" : "fp16";
 }
 

@@ -13,9 +13,9 @@ namespace {
 
 std::string why_not_dualpipe(const PipelineWork& work) {
   if (std::string why = why_not_virtual_stages(work, 1); !why.empty()) return why;
-  if (work.stages % 2 != 0) return fmt::format("it needs an even number of stages, not {}", work.stages);
+  if (work.stages % 2 != 0) return fmt::format("this schedule needs an even number of stages, not {}", work.stages);
   if (work.micro_batches % 2 != 0 || work.micro_batches < 2 * work.stages) {
-    return fmt::format("{} micro-batches: expected an even number, at least two for each of {} stages",
+    return fmt::format("{} micro-batches: expected an even number, at least two for each of the {} stages",
                        work.micro_batches, work.stages);
   }
   return {};
@@ -133,7 +133,7 @@ std::optional<double> dualpipe_bubble(const PipelineWork& work, const ChunkTimes
 
 PipelineKind dualpipe_schedule() {
   return {.name = "dualpipe",
-          .summary = "DualPipe: micro-batches from both ends; twice the weights",
+          .summary = "DualPipe: micro-batches enter from both ends; twice the weights",
           .why_not = why_not_dualpipe,
           .tasks = dualpipe_tasks,
           .stage_of = stage_from_either_end,

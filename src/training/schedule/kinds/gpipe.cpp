@@ -19,7 +19,7 @@ StageTasks gpipe_tasks(const PipelineWork& work) {
 
 PipelineKind gpipe_schedule() {
   return {.name = "gpipe",
-          .summary = "GPipe: all forwards, then all backwards; every micro-batch in flight",
+          .summary = "GPipe: all forward passes, then all backward passes; every micro-batch in flight",
           .why_not = [](const PipelineWork& work) { return why_not_virtual_stages(work, 1); },
           .tasks = gpipe_tasks,
           .stage_of = round_robin_stage,

@@ -21,8 +21,8 @@ std::string why_not_interleaved(const PipelineWork& work) {
   if (work.virtual_stages < 2) return "interleaving needs at least 2 virtual stages on each rank";
   const int64_t group = group_size(work), last = work.micro_batches % group;
   if (group < work.stages || group > work.micro_batches) {
-    return fmt::format("groups of {} micro-batches: expected at least as many as stages ({}) and at most all {}", group,
-                       work.stages, work.micro_batches);
+    return fmt::format("groups of {} micro-batches: expected at least the number of stages ({}) and at most all {}",
+                       group, work.stages, work.micro_batches);
   }
   if (last > 0 && last < work.stages) {
     return fmt::format("{} micro-batches leave a last group of {}: expected a multiple of {}, or at least {} left over",
@@ -65,7 +65,7 @@ StageTasks interleaved_tasks(const PipelineWork& work) {
 
 PipelineKind interleaved_schedule() {
   return {.name = "interleaved",
-          .summary = "interleaved 1F1B: several chunks of layers on each rank, a shorter bubble, more messages",
+          .summary = "interleaved 1F1B: several chunks of layers per rank; a shorter bubble, more messages",
           .why_not = why_not_interleaved,
           .tasks = interleaved_tasks,
           .stage_of = round_robin_stage,

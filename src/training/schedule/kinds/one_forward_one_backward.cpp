@@ -26,7 +26,7 @@ StageTasks one_forward_one_backward_tasks(const PipelineWork& work) {
 
 PipelineKind one_forward_one_backward_schedule() {
   return {.name = "1f1b",
-          .summary = "one forward, one backward: as many micro-batches in flight as stages follow",
+          .summary = "one forward, one backward: at most as many micro-batches in flight as there are stages",
           .why_not = [](const PipelineWork& work) { return why_not_virtual_stages(work, 1); },
           .tasks = one_forward_one_backward_tasks,
           .stage_of = round_robin_stage,

@@ -6,7 +6,7 @@ namespace foretoken {
 
 std::string why_not_virtual_stages(const PipelineWork& work, int64_t needed) {
   if (work.virtual_stages == needed) return {};
-  return fmt::format("it needs {} virtual stage{} on each rank, not {}", needed, needed == 1 ? "" : "s",
+  return fmt::format("this schedule needs {} virtual stage{} on each rank, not {}", needed, needed == 1 ? "" : "s",
                      work.virtual_stages);
 }
 

@@ -57,7 +57,7 @@ std::optional<double> zero_bubble_h2_bubble(const PipelineWork& work, const Chun
 
 PipelineKind zero_bubble_h1_schedule() {
   return {.name = "zb-h1",
-          .summary = "ZB-H1: weight gradients fill up to two thirds of the bubble of 1F1B; its memory",
+          .summary = "ZB-H1: weight gradients fill up to two thirds of the 1F1B bubble; same memory as 1F1B",
           .why_not = [](const PipelineWork& work) { return why_not_virtual_stages(work, 1); },
           .tasks = zero_bubble_h1_tasks,
           .stage_of = round_robin_stage,
@@ -68,7 +68,7 @@ PipelineKind zero_bubble_h1_schedule() {
 
 PipelineKind zero_bubble_h2_schedule() {
   return {.name = "zb-h2",
-          .summary = "ZB-H2: nearly no bubble; twice the memory, and no barrier before the optimizer",
+          .summary = "ZB-H2: almost no bubble; twice the memory, and no barrier before the optimizer",
           .why_not = [](const PipelineWork& work) { return why_not_virtual_stages(work, 1); },
           .tasks = zero_bubble_h2_tasks,
           .stage_of = round_robin_stage,

@@ -87,7 +87,7 @@ std::optional<double> zero_bubble_v_bubble(const PipelineWork& work, const Chunk
 
 PipelineKind zero_bubble_v_schedule() {
   return {.name = "zb-v",
-          .summary = "ZB-V: two chunks on each rank, folded back; nearly no bubble with 1F1B's memory",
+          .summary = "ZB-V: two chunks per rank in a V shape; almost no bubble with the memory of 1F1B",
           .why_not = [](const PipelineWork& work) { return why_not_virtual_stages(work, 2); },
           .tasks = zero_bubble_v_tasks,
           .stage_of = folded_stage,
