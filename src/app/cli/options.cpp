@@ -100,7 +100,10 @@ void Options::add(FlagDeclaration declaration, Take take, std::function<Json()> 
     return true;
   };
   std::string help = declaration.help;
-  if (!declaration.choices.empty()) help += fmt::format(": {}", fmt::join(declaration.choices, ", "));
+  const bool explains_choices =
+      std::all_of(declaration.choices.begin(), declaration.choices.end(),
+                  [&](const std::string& choice) { return help.find(choice) != std::string::npos; });
+  if (!explains_choices) help += fmt::format(": {}", fmt::join(declaration.choices, ", "));
   std::string remark = declaration.required ? "(required)" : "";
   if (!declaration.fallback.empty()) remark = fmt::format("[{}]", declaration.fallback);
   CLI::Option* option = app_.add_option(library_names(declaration.names), callback, help);
