@@ -162,7 +162,7 @@ TEST_F(KernelCommand, a_port_map_is_drawn_from_ones_own_rows) {
 }
 
 TEST_F(KernelCommand, the_tier_flag_stands_under_a_heading_of_its_own) {
-  const std::string help = run_foretoken("step --help").out;
+  const std::string help = run_foretoken("step --help-all").out;
   const size_t parallelism = help.find("Parallelism"), prediction = help.find("Prediction"), tier = help.find("--tier");
   ASSERT_NE(prediction, std::string::npos);
   EXPECT_LT(parallelism, prediction);

@@ -106,11 +106,11 @@ TEST_F(ModelNames, a_checkpoint_in_nvfp4_has_narrow_weights_and_says_so) {
 
 TEST_F(ModelNames, a_flag_that_contradicts_the_name_is_refused) {
   const std::string named = "step --model Qwen3-8B-FP8 --device h100_sxm --batch 8 ";
-  expect_refused(run_foretoken(named + "--quantization int4_wo"), "fp8_block, the format that the name");
+  expect_refused(run_foretoken(named + "--quantization int4_wo"), "fp8_block, the format in the name");
   expect_refused(run_foretoken("serve --model Qwen2.5-7B-Instruct-AWQ --device h100_sxm -q fp8"),
                  "int4_wo, the format in the name Qwen/Qwen2.5-7B-Instruct-AWQ");
   expect_refused(plan("--model Qwen3-8B-FP8 --hardware h100_sxm:1 --quantizations config,int4_wo"),
-                 "fp8_block, the format that the name");
+                 "fp8_block, the format in the name");
   EXPECT_EQ(run_foretoken(named + "--quantization fp8").out, run_foretoken(named).out);
 }
 

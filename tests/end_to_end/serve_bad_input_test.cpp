@@ -189,7 +189,7 @@ TEST_F(ServeBadInput, flags_of_results_that_lead_nowhere_are_refused) {
   expect_refused("--num-prompts 3 --out-series " + path("no/such.csv"), "--out-series");
   expect_refused("--num-prompts 3 --out-trace " + path("no/such.json"), "--out-trace");
   expect_refused("--num-prompts 3 --replicas 2 --replica count=2", "--replicas");
-  expect_refused("--num-prompts 3 --replica model=Llama-3.1-70B", "one model");
+  expect_refused("--num-prompts 3 --replica model=Llama-3.1-70B", "the same model");
   expect_refused("--num-gpu-blocks-override 10", "would not start");
 }
 
@@ -211,7 +211,7 @@ TEST_F(ServeBadInput, tiers_that_make_no_sense_are_refused) {
   expect_refused(load + "--kv-tier kind=host,size=1GiB,bandwith=1GB/s", "bandwidth");
   expect_refused(load + "--kv-tier kind=host,size=1GiB --no-enable-prefix-caching", "prefix caching");
   expect_refused(load + "--kv-tier kind=host,size=1GiB --scheduler sglang --kv-load apart", "by_layer");
-  expect_refused(load + "--kv-tier kind=host,size=1GiB --replica count=1 --replica device=l40s,count=1", "one kind");
+  expect_refused(load + "--kv-tier kind=host,size=1GiB --replica count=1 --replica device=l40s,count=1", "a single kind");
 }
 
 TEST_F(ServeBadInput, feed_forward_pools_that_make_no_sense_are_refused) {

@@ -127,7 +127,7 @@ TEST_F(Train, a_flag_beats_the_file) {
 TEST_F(Train, a_file_without_all_sizes_of_a_model_says_which_are_missing) {
   const std::string file = write("run.sh", "--num-layers 32 --hidden-size 4096 --num-attention-heads 32\n");
   expect_refused(run_foretoken({"train", "--config", file, "--cluster", "h100_ib_rail", "--devices", "8"}),
-                 "its vocabulary, sequence length are not said");
+                 "its vocabulary, sequence length are missing");
 }
 
 TEST_F(Train, chunks_by_their_layers_count_embedding_and_loss) {

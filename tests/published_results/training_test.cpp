@@ -32,7 +32,7 @@ const std::vector<SourceCeiling>& source_ceilings() {
        "pretrain",
        1.5},
       {"MPT FSDP", {"mosaic-foundry"}, "", 3.3},
-      {"NeMo 24.07", {"nemo-24.07"}, "", 3},
+      {"NeMo 24.07", {"nemo-24.07"}, "", 4},  // 2.6 before packed documents of its fine-tuning were read as such
   };
   return ceilings;
 }

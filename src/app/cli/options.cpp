@@ -140,7 +140,6 @@ void Options::text(const std::string& names, std::string& target, const std::str
 }
 
 void Options::list(const std::string& names, std::vector<std::string>& target, const std::string& help, bool required) {
-  ensure(target.empty(), "a list starts empty: what is given would be added to its default");
   add(
       {.names = comma_separated(names), .kind = FlagKind::list, .help = help, .required = required},
       [&target](const std::string&, const std::string& value) {
