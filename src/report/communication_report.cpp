@@ -38,10 +38,11 @@ std::string communication_fit_text(const CommunicationFitSummary& summary) {
                mape_and_cover(entry.sibling), mape_and_cover(entry.withheld), mape_and_cover(entry.told)});
   }
   return table.text() +
-         "mape % (share inside 90% intervals made without the rows).\nsizes: own sweep, every fourth size held out in "
-         "turn; sibling: the system held out and predicted with a\nsweep of its generation; generation: the whole "
-         "generation held out; with a latency: the same, but one small\nall-reduce is given and not scored. The last "
-         "two leave out PCIe with more than two devices.\n";
+         "mape % (share inside 90% intervals made without the rows).\n"
+         "sizes: own sweep, every fourth size held out in turn; sibling: the system held out and predicted\n"
+         "with a sweep of its generation; generation: the whole generation held out; with a latency: the\n"
+         "same, but one small all-reduce is given and not scored. The last two leave out PCIe with more than\n"
+         "two devices.\n";
 }
 
 Json communication_fit_json(const CommunicationFitSummary& summary) {

@@ -55,7 +55,8 @@ TEST(Comparison, searches_are_compared_by_what_their_winners_are_and_can_do) {
 TEST(Comparison, a_search_that_found_nothing_is_said) {
   const Comparison found = compare_answers("plan serve", Json::object({{"winner", Json()}}), plan_answer("TP2", 13));
   EXPECT_TRUE(found.headlines.empty());
-  EXPECT_NE(comparison_text(found).find("no figure is in both answers. layout: none becomes TP2"), std::string::npos);
+  EXPECT_NE(comparison_text(found).find("the two answers have no figure in common. layout: none becomes TP2"),
+            std::string::npos);
 }
 
 TEST(Comparison, intervals_that_overlap_are_said) {

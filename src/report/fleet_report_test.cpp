@@ -38,7 +38,7 @@ TEST(FleetReport, text_fits_a_page_and_shows_failures_only_where_there_may_be_so
   FleetConfig config = three_places();
   const FleetTotals totals = half_a_minute();
   const auto text = [&] { return fleet_text({.config = config, .totals = totals, .end_s = 30}); };
-  EXPECT_NE(text().find("56% of all 3 replicas throughout"), std::string::npos) << text();
+  EXPECT_NE(text().find("56% of running all 3 replicas throughout"), std::string::npos) << text();
   EXPECT_EQ(text().find("Failures"), std::string::npos);
   config.failures.gpu_mtbf_hours = 100;
   EXPECT_NE(text().find("Failures"), std::string::npos);

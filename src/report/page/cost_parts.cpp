@@ -8,7 +8,7 @@ void add_rent(HtmlPage& page, const RentedWork& work) {
   const double usd_per_hour = static_cast<double>(work.devices) * work.usd_per_device_hour;
   std::vector<std::vector<std::string>> rows = {{"Rent per hour", fmt::format("{:.2f} USD", usd_per_hour)}};
   if (work.tokens_per_second > 0) {
-    rows.push_back({fmt::format("A million {}", work.tokens),
+    rows.push_back({fmt::format("Per million {}", work.tokens),
                     fmt::format("{:.3g} USD", usd_per_hour / 3600 / work.tokens_per_second * 1e6)});
   }
   page.table({"", "predicted"}, rows);
