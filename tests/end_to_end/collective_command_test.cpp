@@ -269,7 +269,8 @@ TEST(CollectiveCommand, a_known_time_is_met_and_sets_other_sizes_right) {
 
 TEST(CollectiveCommand, a_known_time_that_would_not_be_used_is_refused) {
   expect_refused("--node hgx_h100 --op all_reduce --bytes 1M --known 256M=12ms", "adds no information");
-  expect_refused("--node l40s_pcie --op all_reduce --bytes 1M --known 256M=1ns", "agrees with the other measured times");
+  expect_refused("--node l40s_pcie --op all_reduce --bytes 1M --known 256M=1ns",
+                 "agrees with the other measured times");
   expect_refused("--node l40s_pcie --op broadcast --bytes 1M --known 256M=12ms", "--known");
   expect_refused("--node l40s_pcie --op all_reduce --algorithm ring --bytes 1M --known 256M=12ms", "auto");
   expect_refused("--cluster h100_ib_rail --ranks 16 --op all_reduce --bytes 1M --known 4K=12us", "inside one node");

@@ -48,7 +48,9 @@ bool wakes_on_time() {
   return late <= 5;
 }
 
-TEST_F(Observe, times_agree_with_the_server_within_two_percent) {
+class ObserveNeedsIdleMachine : public Observe {};
+
+TEST_F(ObserveNeedsIdleMachine, times_agree_with_the_server_within_two_percent) {
   constexpr int tries = 3;
   double ttft = 0, e2el = 0;  // measured over meant
   bool on_time = false;

@@ -211,7 +211,8 @@ TEST_F(ServeBadInput, tiers_that_make_no_sense_are_refused) {
   expect_refused(load + "--kv-tier kind=host,size=1GiB,bandwith=1GB/s", "bandwidth");
   expect_refused(load + "--kv-tier kind=host,size=1GiB --no-enable-prefix-caching", "prefix caching");
   expect_refused(load + "--kv-tier kind=host,size=1GiB --scheduler sglang --kv-load apart", "by_layer");
-  expect_refused(load + "--kv-tier kind=host,size=1GiB --replica count=1 --replica device=l40s,count=1", "a single kind");
+  expect_refused(load + "--kv-tier kind=host,size=1GiB --replica count=1 --replica device=l40s,count=1",
+                 "a single kind");
 }
 
 TEST_F(ServeBadInput, feed_forward_pools_that_make_no_sense_are_refused) {
