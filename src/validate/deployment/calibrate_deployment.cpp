@@ -68,7 +68,7 @@ class DeploymentCalibrator::Fit {
       : request_(request), threads_(threads_to_use(request.threads)), facts_(threads_) {
     check_cases();
     for (const RunCase& one : request.cases) {
-      loads_.push_back(load_of(one.run));
+      loads_.push_back(load_of(one));
       observations_.push_back(observations_of(one.run, request.with_means));
       first_.push_back(rows_);
       rows_ += observations_.back().size();
@@ -532,15 +532,21 @@ class DeploymentCalibrator::Fit {
 
   // Of an engine, or (-1) of one that was not measured.
   ConstantPosterior posterior_of(const State& state, int engine) const {
-    constexpr double step_sd = 0.02, other_step_sd = 0.03;  // what no constant explains
-    constexpr double prompt_sd_of_one = 0.055, prompt_sd_of_more = 0.04, other_prompt_sd = 0.08;
+    struct Unexplained {
+      double step, other_step, prompt_of_one, prompt_of_more, other_prompt;
+    };
+    // What no constant explains, where the requests are known and where they were made up from a summary.
+    constexpr Unexplained of_requests{0.02, 0.03, 0.055, 0.04, 0.08}, of_summaries{0.07, 0.1, 0.2, 0.15, 0.25};
+    const bool made_up = std::all_of(request_.cases.begin(), request_.cases.end(),
+                                     [](const RunCase& one) { return one.run.requests.empty(); });
+    const Unexplained& sd = made_up ? of_summaries : of_requests;
     size_t stages = 0;
     for (size_t row = 0; row < rows_; ++row)
       stages += state.weights[row] > 0 && observation_of(row).metric == RunMetric::ttft;
     ConstantPosterior posterior = prior_of_constants();
     posterior.mean = constants_of(state.values, engine);
-    posterior.step_sd = engine < 0 ? other_step_sd : step_sd;
-    posterior.prompt_sd = engine < 0 ? other_prompt_sd : stages > 1 ? prompt_sd_of_more : prompt_sd_of_one;
+    posterior.step_sd = engine < 0 ? sd.other_step : sd.step;
+    posterior.prompt_sd = engine < 0 ? sd.other_prompt : stages > 1 ? sd.prompt_of_more : sd.prompt_of_one;
     const auto applies = [&](const Parameter& one) { return one.engine == -1 || one.engine == engine; };
     for (size_t i = 0; i < deployment_constants; ++i) {
       for (size_t j = 0; j < deployment_constants; ++j) {

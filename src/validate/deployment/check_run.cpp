@@ -38,7 +38,7 @@ RunCheck check_run_against(const RunCase& measured, const ServingFacts& facts, d
                       .value = "no stage without failed requests",
                       .expected = "end-to-end times, or times per token"});
   }
-  const LoadSpec load = load_of(measured.run);
+  const LoadSpec load = load_of(measured);
   EngineBuilder builder(facts);
   std::vector<std::vector<double>> at;  // value, low, high
   for (const StepBound bound : {StepBound::value, StepBound::low, StepBound::high}) {

@@ -61,7 +61,7 @@ double median_of_log_spread(std::vector<double> errors) {
 class RunComparer {
  public:
   RunComparer(const RunCase& measured, const ServingFacts& facts)
-      : measured_(measured), facts_(facts), load_(load_of(measured.run)) {
+      : measured_(measured), facts_(facts), load_(load_of(measured)) {
     base_.observations = observations_of(measured.run);
     if (base_.observations.empty()) {
       throw InputError({.source = measured.run.name,

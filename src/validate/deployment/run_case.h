@@ -1,8 +1,10 @@
 // A measured run beside the engine that served it: its load as a question, and its numbers as a simulation has them.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,11 +19,14 @@ namespace foretoken {
 struct RunCase {
   MeasuredRun run;
   EngineSpec engine;
+  std::optional<LoadSpec> load = {};  // nothing = what the run tells of it
+  DeploymentSpec deployment = {};     // of the replicas: their router, and seeds of a load that is drawn
 };
 
 // The requests as they were sent, those that failed left out, with ids by their place in the run; or made up as the
 // run's load says where the tool gives only a summary. InputError where that does not say enough.
 LoadSpec load_of(const MeasuredRun& run);
+LoadSpec load_of(const RunCase& measured);
 
 enum class RunMetric : uint8_t { e2e, tpot, ttft };
 std::string_view run_metric_name(RunMetric metric);  // "e2e_ms"
@@ -55,5 +60,9 @@ ReplayedRun simulate_run(EngineBuilder& builder, const RunCase& measured, const 
 // Each observation as the simulation has it, in seconds.
 std::vector<double> predicted(const ReplayedRun& simulated, const MeasuredRun& run,
                               std::span<const RunObservation> observations);
+
+inline double percent_error(double predicted, double measured) {
+  return 100 * std::abs(predicted / measured - 1);
+}
 
 }  // namespace foretoken

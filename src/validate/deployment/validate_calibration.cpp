@@ -12,6 +12,7 @@
 #include "base/simulated_time.h"
 #include "base/statistics.h"
 #include "validate/deployment/calibrate_deployment.h"
+#include "validate/deployment/calibration_points.h"
 #include "validate/row_filter.h"
 #include "validate/serving/validate_run.h"
 
@@ -37,10 +38,6 @@ std::string metric_of(const RunObservation& observation) {
   std::string name(run_metric_name(observation.metric));
   if (observation.metric == RunMetric::ttft) name += observation.median ? " (median)" : " (mean)";
   return name;
-}
-
-double percent_error(double predicted, double measured) {
-  return 100 * std::abs(predicted / measured - 1);
 }
 
 // The stages of one table, with what was found of them.
@@ -345,7 +342,10 @@ Validation validate_calibration(const CalibrationValidationRequest& request, con
                                 const ServingFacts& facts) {
   Validation result;
   ValidationTally tally(0);
-  if (!request.data.empty()) score_stages(request, library, facts, tally, result);
+  if (!request.data.empty()) {
+    const bool has_stages = has_load_stages(CsvReader(request.data));
+    (has_stages ? score_stages : score_points)(request, library, facts, tally, result);
+  }
   for (const std::filesystem::path& folder : request.runs) {
     score_run(folder, request, library, facts, tally, result);
   }

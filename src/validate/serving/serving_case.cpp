@@ -480,7 +480,8 @@ void ServingCaseReader::read_measured(ServingCase& result) const {
       return known.metric == metric && (known.statistic.empty() || has(of, known.statistic));
     });
     if (found == std::end(statistics)) continue;
-    result.measured.push_back({.metric = found->metric, .value = value, .predicted = found->of});
+    result.measured.push_back(
+        {.metric = found->metric, .value = value, .statistic = found->statistic, .predicted = found->of});
   }
 }
 

@@ -18,6 +18,7 @@ namespace foretoken {
 struct MeasuredValue {
   std::string_view metric;  // ttft_ms, tpot_ms, out_tok_s, req_s, e2e_ms
   double value = 0;
+  std::string_view statistic;                            // "mean", "median", "mean ITL"; empty for rates
   double (*predicted)(const ServingMetrics&) = nullptr;  // the same statistic of a simulated run
 };
 

@@ -14,12 +14,16 @@ namespace {
 class ValidateCalibration : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--data", data_, "CSV file of inference-perf load stages, several per model");
+    options.text("--data", data_,
+                 "CSV file of inference-perf load stages, several per model, or of published operating points");
     options.list("--runs", runs_,
                  "Folders of single runs with meta.json and requests.csv, comma-separated, instead of --data");
     options.list("--stages", stages_,
-                 "With --data: calibrate on every combination of this many stages of a model [1,3]");
-    options.flag("--other-models", other_models_, "With --data: also calibrate on all stages of the other models");
+                 "With load stages: calibrate on every combination of this many stages of a model [1,3]");
+    options.flag("--other-models", other_models_, "With load stages: also calibrate on all stages of the other models");
+    options.integer("--points-per-group", request_.points_per_group, {.least = 0, .most = 1'000'000},
+                    "With operating points: at most this many points of each group, spread evenly over the load; 0 = "
+                    "all. One of medium load calibrates, the others are predicted");
     options.integer("--first-requests", request_.first_requests, {.least = 1, .most = 1'000'000},
                     "With --runs: calibrate on this many first requests and predict the others");
     options.list("--models", request_.models, "Only these models");
