@@ -2,7 +2,7 @@
 # The Debian packages foretoken needs, and how to install them. Sourced by setup.sh and test.sh.
 
 # To build and run the program.
-build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libsqlite3-dev
+build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libsqlite3-dev libssl-dev
   libxnnpack-dev libpthreadpool-dev  # for `profile cpu`; a build without them says so
   python3-dev pybind11-dev)          # for `import foretoken`; likewise
 # To build and run the tests.

@@ -1,6 +1,7 @@
 // observe loads a server: here the program's own endpoint, which knows what it meant.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <thread>
 
@@ -9,9 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "app/http/test_client.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "command_test.h"
+#include "library/deployment.h"
 #include "server_process.h"
 #include "serving/runs/run_folder.h"
 
@@ -71,6 +74,47 @@ TEST_F(ObserveNeedsIdleMachine, times_agree_with_the_server_within_two_percent) 
   if (!on_time) GTEST_SKIP() << "this machine is too busy to keep time";
   EXPECT_NEAR(ttft, 1, 0.02);
   EXPECT_NEAR(e2el, 1, 0.02);
+}
+
+// A server whose host, links and kernels were changed on purpose: what its clients measured tells by how much.
+TEST_F(ObserveNeedsIdleMachine, calibration_recovers_constants_that_were_changed) {
+  CalibratedDeployment changed{.engine = "vllm", .stack = "vllm", .device = "h100_sxm"};
+  changed.others = prior_of_constants();
+  const std::pair<DeploymentConstant, double> meant[] = {
+      {DeploymentConstant::host, std::log(1.6)},         // of 0.7 ms: 0.4 ms more for each step
+      {DeploymentConstant::level, std::log(1.1)},        // kernels 10% slower
+      {DeploymentConstant::collectives, std::log(2.0)},  // links halved
+  };
+  for (const auto& [constant, value] : meant) at(changed.others.mean, constant) = value;
+  const std::string deployment = path("changed.json");
+  write_file(deployment, deployment_json(changed).dump());
+
+  std::string runs;
+  for (const int tensor : {1, 8}) {
+    const std::string layout =
+        fmt::format("vllm serve Llama-3.1-8B --no-async-scheduling --tensor-parallel-size {}", tensor);
+    ServerProcess server(
+        fmt::format("endpoint --model Llama-3.1-8B --device h100_sxm --no-async-scheduling -tp {} --deployment {}",
+                    tensor, deployment));
+    for (const int rate : {2, 12}) {
+      const std::string out = path(fmt::format("tp{}_rate{}", tensor, rate));
+      const Outcome run = run_foretoken(
+          fmt::format("observe --url http://127.0.0.1:{} --request-rate {} --num-prompts {} --random-input-len 512 "
+                      "--random-output-len 128 --launch-line '{}' --device h100_sxm --out {}",
+                      server.port, rate, 5 * rate, layout, out));
+      ASSERT_EQ(run.status, 0) << run.err;
+      runs += " " + out;
+    }
+  }
+  const Outcome calibrated = run_foretoken("calibrate" + runs + " --no-suggest --out " + path("found.json"));
+  ASSERT_EQ(calibrated.status, 0) << calibrated.err;
+  if (!wakes_on_time()) GTEST_SKIP() << "this machine is too busy to keep time";
+  const CalibratedDeployment found = read_deployment(path("found.json"));
+  for (const auto& [constant, value] : meant) {
+    const double learned = at(found.others.mean, constant), half = 1.645 * found.others.sd(constant);
+    EXPECT_NEAR(learned, value, half) << deployment_constant_kinds()[static_cast<size_t>(constant)].name;
+    EXPECT_LT(half, 1.645 * deployment_constant_kinds()[static_cast<size_t>(constant)].prior_sd);
+  }
 }
 
 TEST_F(Observe, writes_a_run_that_is_a_trace) {
@@ -134,7 +178,7 @@ TEST_F(Observe, a_run_ends_when_it_must) {
 }
 
 TEST_F(Observe, what_is_no_server_is_refused) {
-  expect_refused(run_foretoken("observe --url https://example.org"), "TLS");
+  expect_refused(run_foretoken("observe --url ftp://example.org"), "https://");
   expect_refused(run_foretoken("observe --url http://127.0.0.1:1"), "--url");
   const Outcome run = run_foretoken("observe --url http://127.0.0.1:1 --model m --num-prompts 2 --request-rate inf");
   EXPECT_EQ(run.status, 3) << run.err;

@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "app/http/file_descriptor.h"
+#include "app/observe/client_stream.h"
 #include "app/observe/completion_stream.h"
 #include "app/observe/prompt_text.h"
 #include "app/observe/response_parser.h"
@@ -59,6 +60,12 @@ Address resolve(const ServerAddress& server) {
   return address;
 }
 
+// Null where the server is asked in the open.
+std::unique_ptr<const TlsTrust> trust_of(const LoadClientSettings& settings) {
+  if (!settings.server.encrypted) return nullptr;
+  return std::make_unique<const TlsTrust>(settings.authorities);
+}
+
 // One try of one request, or a look at the server's metrics.
 struct Exchange {
   enum class Purpose : uint8_t { completion, metrics };
@@ -71,7 +78,7 @@ struct Exchange {
 };
 
 struct ClientConnection {
-  FileDescriptor socket;
+  ClientStream stream;
   bool connected = false, reused = false, wants_write = false;
   std::string unsent;
   size_t sent_bytes = 0;
@@ -116,6 +123,7 @@ class LoadClient {
   explicit LoadClient(const LoadClientSettings& settings)
       : settings_(settings),
         address_(resolve(settings.server)),
+        trust_(trust_of(settings)),
         poll_(epoll_create1(EPOLL_CLOEXEC)),
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
     watch(timer_.get(), EPOLLIN, timer_key);
@@ -283,22 +291,22 @@ class LoadClient {
   }
 
   bool connect_to(ClientConnection& connection, size_t place) {
-    connection.socket = FileDescriptor(socket(address_.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (connection.socket.get() < 0) {
+    FileDescriptor opened(socket(address_.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (opened.get() < 0) {
       end_exchange(place, std::string("no socket: ") + std::strerror(errno), true);
       return false;
     }
     const int on = 1;
-    setsockopt(connection.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    const int done =
-        connect(connection.socket.get(), reinterpret_cast<const sockaddr*>(&address_.bytes), address_.size);
+    setsockopt(opened.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    const int done = connect(opened.get(), reinterpret_cast<const sockaddr*>(&address_.bytes), address_.size);
     if (done != 0 && errno != EINPROGRESS) {
       end_exchange(place, std::strerror(errno), true);
       return false;
     }
+    connection.stream = ClientStream(std::move(opened), trust_.get(), settings_.server.host);
     connection.connected = done == 0;
     connection.wants_write = true;
-    watch(connection.socket.get(), EPOLLIN | EPOLLOUT, place);
+    watch(connection.stream.descriptor(), EPOLLIN | EPOLLOUT, place);
     return true;
   }
 
@@ -306,17 +314,25 @@ class LoadClient {
     if (connection.wants_write == wanted) return;
     connection.wants_write = wanted;
     epoll_event event{.events = EPOLLIN | (wanted ? uint32_t{EPOLLOUT} : 0U), .data = {.u64 = place}};
-    epoll_ctl(poll_.get(), EPOLL_CTL_MOD, connection.socket.get(), &event);
+    epoll_ctl(poll_.get(), EPOLL_CTL_MOD, connection.stream.descriptor(), &event);
   }
 
   void flush(size_t place) {
     ClientConnection& connection = *connections_[place];
     while (connection.sent_bytes < connection.unsent.size()) {
-      const ssize_t count = ::send(connection.socket.get(), connection.unsent.data() + connection.sent_bytes,
-                                   connection.unsent.size() - connection.sent_bytes, MSG_NOSIGNAL);
-      if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return listen_for_write(connection, place, true);
-      if (count < 0) return lose(place, std::strerror(errno));
-      connection.sent_bytes += static_cast<size_t>(count);
+      const std::string_view rest = std::string_view(connection.unsent).substr(connection.sent_bytes);
+      const ClientStream::Moved moved = connection.stream.send(rest);
+      switch (moved.state) {
+        case ClientStream::State::moved:
+          connection.sent_bytes += moved.bytes;
+          break;
+        case ClientStream::State::wants_read:
+        case ClientStream::State::wants_write:
+          return listen_for_write(connection, place, moved.state == ClientStream::State::wants_write);
+        case ClientStream::State::closed:
+        case ClientStream::State::failed:
+          return lose(place, moved.error.empty() ? "the server closed the connection" : moved.error);
+      }
     }
     listen_for_write(connection, place, false);
   }
@@ -326,35 +342,39 @@ class LoadClient {
     if (!connections_[place]->connected) {
       int error = 0;
       socklen_t size = sizeof error;
-      getsockopt(connections_[place]->socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+      getsockopt(connections_[place]->stream.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
       if (error != 0) return lose(place, std::strerror(error));
       if ((events & EPOLLOUT) == 0U) return;
       connections_[place]->connected = true;
     }
-    if ((events & EPOLLOUT) != 0U) flush(place);
+    const ClientConnection& connection = *connections_[place];
+    // A handshake of TLS reads before the first byte can be sent.
+    if ((events & EPOLLOUT) != 0U || connection.sent_bytes < connection.unsent.size()) flush(place);
     if (connections_[place] != nullptr && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0U) read_some(place);
   }
 
   void read_some(size_t place) {
     while (connections_[place] != nullptr) {
       ClientConnection& connection = *connections_[place];
-      const ssize_t count = recv(connection.socket.get(), buffer_.data(), buffer_.size(), 0);
-      if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-      if (count < 0) return lose(place, std::strerror(errno));
+      const ClientStream::Moved moved = connection.stream.receive(buffer_);
+      if (moved.state == ClientStream::State::wants_read) return;
+      if (moved.state == ClientStream::State::wants_write) return listen_for_write(connection, place, true);
+      if (moved.state == ClientStream::State::failed) return lose(place, moved.error);
       if (connection.exchange == nullptr) return drop(place);  // closed while idle
       now_ = Clock::now();
       try {
-        if (count == 0) {
+        if (moved.state == ClientStream::State::closed) {
           connection.parser.closed();
         } else {
-          const std::string_view bytes(buffer_.data(), static_cast<size_t>(count));
+          const std::string_view bytes(buffer_.data(), moved.bytes);
           connection.parser.feed(bytes, [&](std::string_view piece) { take_body(connection, piece); });
         }
         if (connection.parser.is_complete()) return end_answer(place);
       } catch (const InputError& error) {
         return lose(place, error.problem().expected);
       }
-      if (static_cast<size_t>(count) < buffer_.size()) return;
+      // What TLS has decrypted already wakes nobody.
+      if (moved.bytes < buffer_.size() && !connection.stream.is_encrypted()) return;
     }
   }
 
@@ -549,6 +569,7 @@ class LoadClient {
 
   LoadClientSettings settings_;
   Address address_;
+  std::unique_ptr<const TlsTrust> trust_;
   FileDescriptor poll_, timer_, signals_;
   sigset_t mask_before_{};
   std::vector<std::unique_ptr<ClientConnection>> connections_;
@@ -567,14 +588,15 @@ class LoadClient {
 // One small question, answered whole.
 std::string get(const LoadClientSettings& settings, std::string_view path) {
   const Address address = resolve(settings.server);
-  const FileDescriptor connection(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  FileDescriptor connection(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval patience{.tv_sec = 10, .tv_usec = 0};
   setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const ServerAddress& server = settings.server;
   const auto fail = [&](const std::string& why) {
     throw InputError({.source = "--url",
-                      .value = fmt::format("http://{}:{}{}", server.host, server.port, server.path),
+                      .value = fmt::format("{}://{}:{}{}", server.encrypted ? "https" : "http", server.host,
+                                           server.port, server.path),
                       .expected = fmt::format("an OpenAI-compatible server that answers {} ({})", path, why)});
   };
   if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) != 0) {
@@ -584,18 +606,21 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
                                     server.host, server.port);
   if (!settings.api_key.empty()) message += fmt::format("Authorization: Bearer {}\r\n", settings.api_key);
   message += "\r\n";
-  ::send(connection.get(), message.data(), message.size(), MSG_NOSIGNAL);
+  const std::unique_ptr<const TlsTrust> trust = trust_of(settings);
+  ClientStream stream(std::move(connection), trust.get(), server.host);
+  const ClientStream::Moved sent = stream.send(message);
+  if (sent.state == ClientStream::State::failed) fail(sent.error);
   HttpResponseParser parser;
   std::string body;
   std::array<char, 4096> bytes;
   try {
     while (!parser.is_complete()) {
-      const ssize_t count = recv(connection.get(), bytes.data(), bytes.size(), 0);
-      if (count <= 0) {
+      const ClientStream::Moved moved = stream.receive(bytes);
+      if (moved.state != ClientStream::State::moved) {
         parser.closed();
         break;
       }
-      parser.feed({bytes.data(), static_cast<size_t>(count)}, [&](std::string_view piece) { body.append(piece); });
+      parser.feed({bytes.data(), moved.bytes}, [&](std::string_view piece) { body.append(piece); });
       if (body.size() > (4U << 20)) fail("an answer of more than 4 MiB");
     }
   } catch (const InputError& error) {
@@ -611,12 +636,11 @@ ServerAddress parse_server_url(const std::string& flag, const std::string& url) 
   const auto fail = [&](const std::string& expected) {
     throw InputError({.source = flag, .value = printable(url), .expected = expected});
   };
-  if (starts_with_ignoring_case(url, "https://")) {
-    fail("http:// (TLS is not supported: use a local forward, for example kubectl port-forward, ssh -L or stunnel)");
-  }
-  if (!starts_with_ignoring_case(url, "http://")) fail("http://HOST:PORT");
-  std::string rest = url.substr(7);
   ServerAddress server;
+  server.encrypted = starts_with_ignoring_case(url, "https://");
+  if (!server.encrypted && !starts_with_ignoring_case(url, "http://")) fail("http://HOST:PORT or https://HOST");
+  if (server.encrypted) server.port = 443;
+  std::string rest = url.substr(server.encrypted ? 8 : 7);
   if (const size_t slash = rest.find('/'); slash != std::string::npos) {
     server.path = rest.substr(slash);
     rest.resize(slash);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -14,8 +15,9 @@ struct ServerAddress {
   std::string host;
   int port = 80;
   std::string path;  // before /v1; empty or "/prefix"
+  bool encrypted = false;
 };
-// http://HOST:PORT[/PREFIX][/v1]. InputError, also for https.
+// http://HOST:PORT[/PREFIX][/v1], or https://.
 ServerAddress parse_server_url(const std::string& flag, const std::string& url);
 
 struct ClientProgress {
@@ -27,8 +29,9 @@ struct LoadClientSettings {
   ServerAddress server;
   bool chat = false;  // /v1/chat/completions, else /v1/completions
   std::string model;
-  std::string api_key;     // empty = none
-  bool ignore_eos = true;  // outputs have the length that was asked for
+  std::string api_key;                     // empty = none
+  std::filesystem::path authorities = {};  // of TLS, beside the system's (client_stream.h)
+  bool ignore_eos = true;                  // outputs have the length that was asked for
   uint64_t seed = 0;
   int64_t warmups = 0;        // requests before the run that are not counted
   int64_t most_open = 1024;   // connections; further requests wait

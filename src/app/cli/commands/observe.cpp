@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <csignal>
 #include <ctime>
 #include <filesystem>
 
@@ -33,7 +34,10 @@ class ObserveCommand : public Command {
   void declare(Options& options) override {
     options_ = &options;
     options.heading("Server");
-    options.text("--url", url_, "Address of the server, for example http://localhost:8000", true);
+    options.text("--url", url_, "Address of the server, for example http://localhost:8000 or https://llm.example.org",
+                 true);
+    options.text("--ca-file", authorities_,
+                 "Certificates (PEM) to trust beside those of the system, for an https server with its own authority");
     options.choice("--api", api_, {"completions", "chat"},
                    "API to send requests to: /v1/completions or /v1/chat/completions");
     options.text("--model", client_.model, "Model name to request [the first one the server lists]");
@@ -89,6 +93,9 @@ class ObserveCommand : public Command {
     if (!device_.empty()) deployment.set("device", device_);
     LoadClientSettings settings = client_;
     settings.server = parse_server_url("--url", url_);
+    settings.authorities = authorities_;
+    // OpenSSL writes to sockets that the server may have closed.
+    if (settings.server.encrypted) std::signal(SIGPIPE, SIG_IGN);
     settings.chat = api_ == "chat";
     settings.api_key = environment_variable(key_variable_).value_or("");
     settings.seed = static_cast<uint64_t>(load_.seed);
@@ -157,7 +164,8 @@ class ObserveCommand : public Command {
   }
 
   const Options* options_ = nullptr;
-  std::string url_, api_ = "completions", key_variable_ = "OPENAI_API_KEY", out_, name_, launch_line_, device_;
+  std::string url_, authorities_, api_ = "completions", key_variable_ = "OPENAI_API_KEY", out_, name_, launch_line_,
+                                  device_;
   bool overwrite_ = false;
   LoadClientSettings client_;
   LoadFlags load_;
