@@ -78,42 +78,42 @@ TEST_F(ObserveNeedsIdleMachine, times_agree_with_the_server_within_two_percent) 
 
 // A server whose host, links and kernels were changed on purpose: what its clients measured tells by how much.
 TEST_F(ObserveNeedsIdleMachine, calibration_recovers_constants_that_were_changed) {
-  CalibratedDeployment changed{.engine = "vllm", .stack = "vllm", .device = "h100_sxm"};
+  const std::string flags = "--stack vllm-0.11 --no-async-scheduling --max-model-len 8192";
+  CalibratedDeployment changed{.engine = "vllm", .stack = "vllm-0.11", .device = "h100_sxm"};
   changed.others = prior_of_constants();
   const std::pair<DeploymentConstant, double> meant[] = {
-      {DeploymentConstant::host, std::log(1.6)},         // of 0.7 ms: 0.4 ms more for each step
-      {DeploymentConstant::level, std::log(1.1)},        // kernels 10% slower
-      {DeploymentConstant::collectives, std::log(2.0)},  // links halved
+      {DeploymentConstant::host, std::log((1900.0 + 400) / 1900)},  // of this stack: 1.9 ms for each step
+      {DeploymentConstant::level, std::log(1.1)},
+      {DeploymentConstant::collectives, std::log(2.0)},
   };
   for (const auto& [constant, value] : meant) at(changed.others.mean, constant) = value;
-  const std::string deployment = path("changed.json");
-  write_file(deployment, deployment_json(changed).dump());
+  write_file(path("changed.json"), deployment_json(changed).dump());
 
+  struct Run {
+    int tensor, rate, input;
+  };
   std::string runs;
-  for (const int tensor : {1, 8}) {
-    const std::string layout =
-        fmt::format("vllm serve Llama-3.1-8B --no-async-scheduling --tensor-parallel-size {}", tensor);
-    ServerProcess server(
-        fmt::format("endpoint --model Llama-3.1-8B --device h100_sxm --no-async-scheduling -tp {} --deployment {}",
-                    tensor, deployment));
-    for (const int rate : {2, 12}) {
-      const std::string out = path(fmt::format("tp{}_rate{}", tensor, rate));
-      const Outcome run = run_foretoken(
-          fmt::format("observe --url http://127.0.0.1:{} --request-rate {} --num-prompts {} --random-input-len 512 "
-                      "--random-output-len 128 --launch-line '{}' --device h100_sxm --out {}",
-                      server.port, rate, 5 * rate, layout, out));
-      ASSERT_EQ(run.status, 0) << run.err;
-      runs += " " + out;
-    }
+  for (const Run& run : {Run{1, 2, 200}, Run{1, 8, 3000}, Run{4, 12, 3000}, Run{8, 12, 3000}}) {
+    ServerProcess server(fmt::format("endpoint --model Llama-3.1-8B --device h100_sxm {} -tp {} --deployment {}", flags,
+                                     run.tensor, path("changed.json")));
+    const std::string out = path(fmt::format("tp{}_{}", run.tensor, run.input));
+    const Outcome observed = run_foretoken(
+        fmt::format("observe --url http://127.0.0.1:{} --request-rate {} --num-prompts {} --random-input-len {} "
+                    "--random-output-len 64 --launch-line 'vllm serve Llama-3.1-8B --tensor-parallel-size {}' "
+                    "--device h100_sxm --out {}",
+                    server.port, run.rate, 5 * run.rate, run.input, run.tensor, out));
+    ASSERT_EQ(observed.status, 0) << observed.err;
+    runs += " " + out;
   }
-  const Outcome calibrated = run_foretoken("calibrate" + runs + " --no-suggest --out " + path("found.json"));
+  const Outcome calibrated =
+      run_foretoken(fmt::format("calibrate{} {} --no-suggest --out {}", runs, flags, path("found.json")));
   ASSERT_EQ(calibrated.status, 0) << calibrated.err;
   if (!wakes_on_time()) GTEST_SKIP() << "this machine is too busy to keep time";
-  const CalibratedDeployment found = read_deployment(path("found.json"));
+  const ConstantPosterior found = read_deployment(path("found.json")).engines.front().constants;
   for (const auto& [constant, value] : meant) {
-    const double learned = at(found.others.mean, constant), half = 1.645 * found.others.sd(constant);
-    EXPECT_NEAR(learned, value, half) << deployment_constant_kinds()[static_cast<size_t>(constant)].name;
-    EXPECT_LT(half, 1.645 * deployment_constant_kinds()[static_cast<size_t>(constant)].prior_sd);
+    const DeploymentConstantKind& kind = deployment_constant_kinds()[static_cast<size_t>(constant)];
+    EXPECT_NEAR(at(found.mean, constant), value, 1.645 * found.sd(constant)) << kind.name;
+    EXPECT_LT(found.sd(constant), 0.75 * kind.prior_sd) << kind.name;
   }
 }
 
