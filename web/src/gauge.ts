@@ -10,18 +10,28 @@ const parts: [key: string, name: string][] = [['weights', 'weights'], ['peak_act
 export class MemoryGauge {
   readonly element = h('div', { class: 'gauge', 'aria-live': 'polite' });
   private waiting = 0;
+  private mends = false;  // another device was chosen since memory was last measured
+  private takeBack: (() => void) | undefined;  // what was changed to make the last device fit
   private controller: AbortController | undefined;
 
   constructor(private readonly form: ServingForm, private readonly changed: () => void) {
     // Another device: what does not fit is made to fit, and said.
-    form.deviceControl().addEventListener('change', () => this.soon(true));
+    form.deviceControl().addEventListener('change', () => {
+      this.mends = true;
+      this.takeBack?.();
+      this.takeBack = undefined;
+    });
   }
 
-  soon(mends = false): void {
+  soon(): void {
     clearTimeout(this.waiting);
     this.controller?.abort();
     this.element.hidden = false;
-    this.waiting = window.setTimeout(() => void this.measure(mends), pause);
+    this.waiting = window.setTimeout(() => {
+      const mends = this.mends;
+      this.mends = false;
+      void this.measure(mends);
+    }, pause);
   }
 
   hide(): void {
@@ -38,7 +48,8 @@ export class MemoryGauge {
       const { answer } = await run<StepAnswer>({ command: 'step', ...this.form.memoryFields() }, controller.signal);
       const memory = answer.serving_memory;
       const first = memory?.remedies[0];
-      if (mends && memory && !memory.starts && first && this.form.apply(first.change)) {
+      if (mends && memory && !memory.starts && first) this.takeBack = this.form.apply(first.change);
+      if (mends && first && this.takeBack) {
         this.changed();
         await this.measure(false);
         this.element.prepend(h('p', { class: 'unsure' }, `Changed so that it fits: ${first.change}`));

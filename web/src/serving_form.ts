@@ -125,16 +125,20 @@ export class ServingForm {
   }
 
   // One flag as the program names it ("-tp 4", "--max-model-len 8192"): what it advises.
-  apply(change: string): boolean {
+  // Gives how to take it back, as long as nobody has changed the field since; nothing where there is no such field.
+  apply(change: string): (() => void) | undefined {
     const [flag = '', value = ''] = change.trim().split(/\s+/, 2);
     const name = flag.replace(/^-+/, '').replaceAll('-', '_');
     const full = Object.entries(this.facts.fields.serve ?? {}).find(([, field]) => field.names.includes(name))?.[0];
     const controls: Record<string, HTMLInputElement | HTMLSelectElement> = { tensor_parallel_size: this.tensor.control, max_model_len: this.longest.control, quantization: this.quantization.control,
       kv_cache_dtype: this.cache.control, max_num_seqs: this.sequences.control, max_num_batched_tokens: this.batchedTokens.control, gpu_memory_utilization: this.fraction.control };
     const control = full ? controls[full] : undefined;
-    if (!control || value === '') return false;
+    if (!control || value === '') return undefined;
+    const before = control.value;
     put(control, value, value);
-    return true;
+    return () => {
+      if (control.value === value) put(control, before, before);
+    };
   }
 
   // Fields of `step --memory`: what an engine set up like this holds.
