@@ -21,13 +21,13 @@ Json arguments(const TimedLaunch& timed, const Operator& call) {
 
 }  // namespace
 
-Json chrome_trace(const StepEstimate& step, const Stack& stack, double host_factor) {
-  Json events = Json::array();
-  double begin = 0;
+void add_step_events(Json& events, const StepEstimate& step, const Stack& stack, double host_factor,
+                     int64_t first_process, const std::string& label, double begin_us) {
+  double begin = begin_us * 1e-6;
   for (size_t index = 0; index < step.stages.size(); ++index) {
     const StageEstimate& stage = step.stages[index];
-    const auto process = static_cast<int64_t>(index);
-    events.push(process_name_event(process, fmt::format("stage {} ({})", index, step.stack)));
+    const auto process = first_process + static_cast<int64_t>(index);
+    events.push(process_name_event(process, fmt::format("{}stage {} ({})", label, index, step.stack)));
     events.push(track_name_event(process, host_track, "host"));
     events.push(track_name_event(process, device_track, "device"));
     for (const TimelineEvent& event : step_timeline(stage, stack, step.dispatch, host_factor)) {
@@ -44,6 +44,11 @@ Json chrome_trace(const StepEstimate& step, const Stack& stack, double host_fact
     }
     begin += stage.seconds.value;
   }
+}
+
+Json chrome_trace(const StepEstimate& step, const Stack& stack, double host_factor) {
+  Json events = Json::array();
+  add_step_events(events, step, stack, host_factor, 0, "", 0);
   return trace_document(std::move(events));
 }
 

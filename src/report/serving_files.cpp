@@ -7,6 +7,7 @@
 
 #include "base/simulated_time.h"
 #include "base/text.h"
+#include "report/chrome_trace.h"
 #include "report/trace_events.h"
 
 namespace foretoken {
@@ -101,8 +102,31 @@ void RunTrace::request_ended(const RequestRecord& record) {
   add("decode", record.first_token, record.last_token);
 }
 
+void RunTrace::watch(const std::vector<double>& moments) {
+  for (const double moment : moments) moments_.push_back(to_picoseconds(Seconds(moment)));
+}
+
+void RunTrace::add_kernels(const StepRecord& record, const StepEstimate& step, const Stack& stack) {
+  const int64_t first_process = replicas_ + kernel_processes_;
+  kernel_processes_ += static_cast<int64_t>(step.stages.size());
+  add_step_events(kernels_, step, stack, 1, first_process,
+                  fmt::format("replica {}, kernels at {:.6g} s, ", record.replica, to_seconds(record.begin).value()),
+                  us(record.begin));
+}
+
 void RunTrace::step_ran(const StepRecord& step) {
   replicas_ = std::max(replicas_, step.replica + 1);
+  for (const Picoseconds moment : moments_) {
+    if (moment < step.begin || moment >= step.end) continue;
+    StepRecord& one = watched_.emplace_back(step);
+    // Of equal decode steps, the one of that moment: each adds a token to every context.
+    const Picoseconds length = (step.end - step.begin) / step.repeats;
+    const int64_t before = std::min((moment - step.begin) / std::max<Picoseconds>(1, length), step.repeats - 1);
+    one.begin = step.begin + before * length;
+    one.end = one.begin + length;
+    one.decode_context_tokens += before * step.decode_tokens;
+    one.repeats = 1;
+  }
   if (!has_room()) return;
   events_.push(complete_event({.category = "step",
                                .name = step.prefill_tokens == 0  ? "decode"
@@ -127,6 +151,7 @@ Json RunTrace::document() const {
     events.push(track_name_event(replica, 0, "steps"));
   }
   for (const Json& event : events_.items()) events.push(event);
+  for (const Json& event : kernels_.items()) events.push(event);
   return trace_document(std::move(events));
 }
 

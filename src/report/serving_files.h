@@ -6,8 +6,11 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
+#include "compose/stack.h"
+#include "compose/step_estimate.h"
 #include "serving/requests/request.h"
 
 namespace foretoken {
@@ -40,10 +43,15 @@ class StepCsv : public RunObserver {
 class RunTrace : public RunObserver {
  public:
   explicit RunTrace(size_t most_events = 1'000'000) : most_events_(most_events) {}
+  // Also keeps the steps that run at these moments, in seconds.
+  void watch(const std::vector<double>& moments);
   void request_ended(const RequestRecord& record) override;
   void step_ran(const StepRecord& step) override;
 
   bool is_complete() const { return !cut_; }
+  const std::vector<StepRecord>& watched() const { return watched_; }
+  // The kernels of a watched step, as `step` has them.
+  void add_kernels(const StepRecord& record, const StepEstimate& step, const Stack& stack);
   Json document() const;
 
  private:
@@ -52,6 +60,10 @@ class RunTrace : public RunObserver {
   size_t most_events_;
   bool cut_ = false;
   Json events_ = Json::array();
+  std::vector<Picoseconds> moments_;
+  std::vector<StepRecord> watched_;
+  Json kernels_ = Json::array();
+  int64_t kernel_processes_ = 0;
   int32_t replicas_ = 0;
   std::map<int32_t, std::multimap<Picoseconds, int64_t>> lanes_by_end_;  // of each replica
 };

@@ -78,6 +78,27 @@ TEST_F(Serve, every_file_of_a_run_agrees_with_its_table) {
   EXPECT_GT(read_json_file(path("trace.json")).find("traceEvents")->items().size(), 120U);
 }
 
+TEST_F(Serve, a_trace_holds_the_kernels_of_chosen_steps) {
+  const std::string load = "--request-rate 4 --num-prompts 20 ";
+  const Outcome run = serve(load + "--trace-kernels-at 1,2.5 --out-trace " + path("trace.json"));
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json trace = parse_json(read_file(path("trace.json"), 1 << 26), "trace");
+  std::map<int64_t, std::pair<double, double>> steps;  // begin and end of the kernels of each
+  for (const Json& event : trace.find("traceEvents")->items()) {
+    const Json* category = event.find("cat");
+    if (category == nullptr || category->string() != "kernel") continue;
+    const double begin = event.find("ts")->number();
+    auto& [first, last] = steps.try_emplace(event.find("pid")->integer(), begin, begin).first->second;
+    first = std::min(first, begin);
+    last = std::max(last, begin + event.find("dur")->number());
+  }
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_LE(steps.begin()->second.first, 1e6) << "the step had begun";
+  EXPECT_GT(steps.begin()->second.second, 1e6) << "and had not ended";
+  expect_refused(serve(load + "--trace-kernels-at 9999 --out-trace " + path("none.json")), "--trace-kernels-at");
+  expect_refused(serve(load + "--trace-kernels-at 1"), "--out-trace");
+}
+
 TEST_F(Serve, a_trace_with_odd_requests_runs_to_its_end) {
   const std::string trace = path("trace.csv");
   write_file(trace,

@@ -7,11 +7,14 @@
 #include <fmt/format.h>
 
 #include "app/cli/out_file.h"
+#include "app/cli/replica_flags.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "report/serving_files.h"
 #include "report/serving_series.h"
 #include "serving/results/request_details.h"
+#include "serving/results/typical_steps.h"
 
 namespace foretoken {
 namespace {
@@ -64,6 +67,9 @@ void ResultFlags::declare(Options& options) {
   options.text("--out-steps", out_steps, "Write each step to this CSV file");
   options.text("--out-series", out_series, "Write requests, KV use and tokens/s over time to this CSV file");
   options.text("--out-trace", out_trace, "Write the run as a Chrome trace (.json or .json.gz) for ui.perfetto.dev");
+  options.list(
+      "--trace-kernels-at", kernels_at,
+      "In the trace, also draw every kernel of the steps that run at these times, in seconds (comma-separated)");
   options.flag("--trace-in-json", trace_in_json, "Include the Chrome trace in the --json answer");
 }
 
@@ -110,6 +116,25 @@ ResultFiles::ResultFiles(const ResultFlags& flags) : parts_(std::make_unique<Par
   }
   if (!flags.out_trace.empty() || flags.trace_in_json) parts.trace.emplace();
   if (flags.save_detailed || flags.details_in_json) parts.details.emplace();
+  if (flags.kernels_at.empty()) return;
+  if (!parts.trace) {
+    throw InputError({.source = "--trace-kernels-at", .value = "no trace", .expected = "--out-trace FILE beside it"});
+  }
+  std::vector<double> moments;
+  for (const std::string& text : flags.kernels_at) {
+    const std::optional<double> moment = parse_number(text);
+    if (!moment || !(*moment >= 0 && *moment <= 1e6)) {
+      throw InputError({.source = "--trace-kernels-at", .value = printable(text), .expected = "a time in seconds"});
+    }
+    moments.push_back(*moment);
+  }
+  constexpr size_t most_moments = 100;
+  if (moments.size() > most_moments) {
+    throw InputError({.source = "--trace-kernels-at",
+                      .value = fmt::format("{} times", moments.size()),
+                      .expected = fmt::format("at most {}", most_moments)});
+  }
+  parts.trace->watch(moments);
 }
 ResultFiles::~ResultFiles() = default;
 
@@ -123,6 +148,25 @@ std::vector<RunObserver*> ResultFiles::observers() {
   add(parts_->trace);
   add(parts_->details);
   return all;
+}
+
+void ResultFiles::add_kernels(const std::vector<ReplicaGroup>& groups) {
+  if (parts_->flags.kernels_at.empty()) return;
+  if (parts_->trace->watched().empty()) {
+    throw InputError({.source = "--trace-kernels-at",
+                      .value = fmt::format("{}", fmt::join(parts_->flags.kernels_at, ",")),
+                      .expected = "times at which a step runs (--out-steps lists them)"});
+  }
+  const std::vector<StepRecord> watched = parts_->trace->watched();
+  for (const StepRecord& record : watched) {
+    size_t of = 0;
+    for (int64_t before = record.replica; before >= groups[of].count; ++of) before -= groups[of].count;
+    StepMix mix;
+    mix.step_ran(record);
+    for (const TypicalStep& one : typical_steps_of(groups[of], mix, "--trace-kernels-at")) {
+      parts_->trace->add_kernels(record, one.step, groups[of].composed().stack);
+    }
+  }
 }
 
 std::string ResultFiles::finish(const ServingReport& report) {

@@ -9,6 +9,7 @@
 #include "app/cli/options.h"
 #include "base/json.h"
 #include "report/serving_report.h"
+#include "serving/engine/engine_builder.h"
 #include "serving/serving_run.h"
 
 namespace foretoken {
@@ -20,6 +21,7 @@ struct ResultFlags {
   std::vector<std::string> metadata;
   std::string out_requests, out_steps, out_series, out_trace;
   bool trace_in_json = false;
+  std::vector<std::string> kernels_at;  // seconds, for the trace
 
   void declare(Options& options);
   // KEY=VALUE of --metadata.
@@ -34,6 +36,9 @@ class ResultFiles {
   ~ResultFiles();
 
   std::vector<RunObserver*> observers();
+  // Adds the kernels of the steps that --trace-kernels-at chose. Before finish(). InputError for a moment without a
+  // step.
+  void add_kernels(const std::vector<ReplicaGroup>& groups);
   // Returns what a person should know about the files: empty when they hold everything.
   std::string finish(const ServingReport& report);
   // Arrays with a value for each request, where --details-in-json asks for them; the trace of --trace-in-json.

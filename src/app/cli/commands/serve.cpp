@@ -221,6 +221,7 @@ class ServeCommand : public Command {
                                   group.model, group.plan);
       if (group.models.collectives) report.notes.add_network(*group.models.collectives);
     }
+    files.add_kernels(groups);
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     files.add_details(answer.json);
