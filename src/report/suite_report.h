@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "plan/suite/suite_answers.h"
 #include "plan/suite/suite_card.h"
 #include "plan/suite/suite_score.h"
 
@@ -25,5 +26,18 @@ Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>
 
 std::string suite_score_text(const SuiteScore& score, const ToolFacts& facts);
 Json suite_score_json(const SuiteScore& score, const ToolFacts& facts);
+
+// A tool of the leaderboard.
+struct RankedTool {
+  ToolFacts facts;
+  SuiteScore score;
+  size_t unanswered = 0;  // cases listed without a value
+  CommonCases common;     // with foretoken: cases that both answered
+};
+
+// `tools`: best first.
+std::string leaderboard_text(const std::vector<RankedTool>& tools);
+Json leaderboard_json(const std::vector<RankedTool>& tools);
+std::string leaderboard_html(const std::vector<RankedTool>& tools);
 
 }  // namespace foretoken

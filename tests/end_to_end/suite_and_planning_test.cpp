@@ -1,8 +1,10 @@
 // The benchmark suite, comparisons and small planning commands from the command line.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "run.h"
 
@@ -20,21 +22,65 @@ TEST(SuiteCommand, every_scenario_is_answered) {
   }
 }
 
-TEST(SuiteCommand, answers_written_are_scored_as_our_own) {
+TEST(SuiteCommand, answers_written_are_read_as_those_of_another_tool) {
   const std::string file = (std::filesystem::path(testing::TempDir()) / "suite_answers.csv").string();
-  const Outcome own = run_foretoken("suite --only N20,N21,T2.1,T3.1 --mtap --csv " + file + " --json");
+  const Outcome own = run_foretoken("suite --only N20,N21,T2.1,T3.1 --csv " + file + " --json");
   ASSERT_EQ(own.status, 0) << own.err;
   const Outcome given = run_foretoken("suite --mtap --answers " + file + " --json");
   const Json first = parse_json(own.out, "own"), second = parse_json(given.out, "given");
-  EXPECT_EQ(JsonView(first, "own").at("mtap").at("mape").number(),
-            JsonView(second, "given").at("mtap").at("mape").number());
-  EXPECT_EQ(JsonView(second, "given").at("mtap").at("answered").integer(), 4);
+  const JsonView mtap = JsonView(second, "given").at("mtap");
+  EXPECT_EQ(mtap.at("answered").integer(), 4);
+  EXPECT_EQ(mtap.at("measured_cases").integer(), 3);
+  double errors = 0;
+  for (const JsonView& scenario : JsonView(first, "own").at("scenarios").items()) {
+    if (const auto measured = scenario.find("measured")) {
+      errors += std::abs(scenario.at("answer").at("value").number() / measured->at("value").number() - 1);
+    }
+  }
+  EXPECT_NEAR(mtap.at("mape").number(), 100 * errors / 3, 1e-6);
+}
+
+TEST(SuiteCommand, the_leaderboard_scores_shipped_answers_of_five_tools_and_more) {
+  const std::string page = (std::filesystem::path(testing::TempDir()) / "leaderboard.html").string();
+  const Outcome outcome = run_foretoken("suite --leaderboard --json --html " + page);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json document = parse_json(outcome.out, "leaderboard");
+  int scored = 0, compared = 0;
+  double last = 100;
+  for (const JsonView& tool : JsonView(document, "leaderboard").at("tools").items()) {
+    EXPECT_LE(tool.at("total").number(), last) << tool.at("tool").string();
+    last = tool.at("total").number();
+    if (tool.at("tool").string() == "foretoken") {
+      EXPECT_EQ(tool.at("assessed_weight").number(), 100);
+      continue;
+    }
+    scored += tool.at("measured_cases").integer() > 0 ? 1 : 0;
+    compared += tool.find("same_cases") ? 1 : 0;
+  }
+  EXPECT_GE(scored, 5);
+  EXPECT_GE(compared, 5);
+  const std::string html = read_file(page, 1 << 20);
+  EXPECT_NE(html.find("NeuSight"), std::string::npos);
+  EXPECT_NE(html.find("generalization"), std::string::npos);
+}
+
+TEST(SuiteCommand, shipped_answers_are_scored_by_name) {
+  const Outcome outcome = run_foretoken("suite --mtap --answers calculon --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json document = parse_json(outcome.out, "calculon");
+  const JsonView mtap = JsonView(document, "calculon").at("mtap");
+  EXPECT_EQ(mtap.at("tool").string(), "Calculon");
+  EXPECT_NEAR(mtap.at("mape").number(), 3.65, 0.05);  // as its authors publish it
+  EXPECT_EQ(run_foretoken("suite --mtap --answers calculonn").status, 2);
 }
 
 TEST(SuiteCommand, wrong_flags_say_what_is_missing) {
   EXPECT_EQ(run_foretoken("suite --only T99").status, 2);
   EXPECT_EQ(run_foretoken("suite --tool foretoken").status, 2);
   EXPECT_EQ(run_foretoken("suite --answers nothing.csv").status, 2);
+  EXPECT_EQ(run_foretoken("suite --mtap --answers nothing.csv").status, 2);
+  EXPECT_EQ(run_foretoken("suite --html page.html").status, 2);
+  EXPECT_EQ(run_foretoken("suite --leaderboard --only T1").status, 2);
 }
 
 TEST(CompareCommand, the_second_takes_the_flags_of_the_first_but_for_those_given) {

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/csv.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -19,6 +18,12 @@ constexpr std::array<std::pair<std::string_view, SuiteStatus>, 3> statuses = {{
     {"validated", SuiteStatus::validated},
     {"layers", SuiteStatus::layers},
     {"formula", SuiteStatus::formula},
+}};
+
+constexpr std::array<std::pair<std::string_view, SuiteLevel>, 3> suite_levels = {{
+    {"kernel", SuiteLevel::kernel},
+    {"model", SuiteLevel::model},
+    {"system", SuiteLevel::system},
 }};
 
 SuiteStatus status_of(const JsonView& view) {
@@ -52,16 +57,6 @@ IdOrder order_of(const std::string& id) {
   return order;
 }
 
-// One step into a document: a key, or the place in a list.
-JsonView part_of(const JsonView& view, const std::string& key) {
-  if (!view.is(Json::Kind::array)) return view.at(key);
-  const std::vector<JsonView> items = view.items();
-  size_t place = 0;
-  for (const char c : key) place = c >= '0' && c <= '9' ? place * 10 + static_cast<size_t>(c - '0') : items.size();
-  if (key.empty() || place >= items.size()) view.fail(fmt::format("an item at place {}", printable(key)));
-  return items[place];
-}
-
 }  // namespace
 
 std::string_view suite_status_name(SuiteStatus status) {
@@ -71,9 +66,23 @@ std::string_view suite_status_name(SuiteStatus status) {
   throw InternalError("a status without a name");
 }
 
+std::string_view suite_level_name(SuiteLevel level) {
+  for (const auto& [name, known] : suite_levels) {
+    if (known == level) return name;
+  }
+  throw InternalError("a level without a name");
+}
+
+std::optional<SuiteLevel> suite_level_of(std::string_view name) {
+  for (const auto& [known, level] : suite_levels) {
+    if (known == name) return level;
+  }
+  return std::nullopt;
+}
+
 SuiteCard read_suite_card(const JsonView& document) {
-  document.allow_only({"id", "name", "group", "model", "hardware", "strategy", "metric", "unit", "command", "value",
-                       "scale", "validation", "measured", "scaling"});
+  document.allow_only({"id", "name", "group", "level", "model", "hardware", "strategy", "metric", "unit", "command",
+                       "value", "scale", "validation", "measured", "scaling"});
   SuiteCard card{.id = document.at("id").string(),
                  .name = document.at("name").string(),
                  .group = document.at("group").string(),
@@ -86,6 +95,11 @@ SuiteCard read_suite_card(const JsonView& document) {
   if (card.id.empty()) document.at("id").fail("a name such as T1.1");
   for (const JsonView& word : document.at("command").items()) card.command.push_back(word.string());
   if (card.command.empty()) document.at("command").fail("the arguments of foretoken");
+  if (const auto level = document.find("level")) {
+    const auto known = suite_level_of(level->string());
+    if (!known) level->fail("kernel, model or system");
+    card.level = *known;
+  }
   constexpr double least_scale = 1e-30;
   if (const auto scale = document.find("scale")) card.scale = scale->number({.least = least_scale});
   const JsonView validation = document.at("validation");
@@ -125,50 +139,6 @@ std::vector<SuiteCard> read_suite(const std::filesystem::path& folder) {
     }
   }
   return cards;
-}
-
-SuiteAnswer suite_answer(const SuiteCard& card, const Json& document) {
-  JsonView view(document, "the answer of " + card.id);
-  for (const std::string_view key : split(card.value, ".")) view = part_of(view, std::string(key));
-  SuiteAnswer answer{.id = card.id};
-  if (view.is_number()) {
-    answer.value = view.number() * card.scale;
-    return answer;
-  }
-  answer.value = view.at("value").number() * card.scale;
-  answer.low = view.at("low").number() * card.scale;
-  answer.high = view.at("high").number() * card.scale;
-  return answer;
-}
-
-std::vector<SuiteAnswer> read_suite_answers(const std::filesystem::path& path, const std::vector<SuiteCard>& cards) {
-  CsvReader reader(path);
-  const size_t scenario = reader.column("scenario"), value = reader.column("value");
-  const auto low = reader.find_column("low"), high = reader.find_column("high");
-  std::vector<std::string> known, seen;
-  for (const SuiteCard& card : cards) known.push_back(card.id);
-  std::vector<SuiteAnswer> answers;
-  while (reader.next()) {
-    SuiteAnswer answer{.id = std::string(reader.cell(scenario)), .value = reader.number(value)};
-    if (std::find(known.begin(), known.end(), answer.id) == known.end()) {
-      reader.fail(scenario, "a scenario of the suite", nearest_name(answer.id, known).value_or(""));
-    }
-    if (std::find(seen.begin(), seen.end(), answer.id) != seen.end()) reader.fail(scenario, "each scenario once");
-    seen.push_back(answer.id);
-    if (low && !reader.cell(*low).empty()) answer.low = reader.number(*low);
-    if (high && !reader.cell(*high).empty()) answer.high = reader.number(*high);
-    answers.push_back(std::move(answer));
-  }
-  return answers;
-}
-
-std::string suite_answers_csv(const std::vector<SuiteAnswer>& answers) {
-  std::string text = "scenario,value,low,high\n";
-  const auto bound = [](const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; };
-  for (const SuiteAnswer& answer : answers) {
-    text += fmt::format("{},{},{},{}\n", csv_cell(answer.id), answer.value, bound(answer.low), bound(answer.high));
-  }
-  return text;
 }
 
 }  // namespace foretoken

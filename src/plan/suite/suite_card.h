@@ -18,6 +18,11 @@ namespace foretoken {
 enum class SuiteStatus { validated, layers, formula };
 std::string_view suite_status_name(SuiteStatus status);
 
+// What a figure is about: one kernel or collective, one step of a model, or a whole run.
+enum class SuiteLevel { kernel, model, system };
+std::string_view suite_level_name(SuiteLevel level);
+std::optional<SuiteLevel> suite_level_of(std::string_view name);
+
 struct MeasuredFigure {
   double value = 0;
   std::string source;
@@ -32,6 +37,7 @@ struct ScalingPlace {
 struct SuiteCard {
   std::string id, name;
   std::string group;  // "survey" or "newer"
+  SuiteLevel level = SuiteLevel::system;
   std::string model, hardware, strategy, metric, unit;
   std::vector<std::string> command;  // arguments of foretoken
   std::string value;                 // where the answer is in its JSON: intervals.mean_ttft_ms
@@ -46,20 +52,5 @@ struct SuiteCard {
 SuiteCard read_suite_card(const JsonView& document);
 // All cards of a folder, in the order of their ids: T1.1, T1.2, T10.1. InputError for two of one id.
 std::vector<SuiteCard> read_suite(const std::filesystem::path& folder);
-
-// A tool's answer to one scenario, in the card's unit.
-struct SuiteAnswer {
-  std::string id;
-  double value = 0;
-  std::optional<double> low, high;  // 90% interval, where the tool states one
-};
-
-// What the command of the card said. InputError where its document has no such number.
-SuiteAnswer suite_answer(const SuiteCard& card, const Json& document);
-
-// CSV with `scenario`, `value` and perhaps `low` and `high`: another tool's answers. InputError for scenarios that are
-// not in the suite or come twice.
-std::vector<SuiteAnswer> read_suite_answers(const std::filesystem::path& path, const std::vector<SuiteCard>& cards);
-std::string suite_answers_csv(const std::vector<SuiteAnswer>& answers);  // to be read again
 
 }  // namespace foretoken

@@ -1,11 +1,10 @@
 #include "plan/suite/suite_card.h"
 
-#include <fstream>
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "plan/suite/suite_answers.h"
 
 namespace foretoken::suite_card_test {
 
@@ -74,21 +73,11 @@ TEST(SuiteCard, misspelt_keys_and_statuses_are_refused) {
   Json unknown = card_document("T1");
   unknown.set("validation", Json::object({{"status", "sure"}, {"against", ""}}));
   EXPECT_THROW(card_of(unknown), InputError);
-}
-
-TEST(SuiteAnswers, what_is_written_is_read_again) {
-  const std::filesystem::path file = test_folder("suite_answers") / "answers.csv";
-  const std::vector<SuiteCard> cards = {card_of(card_document("T1")), card_of(card_document("T2"))};
-  write_file(file, suite_answers_csv({{.id = "T2", .value = 0.1, .low = 0.05, .high = 0.2}, {.id = "T1", .value = 3}}));
-  const std::vector<SuiteAnswer> answers = read_suite_answers(file, cards);
-  ASSERT_EQ(answers.size(), 2U);
-  EXPECT_EQ(answers[0].value, 0.1);
-  EXPECT_EQ(answers[0].high, 0.2);
-  EXPECT_FALSE(answers[1].low);
-  write_file(file, std::string("scenario,value\nT1,1\nT1,2\n"));
-  EXPECT_THROW(read_suite_answers(file, cards), InputError);
-  write_file(file, std::string("scenario,value\nT3,1\n"));
-  EXPECT_THROW(read_suite_answers(file, cards), InputError);
+  Json level = card_document("T1");
+  level.set("level", "kernels");
+  EXPECT_THROW(card_of(level), InputError);
+  level.set("level", "kernel");
+  EXPECT_EQ(card_of(level).level, SuiteLevel::kernel);
 }
 
 }  // namespace foretoken::suite_card_test

@@ -9,6 +9,7 @@
 #include "app/cli/command_line.h"
 #include "app/cli/commands/list.h"
 #include "app/cli/kernel_source_flags.h"
+#include "app/cli/out_file.h"
 #include "app/cli/progress.h"
 #include "app/cli/shipped_file.h"
 #include "base/error.h"
@@ -31,20 +32,24 @@ class SuiteCommand : public Command {
                     "Number of CPU threads; 0 = all cores. The answers do not depend on it");
     declare_calibration(options);
     options.heading("Scores");
-    options.flag(
-        "--mtap", mtap_,
-        "Also score a tool in five dimensions: fidelity, composition, generalisation, deployment, extensibility");
+    options.flag("--mtap", mtap_,
+                 "Also score a tool in five dimensions, with a weighted total: fidelity 40%, composition 20%, "
+                 "generalization 20%, deployment 10%, extensibility 10%");
     options.text("--answers", answers_,
-                 "CSV file with another tool's answers to score instead of foretoken's: scenario, value and optionally "
-                 "low and high, in the units of the cards");
-    options.text("--tool", tool_, "Facts about that tool: a built-in name or a JSON file");
+                 "Answers of another tool to score instead of foretoken's: a shipped name, for example neusight, or a "
+                 "CSV file with scenario and value and optionally low, high, level, group, size, measured, withheld, "
+                 "part_of, source");
+    options.text("--tool", tool_, "Facts about that tool: a shipped name or a JSON file");
+    options.flag("--leaderboard", leaderboard_, "Compare foretoken with every tool whose answers ship");
     options.heading("Output");
     options.text("--csv", csv_, "Write the answers to this CSV file, in the format that --answers reads");
+    options.text("--html", html_, "Write the leaderboard as an HTML page");
     options.footer(
         "Every scenario is one foretoken command, shown by --list. Its status says what supports the "
         "answer:\nvalidated = measured rows of this kind are scored in docs/accuracy.md; layers = the layers it is "
         "composed of are;\nformula = neither.\nExamples:\n  foretoken suite\n  foretoken suite --only T4,I5 --json\n  "
-        "foretoken suite --mtap\n  foretoken suite --mtap --answers other_tool.csv --tool other_tool.json");
+        "foretoken suite --mtap\n  foretoken suite --mtap --answers neusight\n  foretoken suite --mtap --answers "
+        "other_tool.csv --tool other_tool.json\n  foretoken suite --leaderboard --html leaderboard.html");
   }
 
   Answer run(const Library& library) const override {
@@ -52,14 +57,12 @@ class SuiteCommand : public Command {
     std::vector<SuiteCard> cards = read_suite(cards_.empty() ? folder / "cards" : std::filesystem::path(cards_));
     for (SuiteCard& card : cards) fill_in(card, library);
     if (list_) return {.text = suite_list_text(cards), .json = suite_list_json(cards)};
+    check_flags();
+    if (leaderboard_) return leaderboard(folder, cards, library);
     const bool others = !answers_.empty();
-    if (others && !mtap_)
-      throw InputError({.source = "--answers", .expected = "--mtap together with it, which scores the answers"});
-    if (!others && !tool_.empty()) {
-      throw InputError({.source = "--tool", .expected = "--answers together with it: a tool is scored by its answers"});
-    }
     const std::vector<SuiteCard> chosen = others ? cards : chosen_of(cards);
-    const std::vector<SuiteRun> runs = others ? given_runs(chosen) : run_all(chosen, library);
+    SuiteAnswers cases;  // that no card asks for
+    const std::vector<SuiteRun> runs = others ? given_runs(chosen, folder, cases) : run_all(chosen, library);
     Answer answer{.text = suite_text(chosen, runs), .json = suite_json(chosen, runs)};
     const auto failed = [](const SuiteRun& one) { return !one.error.empty(); };
     if (!others && std::any_of(runs.begin(), runs.end(), failed)) answer.exit_status = 1;
@@ -68,13 +71,11 @@ class SuiteCommand : public Command {
       answer.text += fmt::format("wrote {}\n", csv_);
     }
     if (mtap_) {
-      const std::string tool = tool_.empty() && !others ? "foretoken" : tool_;
-      ToolFacts facts{.name = "this tool", .source = "nothing is known besides its answers"};
-      if (!tool.empty()) {
-        const Json document = read_json_file(shipped_file("--tool", folder / "tools", tool, "facts about a tool"));
-        facts = read_tool_facts(JsonView(document, tool));
-      }
-      const SuiteScore score = score_answers(chosen, answers_of(runs), facts);
+      if (!others) cases = own_cases(folder, cards);
+      std::vector<SuiteAnswer> all = answers_of(runs);
+      all.insert(all.end(), cases.answers.begin(), cases.answers.end());
+      const ToolFacts facts = facts_of(folder, others ? tool_ : std::string(own_name));
+      const SuiteScore score = score_answers(chosen, all, facts);
       answer.text += "\n" + suite_score_text(score, facts);
       answer.json.set("mtap", suite_score_json(score, facts));
     }
@@ -82,6 +83,100 @@ class SuiteCommand : public Command {
   }
 
  private:
+  static constexpr std::string_view own_name = "foretoken";
+
+  void check_flags() const {
+    const bool others = !answers_.empty();
+    if (others && !mtap_)
+      throw InputError({.source = "--answers", .expected = "--mtap together with it, which scores the answers"});
+    if (!others && !tool_.empty()) {
+      throw InputError({.source = "--tool", .expected = "--answers together with it: a tool is scored by its answers"});
+    }
+    if (leaderboard_ && (others || mtap_ || !only_.empty())) {
+      throw InputError({.source = "--leaderboard", .expected = "no --mtap, --answers or --only beside it"});
+    }
+    if (!html_.empty() && !leaderboard_) {
+      throw InputError({.source = "--html", .expected = "--leaderboard together with it"});
+    }
+  }
+
+  // Facts that ship under a name, or a file; of a tool that nobody described, nothing is known.
+  ToolFacts facts_of(const std::filesystem::path& folder, const std::string& tool) const {
+    std::string name = tool;
+    if (name.empty() && is_shipped_name(answers_) && std::filesystem::exists(folder / "tools" / (answers_ + ".json"))) {
+      name = answers_;
+    }
+    if (name.empty()) return {.name = "this tool", .source = "nothing is known besides its answers"};
+    const Json document = read_json_file(shipped_file("--tool", folder / "tools", name, "facts about a tool"));
+    return read_tool_facts(JsonView(document, name));
+  }
+
+  static bool is_shipped_name(const std::string& name) {
+    return !name.empty() && name.find_first_of("/.") == std::string::npos;
+  }
+
+  std::filesystem::path answers_path(const std::filesystem::path& folder) const {
+    if (!is_shipped_name(answers_)) return answers_;
+    const std::vector<std::string> names = shipped_tools(folder);
+    if (std::find(names.begin(), names.end(), answers_) == names.end()) {
+      throw InputError({.source = "--answers",
+                        .value = printable(answers_),
+                        .expected = fmt::format("a CSV file, or answers that ship: {}", fmt::join(names, ", ")),
+                        .suggestion = nearest_name(answers_, names).value_or("")});
+    }
+    return folder / "answers" / (answers_ + ".csv");
+  }
+
+  // In the order of their names.
+  static std::vector<std::string> shipped_tools(const std::filesystem::path& folder) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "answers", error)) {
+      if (entry.path().extension() == ".csv") names.push_back(entry.path().stem().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  // Measured cases that foretoken answered when the file was written (data/suite/answers/README.md); its cards are
+  // answered anew.
+  static SuiteAnswers own_cases(const std::filesystem::path& folder, const std::vector<SuiteCard>& cards) {
+    const std::filesystem::path path = folder / "answers" / fmt::format("{}.csv", own_name);
+    if (!std::filesystem::exists(path)) return {};
+    SuiteAnswers all = read_suite_answers(path, cards);
+    std::erase_if(all.answers, [](const SuiteAnswer& answer) { return !answer.measured; });
+    return all;
+  }
+
+  Answer leaderboard(const std::filesystem::path& folder, const std::vector<SuiteCard>& cards,
+                     const Library& library) const {
+    std::vector<SuiteAnswer> own = answers_of(run_all(cards, library));
+    const SuiteAnswers own_measured = own_cases(folder, cards);
+    own.insert(own.end(), own_measured.answers.begin(), own_measured.answers.end());
+    std::vector<RankedTool> tools;
+    for (const std::string& name : shipped_tools(folder)) {
+      RankedTool tool{.facts = facts_of(folder, name)};
+      if (name == own_name) {
+        tool.score = score_answers(cards, own, tool.facts);
+        tool.unanswered = own_measured.unanswered;
+      } else {
+        const SuiteAnswers given = read_suite_answers(folder / "answers" / (name + ".csv"), cards);
+        tool.score = score_answers(cards, given.answers, tool.facts);
+        tool.unanswered = given.unanswered;
+        tool.common = common_cases(cards, given.answers, own);
+      }
+      tools.push_back(std::move(tool));
+    }
+    std::stable_sort(tools.begin(), tools.end(),
+                     [](const RankedTool& a, const RankedTool& b) { return a.score.total > b.score.total; });
+    Answer answer{.text = leaderboard_text(tools), .json = leaderboard_json(tools)};
+    if (!html_.empty()) {
+      write_report(html_, leaderboard_html(tools));
+      answer.text += fmt::format("wrote {}\n", html_);
+    }
+    return answer;
+  }
+
   // {data} in a card's command is the folder of the library.
   static void fill_in(SuiteCard& card, const Library& library) {
     constexpr std::string_view mark = "{data}";
@@ -140,8 +235,12 @@ class SuiteCommand : public Command {
     return runs;
   }
 
-  std::vector<SuiteRun> given_runs(const std::vector<SuiteCard>& cards) const {
-    const std::vector<SuiteAnswer> given = read_suite_answers(answers_, cards);
+  std::vector<SuiteRun> given_runs(const std::vector<SuiteCard>& cards, const std::filesystem::path& folder,
+                                   SuiteAnswers& cases) const {
+    const SuiteAnswers all = read_suite_answers(answers_path(folder), cards);
+    const std::vector<SuiteAnswer>& given = all.answers;
+    std::copy_if(given.begin(), given.end(), std::back_inserter(cases.answers),
+                 [](const SuiteAnswer& answer) { return answer.measured.has_value(); });
     std::vector<SuiteRun> runs;
     for (const SuiteCard& card : cards) {
       const auto found =
@@ -161,9 +260,9 @@ class SuiteCommand : public Command {
     return answers;
   }
 
-  bool list_ = false, mtap_ = false;
+  bool list_ = false, mtap_ = false, leaderboard_ = false;
   std::vector<std::string> only_;
-  std::string cards_, answers_, tool_, csv_;
+  std::string cards_, answers_, tool_, csv_, html_;
   int64_t threads_ = 0;
 };
 
