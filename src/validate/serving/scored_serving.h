@@ -17,6 +17,7 @@ struct ServingValidationRequest {
   std::vector<std::string> tiers, devices, models, engines, kinds;  // only these; empty = all. kinds: dense, moe
   std::filesystem::path acceptance;  // acceptance_table.h; empty = rows that draft are left out
   std::filesystem::path traces;      // folder of the request files that rows replay; empty = such rows are left out
+  size_t every = 1;                  // only every so many rows of the file
   std::string group_by;              // a column; empty = tier/metric
   int threads = 0;                   // 0 = as many as the machine has cores
 };

@@ -117,7 +117,9 @@ Validation validate_serving(const ServingValidationRequest& request, const Libra
   ServingValidator validator(maker, facts);
   Validation result;
   std::vector<std::string> groups;  // of the points, where a column says them
+  if (request.every > 1) result.notes.push_back(fmt::format("a sample: every {}th row", request.every));
   while (rows.next()) {
+    if (rows.csv().row() % request.every != 0) continue;
     if (!is_wanted(request.tiers, rows.text("tier")) || !is_wanted(request.devices, rows.text("gpu")) ||
         !is_wanted(request.models, rows.text("model")) || !is_wanted(request.engines, rows.text("engine"))) {
       continue;

@@ -1,6 +1,8 @@
+#include <cstdlib>
 #include <vector>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/commands/validate/all.h"
 #include "app/cli/commands/validate/list.h"
 #include "base/error.h"
 
@@ -29,13 +31,33 @@ class ValidateCommand : public Command {
       declared_.push_back({.options = &own, .command = layer.make()});
       declared_.back().command->declare(own);
     }
+    options.make_subcommand_optional();
+    options.heading("All layers");
+    options.flag("--all", all_, "Check every layer on the measurements at hand, and report them together");
+    options.text("--data", data_,
+                 "With --all: folder of measurements (kernels, comm, serving, ...) [$FORETOKEN_DATA, else only those "
+                 "that ship]");
+    options.integer("--serving-every", wanted_.serving_every, {.least = 1, .most = 1'000'000},
+                    "With --all: score every Nth serving point, because all of them take half an hour of CPU");
+    options.text("--history", history_,
+                 "With --all: file of earlier runs (JSON Lines) to compare with; this run is appended");
+    options.text("--html", wanted_.html, "With --all: write the report as an HTML page");
+    options.text("--date", wanted_.date, "With --all: date of this run in the history [today]");
+    options.footer(
+        "Examples:\n  foretoken validate steps --data data/measured/h200_sxm/steps.csv\n  foretoken validate --all "
+        "--history validation.jsonl --html validation.html");
   }
 
   Answer run(const Library& library) const override {
     for (const Declared& layer : declared_) {
       if (layer.options->was_chosen()) return layer.command->run(library);
     }
-    throw InternalError("the parser requires a layer");
+    if (!all_) throw InputError({.source = "validate", .expected = "a layer, or --all for every layer"});
+    ValidateAll wanted = wanted_;
+    const char* usual = std::getenv("FORETOKEN_DATA");
+    wanted.data = data_.empty() && usual != nullptr ? usual : data_;
+    wanted.history = history_;
+    return validate_all(wanted, library);
   }
 
  private:
@@ -44,6 +66,9 @@ class ValidateCommand : public Command {
     std::unique_ptr<Command> command;
   };
   std::vector<Declared> declared_;
+  bool all_ = false;
+  ValidateAll wanted_;
+  std::string data_, history_;
 };
 
 }  // namespace

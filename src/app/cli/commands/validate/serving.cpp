@@ -29,6 +29,8 @@ class ValidateServing : public Command {
     options.list("--models", request_.models, "Only these models");
     options.list("--engines", request_.engines, "Only these engines");
     options.list("--kinds", request_.kinds, "Only these kinds of models: dense, moe");
+    options.integer("--every", every_, {.least = 1, .most = 1'000'000},
+                    "Only every Nth row of the file: a sample that is the same each time");
     options.text("--speculative-acceptance", acceptance_,
                  "CSV file of measured acceptance lengths, for rows with speculative decoding "
                  "[spec_decode_acceptance.csv next to the data, if present]");
@@ -58,9 +60,10 @@ class ValidateServing : public Command {
                         .expected = "either --data FILE or --run FOLDER"});
     }
     if (is_run) {
-      options_->refuse({"--tiers", "--devices", "--models", "--engines", "--kinds", "--speculative-acceptance",
-                        "--traces", "--group-by", "--threads", "--without", "--kernel-data"},
-                       {}, "--run");
+      options_->refuse(
+          {"--tiers", "--devices", "--models", "--engines", "--kinds", "--every", "--speculative-acceptance",
+           "--traces", "--group-by", "--threads", "--without", "--kernel-data"},
+          {}, "--run");
     } else {
       options_->refuse({"--op-tables", "--device", "--own-blocks"}, {}, "--data");
     }
@@ -69,6 +72,7 @@ class ValidateServing : public Command {
     request.acceptance = given_or_beside(acceptance_, request.data.parent_path() / "spec_decode_acceptance.csv");
     request.traces = given_or_beside(traces_, request.data.parent_path() / ".." / "traces");
     request.threads = static_cast<int>(threads_);
+    request.every = static_cast<size_t>(every_);
     if (withheld_.is_wanted()) return without_generation(library, request);
     const ServingFacts facts = facts_of(library, tier_from_name(tier_).value());
     OutFile rows("--out", out_);
@@ -132,7 +136,7 @@ class ValidateServing : public Command {
   std::string data_, out_, acceptance_, traces_, tier_ = "best";
   std::string run_folder_, op_tables_, device_;
   bool own_blocks_ = false;
-  int64_t threads_ = 0;
+  int64_t threads_ = 0, every_ = 1;
   PlacementFlags placement_;
   WithheldFit withheld_;
   ServingValidationRequest request_;
