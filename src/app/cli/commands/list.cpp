@@ -30,6 +30,7 @@ constexpr CommandKind kinds[] = {
     {"adapt", "Predict network latencies on a new device from ten timings", make_adapt},
     {"compare", "Compare two answers: what changed, and which parts explain the difference", make_compare},
     {"suite", "Run the benchmark suite: answer every scenario, and score the answers of any tool", make_suite},
+    {"bench", "Run other prediction tools beside foretoken on the same work: time and error", make_bench},
     {"profile", "Measure this machine: GPU or CPU kernels, and operator fusion of a runtime", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},
     {"replay-run", "Compare a measured run of your server with its prediction, and explain the difference",

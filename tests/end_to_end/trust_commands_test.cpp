@@ -1,0 +1,61 @@
+// Every layer validated at once, and other tools run beside foretoken.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/json.h"
+#include "run.h"
+
+namespace foretoken::trust_commands_test {
+
+std::filesystem::path empty_folder(const std::string& name) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+TEST(ValidateAllCommand, shipped_measurements_are_checked_and_the_next_run_is_compared) {
+  const std::filesystem::path folder = empty_folder("validate_all");
+  const std::string history = (folder / "history.jsonl").string();
+  const std::string command = "validate --all --data " + folder.string() + " --date 2026-11-17 --json --history ";
+  const Outcome first = run_foretoken(command + history);
+  ASSERT_EQ(first.status, 0) << first.err;
+  const Outcome second = run_foretoken(command + history);
+  ASSERT_EQ(second.status, 0) << second.err;
+  const Json document = parse_json(second.out, "second");
+  const JsonView view(document, "second");
+  EXPECT_EQ(view.at("past_runs").integer(), 1);
+  int done = 0, skipped = 0;
+  for (const JsonView& check : view.at("checks").items()) {
+    if (check.find("skipped")) {
+      ++skipped;
+      continue;
+    }
+    ++done;
+    EXPECT_EQ(check.at("mape").number(), check.at("mape_before").number()) << check.at("name").string();
+  }
+  EXPECT_GE(done, 4);
+  EXPECT_GE(skipped, 10);
+}
+
+TEST(ValidateAllCommand, wrong_input_is_refused) {
+  EXPECT_EQ(run_foretoken("validate").status, 2);
+  EXPECT_EQ(run_foretoken("validate --all --data /no/such/folder").status, 2);
+}
+
+TEST(BenchPeersCommand, what_is_not_installed_is_said) {
+  const Outcome outcome = run_foretoken("bench peers --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json document = parse_json(outcome.out, "peers");
+  size_t peers = 0;
+  for (const JsonView& peer : JsonView(document, "peers").at("peers").items()) {
+    peer.at("installed").boolean();
+    ++peers;
+  }
+  EXPECT_GE(peers, 8U);
+  EXPECT_EQ(run_foretoken("bench peers --calculon /no/such/folder").status, 2);
+  EXPECT_EQ(run_foretoken("bench peers --timeloop-mapping map.yaml").status, 2);
+}
+
+}  // namespace foretoken::trust_commands_test
