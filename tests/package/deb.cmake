@@ -22,9 +22,20 @@ execute_process(COMMAND ${DPKG_DEB} --contents ${package} OUTPUT_VARIABLE conten
 expect("${contents}" "\\./usr/bin/foretoken\n" "\\./usr/share/foretoken/data/"
   "\\./usr/share/foretoken/calibrations\\.pack\n" "\\./usr/include/foretoken/base/json\\.h\n"
   "/libforetoken_base\\.a\n" "/cmake/foretoken/foretokenConfig\\.cmake\n" "\\./usr/share/doc/foretoken/copyright\n"
+  "\\./usr/share/doc/foretoken/foretoken\\.spdx\\.json\n"
   "\\./usr/share/man/man1/foretoken\\.1\n" "\\./usr/share/bash-completion/completions/foretoken\n"
   "\\./usr/share/zsh/vendor-completions/_foretoken\n" "\\./usr/share/fish/vendor_completions\\.d/foretoken\\.fish\n")
 if(EXISTS ${BUILD}/python/foretoken/commands.pyi)
   expect("${contents}" "\\./usr/lib/python3/dist-packages/foretoken/__init__\\.py\n"
     "\\./usr/lib/python3/dist-packages/foretoken/_foretoken\\.[^\n]*so\n")
 endif()
+
+# Unpacked where nothing else of it is, the package must answer by itself: with its own data, and in a clean environment.
+set(root ${SCRATCH}/root)
+execute_process(COMMAND ${DPKG_DEB} --extract ${package} ${root} COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} -E env -i PATH=/usr/bin:/bin HOME=${SCRATCH} ${root}/usr/bin/foretoken demo
+  OUTPUT_VARIABLE demo TIMEOUT 60 COMMAND_ERROR_IS_FATAL ANY)
+expect("${demo}" "h100_sxm|H100")
+file(READ ${root}/usr/share/doc/foretoken/foretoken.spdx.json sbom)
+string(JSON named GET "${sbom}" packages 0 versionInfo)
+expect("${fields}" "Version: ${named}")

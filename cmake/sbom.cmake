@@ -1,0 +1,49 @@
+# A bill of materials in SPDX 2.3: what the program is linked with, by the versions that were found. Written when the
+# build is configured, without a time of day, so that equal builds have equal files.
+function(foretoken_sbom file)
+  set(packages "")
+  set(relations "")
+  # name|version|license|website
+  foreach(entry
+      "zlib|${ZLIB_VERSION_STRING}|Zlib|https://zlib.net"
+      "fmt|${fmt_VERSION}|MIT|https://fmt.dev"
+      "eigen|${Eigen3_VERSION}|MPL-2.0|https://eigen.tuxfamily.org"
+      "cli11|${CLI11_VERSION}|BSD-3-Clause|https://github.com/CLIUtils/CLI11"
+      "yaml-cpp|${yaml-cpp_VERSION}|MIT|https://github.com/jbeder/yaml-cpp"
+      "sqlite|${SQLite3_VERSION}|blessing|https://sqlite.org")
+    string(REPLACE "|" ";" parts "${entry}")
+    list(GET parts 0 name)
+    list(GET parts 1 version)
+    list(GET parts 2 license)
+    list(GET parts 3 website)
+    if(NOT version)
+      set(version NOASSERTION)
+    endif()
+    string(APPEND packages ",
+    {\"SPDXID\": \"SPDXRef-${name}\", \"name\": \"${name}\", \"versionInfo\": \"${version}\", \"downloadLocation\": \"${website}\",
+     \"filesAnalyzed\": false, \"licenseConcluded\": \"NOASSERTION\", \"licenseDeclared\": \"${license}\", \"copyrightText\": \"NOASSERTION\"}")
+    string(APPEND relations ",
+    {\"spdxElementId\": \"SPDXRef-foretoken\", \"relationshipType\": \"DEPENDS_ON\", \"relatedSpdxElement\": \"SPDXRef-${name}\"}")
+  endforeach()
+  # The date of the sources, as reproducible builds give it.
+  set(created 1970-01-01T00:00:00Z)
+  if(DEFINED ENV{SOURCE_DATE_EPOCH})
+    string(TIMESTAMP created UTC)  # CMake takes the variable for the time
+  endif()
+  file(WRITE ${file} "{
+  \"spdxVersion\": \"SPDX-2.3\",
+  \"dataLicense\": \"CC0-1.0\",
+  \"SPDXID\": \"SPDXRef-DOCUMENT\",
+  \"name\": \"foretoken-${PROJECT_VERSION}\",
+  \"documentNamespace\": \"https://foretoken.invalid/spdx/foretoken-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR}\",
+  \"creationInfo\": {\"created\": \"${created}\", \"creators\": [\"Tool: foretoken-cmake\"]},
+  \"packages\": [
+    {\"SPDXID\": \"SPDXRef-foretoken\", \"name\": \"foretoken\", \"versionInfo\": \"${PROJECT_VERSION}\", \"downloadLocation\": \"NOASSERTION\",
+     \"filesAnalyzed\": false, \"licenseConcluded\": \"NOASSERTION\", \"licenseDeclared\": \"NOASSERTION\", \"copyrightText\": \"NOASSERTION\"}${packages}
+  ],
+  \"relationships\": [
+    {\"spdxElementId\": \"SPDXRef-DOCUMENT\", \"relationshipType\": \"DESCRIBES\", \"relatedSpdxElement\": \"SPDXRef-foretoken\"}${relations}
+  ]
+}
+")
+endfunction()
