@@ -27,6 +27,14 @@ double macs_of(const GemmSize& gemm) {
   return real(gemm.m) * real(gemm.n) * real(gemm.k);
 }
 
+double operand_words(const SystolicLayer& layer) {
+  const GemmSize gemm = layer.gemm();
+  return real(layer.input_height) * real(layer.input_width) * real(layer.channels) + real(gemm.k) * real(gemm.n) +
+         real(gemm.m) * real(gemm.n);
+}
+// Words crossing from and to DRAM, over those that exist, from which a layer is remarked on.
+constexpr double notable_fetches = 8;
+
 double used_share(double macs, double cycles, double cells) {
   return macs / (std::max(1.0, cycles) * cells);
 }
@@ -37,7 +45,7 @@ std::string share_text(double share) {
 
 // Sums over all repeats of all layers.
 struct SystolicTotals {
-  double macs = 0, cycles = 0, stalls = 0, sram_words = 0, dram_words = 0;
+  double macs = 0, cycles = 0, stalls = 0, physical_stalls = 0, sram_words = 0, dram_words = 0;
   bool all_in_memory = true;
 };
 
@@ -50,6 +58,7 @@ SystolicTotals totals_of(const SystolicReport& report) {
     totals.sram_words += repeats * real(sram_words(row.run.compute));
     if (row.run.memory) {
       totals.stalls += repeats * real(row.run.memory->stall_cycles);
+      totals.physical_stalls += repeats * real(row.run.memory->physical_stall_cycles);
       totals.dram_words += repeats * real(dram_words(*row.run.memory));
     } else {
       totals.all_in_memory = false;
@@ -94,6 +103,7 @@ Json row_json(const SystolicReport::Row& row, double cells) {
   json.set("cycles", run.cycles());
   json.set("compute_cycles", run.compute.cycles);
   json.set("stall_cycles", run.memory ? Json(run.memory->stall_cycles) : Json());
+  json.set("physical_stall_cycles", run.memory ? Json(run.memory->physical_stall_cycles) : Json());
   json.set("cycles_with_prefetch", run.memory ? Json(run.memory->total_cycles_with_prefetch) : Json());
   json.set("utilization", used_share(macs_of(row.layer.layer.gemm()), real(run.cycles()), cells));
   json.set("mapping_efficiency", run.compute.mapping_efficiency);
@@ -141,6 +151,18 @@ std::string systolic_text(const SystolicReport& report) {
                       totals.cycles, totals.stalls,
                       share_text(used_share(totals.macs, totals.cycles, cells_of(report.array))),
                       count_text(totals.sram_words), count_text(totals.dram_words));
+  if (report.array.dram) {
+    text += fmt::format("SCALE-Sim counts the wait for a late transfer twice; counted once: {:.0f} stall cycles\n",
+                        totals.physical_stalls);
+  }
+  for (const SystolicReport::Row& row : report.rows) {
+    const double fetches = row.run.memory ? real(dram_words(*row.run.memory)) / operand_words(row.layer.layer) : 0;
+    if (fetches < notable_fetches) continue;
+    text += fmt::format(
+        "Layer {}: DRAM words are {:.0f} times the words of its operands, because SCALE-Sim's buffers drop words\n"
+        "before they are used again. A real schedule would keep them\n",
+        row.layer.name, fetches);
+  }
   if (!totals.all_in_memory) {
     text += "-: too large to simulate word by word; its cycles are those of the array alone\n";
   }
@@ -158,6 +180,7 @@ Json systolic_json(const SystolicReport& report) {
        {"total", Json::object({{"macs", totals.macs},
                                {"cycles", totals.cycles},
                                {"stall_cycles", totals.stalls},
+                               {"physical_stall_cycles", totals.physical_stalls},
                                {"utilization", used_share(totals.macs, totals.cycles, cells_of(report.array))},
                                {"sram_words", totals.sram_words},
                                {"dram_words", totals.all_in_memory ? Json(totals.dram_words) : Json()}})}});

@@ -63,7 +63,8 @@ DramTraffic UnlimitedReadBuffer::finish() {
 }
 
 PrefetchingReadBuffer::PrefetchingReadBuffer(int64_t sram_words, int64_t addresses, int64_t words_per_cycle,
-                                             const std::vector<int64_t>& prefetch_order) {
+                                             const std::vector<int64_t>& prefetch_order, LateWords late_words)
+    : late_words_(late_words) {
   const int64_t active_words = ceil_quotient(sram_words, 2);
   const int64_t prefetched_words = sram_words - active_words;
   const int64_t words_per_line = ceil_quotient(sram_words, sets_per_sram);
@@ -114,9 +115,19 @@ int64_t PrefetchingReadBuffer::read(int64_t cycle, int64_t waited, int64_t addre
   const int64_t fetches = fetches_until_held(address);
   if (fetches == 0) return 0;
   first_active_ = (first_active_ + fetches * prefetched_lines_) % lines_;
-  traffic_.last_cycle += fetches * (fetch_cycles_ + dram_latency_cycles);
   traffic_.words += fetches * fetch_words_;
-  return std::max<int64_t>(0, traffic_.last_cycle - (cycle + hit_latency_cycles + waited));
+  const int64_t asked = cycle + hit_latency_cycles + waited;
+  int64_t served = asked;
+  for (int64_t i = 0; i < fetches; ++i) {
+    traffic_.last_cycle += fetch_cycles_ + dram_latency_cycles;
+    const int64_t late = traffic_.last_cycle - served;
+    if (late_words_ == LateWords::physical) {
+      served += std::max<int64_t>(0, late);
+    } else {
+      served += late > 0 ? 2 * late : late;
+    }
+  }
+  return served - asked;
 }
 
 WriteBuffer::WriteBuffer(int64_t sram_words, int64_t words_per_cycle)

@@ -18,7 +18,8 @@ struct DramTraffic {
 class ReadBuffer {
  public:
   virtual ~ReadBuffer() = default;
-  // The array wants `address` in this cycle; returns the cycles it has to wait, `waited` of them already counted.
+  // The array wants `address` in this cycle, after `waited` cycles; returns the cycles to wait besides. Negative where
+  // the words came before they were asked for: that offsets other waits of the same cycle and nothing else.
   virtual int64_t read(int64_t cycle, int64_t waited, int64_t address) = 0;
   virtual DramTraffic finish() = 0;
 };
@@ -48,12 +49,16 @@ class UnlimitedReadBuffer : public ReadBuffer {
   DramTraffic traffic_;
 };
 
+// What a word that is late costs the array. SCALE-Sim counts what is left of its transfer twice, and time gained within
+// the cycle for a transfer that ended early; `physical` counts what is left once and gains nothing.
+enum class LateWords { as_scalesim, physical };
+
 // Bandwidth given: words come in the order `prefetch_order` (-1 = an empty slot), half an SRAM at a time, around and
 // around; the array waits for a half that is still on its way.
 class PrefetchingReadBuffer : public ReadBuffer {
  public:
   PrefetchingReadBuffer(int64_t sram_words, int64_t addresses, int64_t words_per_cycle,
-                        const std::vector<int64_t>& prefetch_order);
+                        const std::vector<int64_t>& prefetch_order, LateWords late_words);
 
   int64_t read(int64_t cycle, int64_t waited, int64_t address) override;
   DramTraffic finish() override { return traffic_; }
@@ -61,6 +66,7 @@ class PrefetchingReadBuffer : public ReadBuffer {
  private:
   int64_t fetches_until_held(int64_t address) const;
 
+  LateWords late_words_;
   int64_t lines_ = 0;             // hundredths of the SRAM that the whole order fills
   int64_t active_lines_ = 0;      // as many of them as serve the array
   int64_t prefetched_lines_ = 0;  // as many as one fetch replaces

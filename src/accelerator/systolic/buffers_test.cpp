@@ -37,7 +37,7 @@ std::vector<int64_t> in_order(int64_t words) {
 }
 
 TEST(PrefetchingReadBuffer, reading_in_the_order_of_prefetches_waits_for_the_bus_alone) {
-  PrefetchingReadBuffer buffer(200, 1000, 1, in_order(1000));
+  PrefetchingReadBuffer buffer(200, 1000, 1, in_order(1000), LateWords::physical);
   int64_t cycle = 0;
   for (int64_t address = 0; address < 1000; ++address, ++cycle) cycle += buffer.read(cycle, 0, address);
   // 100 words are there at the start; the rest comes in nine halves of 100 and a cycle of latency.
@@ -47,7 +47,7 @@ TEST(PrefetchingReadBuffer, reading_in_the_order_of_prefetches_waits_for_the_bus
 }
 
 TEST(PrefetchingReadBuffer, a_word_that_was_passed_comes_again_only_after_all_others) {
-  PrefetchingReadBuffer buffer(200, 1000, 100, in_order(1000));
+  PrefetchingReadBuffer buffer(200, 1000, 100, in_order(1000), LateWords::as_scalesim);
   EXPECT_EQ(buffer.read(0, 0, 5), 0);
   buffer.read(1, 0, 150);
   const int64_t before = buffer.finish().words;
@@ -59,7 +59,8 @@ TEST(PrefetchingReadBuffer, a_word_that_was_passed_comes_again_only_after_all_ot
 // The same buffer, one fetch after the other.
 class StepwiseBuffer {
  public:
-  StepwiseBuffer(int64_t sram_words, int64_t words_per_cycle, const std::vector<int64_t>& order) : order_(order) {
+  StepwiseBuffer(int64_t sram_words, int64_t words_per_cycle, const std::vector<int64_t>& order, LateWords late_words)
+      : late_words_(late_words), order_(order) {
     words_per_line_ = (sram_words + 99) / 100;
     lines_ = static_cast<int64_t>(order.size()) / words_per_line_ + 1;
     const int64_t half = sram_words / 2;
@@ -72,7 +73,9 @@ class StepwiseBuffer {
     while (!holds(address)) {
       start_ = (start_ + step_) % lines_;
       last_ += fetch_cycles_ + 1;
-      wait += std::max<int64_t>(0, last_ - (cycle + 1 + wait));
+      const int64_t late = last_ - (cycle + 1 + wait);
+      if (late > 0) wait += late;
+      if (late_words_ == LateWords::as_scalesim) wait += late;
     }
     return wait;
   }
@@ -88,6 +91,7 @@ class StepwiseBuffer {
     }
     return false;
   }
+  LateWords late_words_;
   std::vector<int64_t> order_;
   int64_t words_per_line_ = 0;
   int64_t lines_ = 0;
@@ -105,15 +109,16 @@ TEST(PrefetchingReadBuffer, several_fetches_at_once_are_the_same_as_one_after_th
     const auto words_per_cycle = static_cast<int64_t>(1 + random.below(20));
     std::vector<int64_t> order;  // addresses come several times, as those of a convolution do
     for (int64_t i = 0; i < 1500; ++i) order.push_back(static_cast<int64_t>(random.below(400)));
-    PrefetchingReadBuffer buffer(sram_words, 400, words_per_cycle, order);
-    StepwiseBuffer stepwise(sram_words, words_per_cycle, order);
+    const LateWords late_words = trial % 2 == 0 ? LateWords::as_scalesim : LateWords::physical;
+    PrefetchingReadBuffer buffer(sram_words, 400, words_per_cycle, order, late_words);
+    StepwiseBuffer stepwise(sram_words, words_per_cycle, order, late_words);
     int64_t cycle = 0;
     for (int read = 0; read < 60; ++read, ++cycle) {
       const int64_t address = order[static_cast<size_t>(random.below(order.size()))];
       const int64_t wait = buffer.read(cycle, 0, address);
       ASSERT_EQ(wait, stepwise.read(cycle, address));
       ASSERT_EQ(buffer.finish().last_cycle, stepwise.last_cycle());
-      cycle += wait;
+      cycle += std::max<int64_t>(0, wait);
     }
   }
 }

@@ -103,23 +103,25 @@ class OperandReader {
 };
 
 std::unique_ptr<ReadBuffer> make_read_buffer(int64_t sram_words, int64_t addresses, std::optional<int64_t> bandwidth,
-                                             const PrefetchOrder& order) {
+                                             const PrefetchOrder& order, LateWords late_words) {
   if (!bandwidth) return std::make_unique<UnlimitedReadBuffer>(sram_words, addresses, fill_words_per_cycle);
-  return std::make_unique<PrefetchingReadBuffer>(sram_words, addresses, *bandwidth, order());
+  return std::make_unique<PrefetchingReadBuffer>(sram_words, addresses, *bandwidth, order(), late_words);
 }
 
 class LayerRun {
  public:
-  LayerRun(const SystolicArray& array, const SystolicLayer& layer, const GemmSize& gemm)
+  LayerRun(const SystolicArray& array, const SystolicLayer& layer, const GemmSize& gemm, LateWords late_words)
       : array_(array),
         operands_(layer),
         shape_(project(array.dataflow, gemm)),
-        inputs_(make_read_buffer(array.input_sram_bytes / array.word_bytes, operands_.input_addresses(),
-                                 array.dram ? std::optional(array.dram->inputs) : std::nullopt,
-                                 [&] { return input_prefetch_order(array_, shape_, operands_); })),
-        weights_(make_read_buffer(array.weight_sram_bytes / array.word_bytes, operands_.weight_addresses(),
-                                  array.dram ? std::optional(array.dram->weights) : std::nullopt,
-                                  [&] { return weight_prefetch_order(array_, shape_, operands_); })),
+        inputs_(make_read_buffer(
+            array.input_sram_bytes / array.word_bytes, operands_.input_addresses(),
+            array.dram ? std::optional(array.dram->inputs) : std::nullopt,
+            [&] { return input_prefetch_order(array_, shape_, operands_); }, late_words)),
+        weights_(make_read_buffer(
+            array.weight_sram_bytes / array.word_bytes, operands_.weight_addresses(),
+            array.dram ? std::optional(array.dram->weights) : std::nullopt,
+            [&] { return weight_prefetch_order(array_, shape_, operands_); }, late_words)),
         outputs_(array.output_sram_bytes / array.word_bytes, array.dram ? array.dram->outputs : array.columns) {}
 
   SystolicResult run(const SystolicCompute& compute) {
@@ -246,7 +248,10 @@ SystolicResult simulate_systolic(const SystolicArray& array, const SystolicLayer
   const GemmSize gemm = layer.gemm();
   const SystolicCompute compute = systolic_compute(array, gemm);
   check_trace(array, layer, compute);
-  SystolicResult result = LayerRun(array, layer, gemm).run(compute);
+  SystolicResult result = LayerRun(array, layer, gemm, LateWords::as_scalesim).run(compute);
+  // Without a bandwidth only outputs wait, and those count once either way.
+  result.physical_stall_cycles =
+      array.dram ? LayerRun(array, layer, gemm, LateWords::physical).run(compute).stall_cycles : result.stall_cycles;
 
   const double cells = static_cast<double>(array.rows) * static_cast<double>(array.columns);
   const double macs = static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);

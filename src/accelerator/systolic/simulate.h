@@ -24,6 +24,7 @@ struct SystolicResult {
   SystolicCompute compute;
   int64_t total_cycles = 0;  // compute and stalls
   int64_t stall_cycles = 0;
+  int64_t physical_stall_cycles = 0;       // the same where every wait counts once (LateWords::physical)
   int64_t total_cycles_with_prefetch = 0;  // from the first word out of DRAM to the last one back
   double overall_utilisation = 0;          // of the cells over total_cycles
   OperandTraffic inputs;
