@@ -50,6 +50,9 @@ struct FamilyName {
   std::string_view operator()(const SamplingShape&) const { return "sampling"; }
   std::string_view operator()(const ConvShape&) const { return "conv"; }
   std::string_view operator()(const PoolShape&) const { return "pool"; }
+  std::string_view operator()(const SparseShape& shape) const {
+    return shape.product == SparseProduct::spmm ? "spmm" : "sddmm";
+  }
   std::string_view operator()(const CollectiveShape&) const { return "collective"; }
 };
 

@@ -259,6 +259,23 @@ struct PoolShape {
   bool operator==(const PoolShape&) const = default;
 };
 
+enum class SparseProduct { spmm, sddmm };
+
+// Where the nonzeros of a sparse matrix lie: anywhere with equal chance; rows and columns of very unequal numbers, as
+// in web and social graphs; or near the diagonal, as in meshes and in graphs that were reordered.
+enum class SparsePattern { uniform, power, band };
+
+// A sparse matrix S [rows, columns] with `nonzeros` entries, in compressed rows.
+// spmm: y[rows, features] = S x[columns, features]. sddmm: at each nonzero (i, j), a[i, :] . b[:, j], over `features`.
+struct SparseShape {
+  SparseProduct product = SparseProduct::spmm;
+  SparsePattern pattern = SparsePattern::uniform;
+  int64_t rows = 1, columns = 1, nonzeros = 1, features = 1;
+  int64_t longest_row = 1;  // nonzeros of the row that has most
+  DType dtype = DType::fp32;
+  bool operator==(const SparseShape&) const = default;
+};
+
 enum class CollectiveKind {
   all_reduce,
   all_gather,
@@ -296,7 +313,7 @@ using KernelShape =
     std::variant<GemmShape, AttentionShape, MixedAttentionShape, LatentAttentionShape, LatentProjectionShape, MoeShape,
                  QuantizeShape, LinearAttentionShape, HyperConnectionShape, NormShape, RopeShape, ActivationShape,
                  ElementwiseShape, SoftmaxShape, EmbeddingShape, KvWriteShape, SamplingShape, ConvShape, PoolShape,
-                 CollectiveShape>;
+                 SparseShape, CollectiveShape>;
 
 // A batch of one kind and one length as the plain call that it is; else the batch itself.
 KernelShape simplest_shape(const MixedAttentionShape& shape);

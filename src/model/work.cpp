@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 
 namespace foretoken {
 namespace {
@@ -312,6 +313,22 @@ struct Counter {
             .written = Bytes(bytes_of(s.dtype, outputs))};
   }
 
+  // 2 per nonzero and feature, in fp32 whatever is stored. Column numbers are 4 bytes each, as are the starts of rows.
+  // Dense rows that no nonzero touches are not read.
+  Work operator()(const SparseShape& s) const {
+    const double nonzeros = number(s.nonzeros), features = number(s.features);
+    const double columns = touched_lines(number(s.columns), nonzeros, s.pattern);
+    const double structure = 4 * nonzeros + 4 * (number(s.rows) + 1);
+    const bool is_spmm = s.product == SparseProduct::spmm;
+    const double rows = is_spmm ? 0 : touched_lines(number(s.rows), nonzeros, s.pattern);
+    const double values = is_spmm ? nonzeros : 0;
+    const double results = is_spmm ? number(s.rows) * features : nonzeros;
+    return {.flops = Flops(2 * nonzeros * features),
+            .math = DType::fp32,
+            .activations_read = Bytes(structure + bytes_of(s.dtype, values + (columns + rows) * features)),
+            .written = Bytes(bytes_of(s.dtype, results))};
+  }
+
   Work operator()(const CollectiveShape&) const { return {}; }
 
  private:
@@ -420,6 +437,33 @@ Work count_work(const KernelShape& shape) {
   ensure(std::isfinite(work.flops.value()) && work.flops.value() >= 0, "FLOPs are a count");
   ensure(std::isfinite(work.bytes().value()) && work.bytes().value() >= 0, "bytes are a count");
   return work;
+}
+
+double touched_lines(double lines, double nonzeros, SparsePattern pattern) {
+  if (!(lines > 0)) return 0;
+  const double mean = nonzeros / lines;
+  if (pattern != SparsePattern::power) return lines * (1 - portable_exp(-mean));
+  // The line at the share x of all lines has mean 0.4 x^-0.6. Steps are fine where that changes fast: x = t^4.
+  constexpr int steps = 64;
+  double share = 0;
+  for (int i = 0; i < steps; ++i) {
+    const double t = (i + 0.5) / steps, x = t * t * t * t;
+    const double line = mean * busiest_share_exponent * portable_pow(x, busiest_share_exponent - 1);
+    share += 4 * t * t * t / steps * (1 - portable_exp(-line));
+  }
+  return lines * std::min(1.0, share);
+}
+
+double expected_longest_row(double rows, double columns, double nonzeros, SparsePattern pattern) {
+  const double mean = nonzeros / std::max(1.0, rows);
+  double longest = mean;
+  // The largest of many Poisson counts, by the tail of the normal distribution.
+  if (pattern == SparsePattern::uniform) longest = mean + std::sqrt(2 * mean * portable_log(std::max(2.0, rows)));
+  if (pattern == SparsePattern::power) {
+    const double drawn = nonzeros * portable_pow(1 / std::max(1.0, rows), busiest_share_exponent);
+    longest = touched_lines(columns, std::max(mean, drawn), pattern);  // a column counts once
+  }
+  return std::clamp(std::ceil(longest), std::min(1.0, nonzeros), std::max(1.0, columns));
 }
 
 }  // namespace foretoken

@@ -29,6 +29,13 @@ double attended_pairs(const AttentionShape& shape);
 // 1)/stride) + 1.
 int64_t convolved_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation);
 
+// Rows (or columns) of a sparse matrix that hold a nonzero at all, of `lines` that share `nonzeros`: the expectation
+// where each nonzero falls by the pattern. In a `power` pattern the busiest x of all lines hold x^0.4 of the nonzeros.
+inline constexpr double busiest_share_exponent = 0.4;
+double touched_lines(double lines, double nonzeros, SparsePattern pattern);
+// Nonzeros of the longest row that the pattern makes one expect.
+double expected_longest_row(double rows, double columns, double nonzeros, SparsePattern pattern);
+
 // Expected experts of one rank that get at least one token, and (token, expert) pairs it computes (the most
 // loaded rank's, unless all are loaded alike).
 struct ExpertLoad {

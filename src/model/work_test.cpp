@@ -236,6 +236,27 @@ TEST(Work, elementwise_kernels_move_each_tensor_once) {
   EXPECT_EQ(bytes(PoolShape{.batch = 2, .channels = 3, .height = 8, .width = 8}), 2 * 6 * (64 + 16));
 }
 
+TEST(Work, a_sparse_product_reads_the_dense_rows_that_some_nonzero_touches) {
+  const SparseShape full{.rows = 8, .columns = 8, .nonzeros = 64, .features = 16, .longest_row = 8};
+  EXPECT_EQ(flops(full), 2 * 64 * 16);
+  EXPECT_NEAR(touched_lines(8, 64, SparsePattern::uniform), 8, 0.01);
+  // One nonzero for each line on average: 1 - 1/e of them are touched, of a power law fewer.
+  EXPECT_NEAR(touched_lines(1e6, 1e6, SparsePattern::uniform), 0.632e6, 1e3);
+  EXPECT_LT(touched_lines(1e6, 1e6, SparsePattern::power), 0.55e6);
+  EXPECT_GT(touched_lines(1e6, 1e6, SparsePattern::power), 0.35e6);
+  SparseShape sddmm = full;
+  sddmm.product = SparseProduct::sddmm;
+  EXPECT_EQ(flops(sddmm), flops(full));
+}
+
+TEST(Work, the_longest_row_follows_the_kind_of_graph) {
+  // Of measured graphs: 99, 28168 and 64 nonzeros (data/measured_sparse).
+  EXPECT_NEAR(expected_longest_row(65536, 65536, 4192229, SparsePattern::uniform), 99, 5);
+  EXPECT_NEAR(expected_longest_row(65536, 65536, 4102065, SparsePattern::power), 28168, 4000);
+  EXPECT_NEAR(expected_longest_row(65536, 65536, 3939819, SparsePattern::band), 64, 4);
+  EXPECT_EQ(expected_longest_row(1, 1, 1, SparsePattern::power), 1);
+}
+
 TEST(Work, a_pointwise_convolution_is_a_gemm) {
   const ConvShape conv{.batch = 2, .in_channels = 64, .out_channels = 128, .height = 14, .width = 14};
   const GemmShape gemm{.m = 2 * 14 * 14, .n = 128, .k = 64};

@@ -57,6 +57,11 @@ TEST(SampleAccuracy, sizes_of_matrices_that_no_fit_has_seen) {
                 "kernels --families gemm --data " FORETOKEN_SOURCE_DIR "/data/measured_unfitted");
 }
 
+TEST(SampleAccuracy, sparse_products_of_graphs_that_no_fit_has_seen) {
+  expect_within({.least_rows = 3800, .mape = 7, .group_mape = 11, .least_covered = 85},
+                "kernels --data " FORETOKEN_SOURCE_DIR "/data/measured_sparse/unfitted");
+}
+
 TEST(SampleAccuracy, whole_steps_that_we_measured) {
   const std::string steps = "steps --data " + measured + "/h200_sxm/steps.csv";
   expect_within({.least_rows = 160, .mape = 5, .group_mape = 8, .least_covered = 85},

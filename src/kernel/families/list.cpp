@@ -31,6 +31,8 @@ std::span<const KernelFamily> kernel_families() {
       sampling_family(),
       conv_family(),
       pool_family(),
+      spmm_family(),
+      sddmm_family(),
   };
   return families;
 }

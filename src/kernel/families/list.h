@@ -31,5 +31,7 @@ KernelFamily kv_write_family();
 KernelFamily sampling_family();
 KernelFamily conv_family();
 KernelFamily pool_family();
+KernelFamily spmm_family();
+KernelFamily sddmm_family();
 
 }  // namespace foretoken

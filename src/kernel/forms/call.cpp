@@ -47,6 +47,9 @@ struct GroupOf {
   std::string operator()(const ConvShape& s) const {
     return s.kernel_height == 1 && s.kernel_width == 1 ? "conv 1x1" : "conv";
   }
+  std::string operator()(const SparseShape& s) const {
+    return std::string(family_name(KernelShape(s))) + " " + dtype_group(s.dtype);
+  }
   std::string operator()(const LinearAttentionShape& s) const {
     return std::string(family_name(KernelShape(s))) +
            (s.stage == LinearAttentionStage::convolution ? " convolution" : " recurrence") +
@@ -108,6 +111,9 @@ struct RawOf {
   Raw operator()(const ConvShape& s) const {
     return logarithms(s.batch, s.in_channels, s.out_channels, s.height, s.kernel_height, s.stride, s.padding,
                       s.height * s.width * s.batch);
+  }
+  Raw operator()(const SparseShape& s) const {
+    return logarithms(s.rows, s.columns, s.nonzeros, s.longest_row, s.features, s.nonzeros * s.features);
   }
   Raw operator()(const LinearAttentionShape& s) const {
     return logarithms(s.batch, s.seq_len, s.batch * s.seq_len, s.key_heads, s.key_dim, s.value_heads, s.value_dim,
@@ -192,6 +198,11 @@ struct NamedOf {
             {"stride", number(s.stride)},
             {"padding", number(s.padding)},
             {"pixels", number(s.height * s.width * s.batch)}};
+  }
+  Named operator()(const SparseShape& s) const {
+    return {{"rows", number(s.rows)},         {"columns", number(s.columns)},
+            {"nnz", number(s.nonzeros)},      {"max_row", number(s.longest_row)},
+            {"features", number(s.features)}, {"nnz x features", number(s.nonzeros * s.features)}};
   }
   Named operator()(const QuantizeShape& s) const {
     return {{"m", number(s.m)}, {"k", number(s.k)}, {"m x k", number(s.m * s.k)}};

@@ -16,6 +16,7 @@
 #include "kernel/forms/mla_projection_form.h"
 #include "kernel/forms/moe_cdna_form.h"
 #include "kernel/forms/moe_form.h"
+#include "kernel/forms/sparse_form.h"
 
 namespace foretoken {
 namespace {
@@ -132,6 +133,15 @@ std::span<const FormKind> form_kinds() {
        .families = {"mhc"},
        .make = whatever_the_caches<make_memory_form>,
        .strengths = {.common = 0.1, .trait = 0.01, .family = 0.05, .kernel = 0.02, .device = 0.1, .group = 0.1}},
+      // Measured on one device, in formats that share constants but for a few: the device has no effects of its own.
+      {.name = "spmm",
+       .families = {"spmm"},
+       .make = whatever_the_caches<make_spmm_form>,
+       .strengths = {.common = 0.01, .trait = 0.01, .family = 0.1, .kernel = 0.05, .device = 0, .group = 0}},
+      {.name = "sddmm",
+       .families = {"sddmm"},
+       .make = whatever_the_caches<make_sddmm_form>,
+       .strengths = {.common = 0.01, .trait = 0.01, .family = 0.1, .kernel = 0.05, .device = 0, .group = 0}},
       // TensorRT-LLM's kernels under the names its measurements carry: fitted beside vLLM's they bent both.
       {.name = "gemm_trtllm",
        .families = {"gemm"},

@@ -1,0 +1,71 @@
+// Products of a sparse matrix with dense ones, as graph neural networks need them.
+#include "kernel/families/list.h"
+#include "kernel/families/parameters.h"
+#include "model/work.h"
+
+namespace foretoken {
+namespace {
+
+enum SparseParameter { sparse_dtype, graph, sparse_rows, sparse_columns, nnz, max_row, sparse_features };
+
+std::vector<KernelParameter> sparse_parameters() {
+  return {
+      dtype_parameter("dtype", "values, dense matrices and result", DType::fp32),
+      choice_parameter("graph",
+                       "where the nonzeros lie: uniform (anywhere), power (few rows and columns hold most, as in web "
+                       "and social graphs) or band (near the diagonal, as in meshes and reordered graphs)",
+                       {"uniform", "power", "band"}, "uniform"),
+      size_parameter("rows", "rows of the sparse matrix (nodes)", "65536"),
+      size_parameter_or("columns", "columns of the sparse matrix; 0 = as many as rows", "0", 0),
+      size_parameter("nnz", "nonzeros (edges)", "1048576"),
+      size_parameter_or("max_row", "nonzeros of the longest row; 0 = estimated from the kind of graph", "0", 0),
+      size_parameter("features", "columns of the dense matrices (features of a node)", "128")};
+}
+
+double columns_of(KernelValues v) {
+  return v[sparse_columns] > 0 ? v[sparse_columns] : v[sparse_rows];
+}
+
+std::optional<Misfit> sparse_misfit(KernelValues v) {
+  const double columns = columns_of(v);
+  if (v[nnz] > v[sparse_rows] * columns) return Misfit{nnz, "at most rows x columns nonzeros"};
+  if (v[max_row] > std::min(columns, v[nnz]))
+    return Misfit{max_row, "at most as many as there are columns and nonzeros"};
+  if (v[max_row] > 0 && v[max_row] * v[sparse_rows] < v[nnz]) return Misfit{max_row, "at least the mean of all rows"};
+  return std::nullopt;
+}
+
+template <SparseProduct product>
+KernelShape sparse_shape(KernelValues v) {
+  const double columns = columns_of(v);
+  const auto pattern = static_cast<SparsePattern>(static_cast<int>(v[graph]));
+  const double longest = v[max_row] > 0 ? v[max_row] : expected_longest_row(v[sparse_rows], columns, v[nnz], pattern);
+  return SparseShape{.product = product,
+                     .pattern = pattern,
+                     .rows = count(v[sparse_rows]),
+                     .columns = count(columns),
+                     .nonzeros = count(v[nnz]),
+                     .features = count(v[sparse_features]),
+                     .longest_row = count(longest),
+                     .dtype = dtype(v[sparse_dtype])};
+}
+
+}  // namespace
+
+KernelFamily spmm_family() {
+  return {.name = "spmm",
+          .summary = "sparse matrix times dense matrix (aggregation of a graph network)",
+          .parameters = sparse_parameters(),
+          .shape = sparse_shape<SparseProduct::spmm>,
+          .misfit = sparse_misfit};
+}
+
+KernelFamily sddmm_family() {
+  return {.name = "sddmm",
+          .summary = "dense times dense at the nonzeros of a sparse matrix (edge scores of a graph network)",
+          .parameters = sparse_parameters(),
+          .shape = sparse_shape<SparseProduct::sddmm>,
+          .misfit = sparse_misfit};
+}
+
+}  // namespace foretoken
