@@ -2,8 +2,10 @@
 
 import ast
 import contextlib
+import importlib.util
 import io
 import json
+import multiprocessing
 import os
 import pathlib
 import pickle
@@ -14,6 +16,7 @@ import threading
 import time
 import types
 import unittest
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import foretoken
 from foretoken import _foretoken, adapters, commands
@@ -324,6 +327,57 @@ class Steps(unittest.TestCase):
         recorder.on_step_end(1, [idle, idle])
         self.assertEqual(recorder.seconds, [self.steps.predict([[16, 1000, 0, 0, 0]])[0], 0])
         self.assertEqual(recorder.get_summary(), {"seconds": recorder.seconds[0]})
+
+
+SWEEP = [{"command": "step", "model": "Llama-3.1-8B", "device": "h100_sxm", "batch": batch} for batch in (1, 8, 64)]
+SWEEP[1:1] = [{"command": "step", "model": "Llama-3.1-8B", "device": "no_such_device"}]
+SWEEP.append({"command": "serve", **SERVE})
+
+
+def answer_bytes(answers):
+    return [
+        (type(one).__name__, str(one)) if isinstance(one, Exception) else (json.dumps(one), one.text, one.command)
+        for one in answers
+    ]
+
+
+class Sweeps(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.alone = foretoken.sweep(SWEEP)
+
+    def test_answers_come_in_order_and_a_failure_keeps_its_place(self):
+        self.assertEqual([isinstance(one, Exception) for one in self.alone], [False, True, False, False, False])
+        self.assertIsInstance(self.alone[1], foretoken.InputError)
+        self.assertIn("no_such_device", str(self.alone[1]))
+        self.assertEqual(self.alone[2], foretoken.ask(SWEEP[2]))
+        self.assertEqual(foretoken.sweep([]), [])
+
+    def test_processes_and_threads_give_the_same_bytes(self):
+        spawned = multiprocessing.get_context("spawn")
+        for executor in (ThreadPoolExecutor(3), ProcessPoolExecutor(2, mp_context=spawned)):
+            with executor:
+                told = []
+                answers = foretoken.sweep(SWEEP, executor, progress=lambda *counts: told.append(counts))
+            self.assertEqual(answer_bytes(answers), answer_bytes(self.alone))
+            self.assertEqual(told, [(i + 1, len(SWEEP)) for i in range(len(SWEEP))])
+
+    def test_a_question_that_cannot_be_sent_fails_alone(self):
+        questions = [SWEEP[0], {**SWEEP[0], "batch": threading.Lock()}, SWEEP[2]]
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+            answers = foretoken.sweep(questions, executor)
+        self.assertIsInstance(answers[1], TypeError)
+        self.assertEqual(answer_bytes(answers[::2]), answer_bytes([self.alone[0], self.alone[2]]))
+
+    @unittest.skipUnless(importlib.util.find_spec("distributed"), "no Dask here (package python3-distributed)")
+    def test_a_dask_cluster_of_two_processes_gives_the_same_bytes(self):
+        import distributed
+
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster, distributed.Client(cluster) as client:
+            answers = foretoken.sweep(SWEEP, client.get_executor())
+        self.assertEqual(answer_bytes(answers), answer_bytes(self.alone))
 
 
 class Documentation(unittest.TestCase):
