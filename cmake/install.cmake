@@ -35,8 +35,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${CPACK_PACKAGE_CONTACT})
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Only those who link the static libraries, or import the Python module, need these.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libyaml-cpp-dev, zlib1g-dev, libsqlite3-dev, python3, python3-numpy")
+# Only those who link the static libraries, import the Python module or keep results in PostgreSQL need these.
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libyaml-cpp-dev, zlib1g-dev, libsqlite3-dev, libpq5, python3, python3-numpy")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "predicts time, memory, energy and cost of ML workloads")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "Tells how long a training or serving workload will take on given accelerators,

@@ -2,7 +2,8 @@
 # SLOW tests carry the label `slow`; the fast set is `ctest -LE slow`. A quick build compiles many sources at a time, so
 # each test file has a namespace of its own.
 # Suites that need something a machine may lack end in what they need (...NeedsData, ...NeedsMpi) and get an entry of their
-# own, <folder>_needs_data, which ctest reports as Skipped where it is missing (tests/support/main.cpp).
+# own, <folder>_needs_data, which ctest reports as Skipped where it is missing (tests/support/main.cpp). So do instances of
+# a suite whose prefix says it: INSTANTIATE_TEST_SUITE_P(NeedsPostgres, ...).
 # SPLIT gives suites (a GoogleTest filter) an entry of their own, to run beside the others.
 function(foretoken_tests target)
   cmake_parse_arguments(arg "SLOW" "" "SOURCES;LINKS;SPLIT" ${ARGN})
@@ -26,9 +27,9 @@ function(foretoken_tests target)
   string(REGEX REPLACE "_test$" "" stem ${target})
   set(needs "")
   foreach(source ${arg_SOURCES})
-    file(STRINGS ${source} suites REGEX "^TEST(_F|_P)?\\([A-Za-z0-9]+Needs[A-Z]")
+    file(STRINGS ${source} suites REGEX "^(TEST(_F|_P)?|INSTANTIATE_TEST_SUITE_P)\\([A-Za-z0-9]*Needs[A-Z]")
     foreach(suite ${suites})
-      string(REGEX REPLACE "^TEST[_FP]*\\([A-Za-z0-9]+Needs([A-Za-z0-9]+).*" "\\1" need ${suite})
+      string(REGEX REPLACE "^[A-Z_]+\\([A-Za-z0-9]*Needs([A-Za-z0-9]+).*" "\\1" need ${suite})
       list(APPEND needs ${need})
     endforeach()
   endforeach()
@@ -36,7 +37,7 @@ function(foretoken_tests target)
   set(apart ${arg_SPLIT})
   foreach(need ${needs})
     string(TOLOWER ${need} word)
-    list(APPEND apart ${stem}_needs_${word}=*Needs${need}.*)
+    list(APPEND apart ${stem}_needs_${word}=*Needs${need}.*:*Needs${need}/*)
   endforeach()
   set(rest *)
   set(separator -)

@@ -4,9 +4,12 @@
 # To build and run the program.
 build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libsqlite3-dev libssl-dev
   libxnnpack-dev libpthreadpool-dev  # for `profile cpu`; a build without them says so
+  libpq-dev                          # for `--store postgresql://...`; likewise
   python3-dev pybind11-dev)          # for `import foretoken`; likewise
 # To build and run the tests.
-test_packages=(libgtest-dev libgmock-dev codespell)
+test_packages=(libgtest-dev libgmock-dev codespell
+  postgresql            # a server of its own for the tests of shared stores, which are skipped without it
+  python3-distributed)  # a cluster for the test of `foretoken.sweep` on Dask; likewise
 # For test.sh --all: lint, fuzzing, and building the .deb.
 lint_packages=(clang clang-format clang-tidy libclang-rt-dev dpkg-dev file)
 

@@ -12,7 +12,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "command_test.h"
+#include "plan/store/postgres_connection.h"
 #include "plan/store/result_store.h"
+#include "postgres_server.h"
 #include "run.h"
 
 namespace foretoken::plan_store_test {
@@ -67,11 +69,15 @@ class Process {
 class PlanStore : public CommandTest {
  protected:
   std::string store() const { return path("results.sqlite"); }
-  std::string line() const { return std::string(FORETOKEN_PROGRAM " ") + question + "--store " + store(); }
+  std::string line() const { return line_with(store()); }
+  static std::string line_with(const std::string& store) {
+    return std::string(FORETOKEN_PROGRAM " ") + question + "--store '" + store + "'";
+  }
 
-  StoreCounts counts() const {
+  StoreCounts counts() const { return counts_of(store()); }
+  static StoreCounts counts_of(const std::string& store) {
     try {
-      return ResultStore::counts_of(store());
+      return ResultStore::counts_of(store);
     } catch (const InputError&) {
       return {};  // nobody has begun it yet
     }
@@ -144,6 +150,76 @@ TEST_F(PlanStoreNeedsMpi, mpirun_starts_ranks_that_share_the_work) {
       "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 ";
   EXPECT_EQ(Process(mpirun + line(), path("mpirun.json")).output(), answer_without_store());
   EXPECT_EQ(counts().begun, counts().results);
+}
+
+class PlanStoreNeedsPostgres : public PlanStore {
+ protected:
+  void SetUp() override {
+    if (!PostgresServer::missing().empty()) GTEST_SKIP() << PostgresServer::missing();
+    PostgresConnection server(PostgresServer::of_this_program().address(), 60);
+    server.run("DROP SCHEMA IF EXISTS plans CASCADE");
+    server.run("CREATE SCHEMA plans");
+    address_ = PostgresServer::of_this_program().address("plans");
+  }
+  void wait_for_results(int64_t results) const {
+    while (counts_of(address_).results < results) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  std::string address_;
+};
+
+TEST_F(PlanStoreNeedsPostgres, eight_workers_two_killed_and_a_server_that_restarts_give_the_answer_of_one_process) {
+  constexpr int workers = 8;
+  std::vector<std::unique_ptr<Process>> processes;
+  for (int rank = 0; rank < workers; ++rank) {
+    const std::string number = " --ranks 8 --rank " + std::to_string(rank);
+    processes.push_back(std::make_unique<Process>(line_with(address_) + number, path("worker" + std::to_string(rank))));
+  }
+  wait_for_results(3);
+  for (const size_t rank : {5U, 6U}) {
+    ASSERT_FALSE(processes[rank]->ended()) << "the search is too short to be killed";
+    processes[rank]->kill_now();
+  }
+  wait_for_results(6);
+  ASSERT_FALSE(processes[0]->ended()) << "the search is too short for a restart of the server";
+  PostgresServer::of_this_program().stop();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  PostgresServer::of_this_program().start();
+  for (const size_t rank : {0U, 1U, 2U, 3U, 4U, 7U}) {
+    EXPECT_EQ(processes[rank]->output(), rank == 0 ? answer_without_store() : "");
+  }
+  const StoreCounts after = counts_of(address_);
+  EXPECT_EQ(after.claimed, 0);
+  EXPECT_LE(after.begun, after.results + 2) << "what the killed workers had begun, and nothing else, is done again";
+
+  EXPECT_EQ(Process(line_with(address_), path("again.json")).output(), answer_without_store());
+  EXPECT_EQ(counts_of(address_).begun, after.begun) << "all is there: nothing to compute";
+}
+
+TEST_F(PlanStoreNeedsPostgres, pods_of_a_job_join_the_search) {
+  Process second("env JOB_COMPLETION_INDEX=1 " + line_with(address_), path("second"));
+  Process first("env JOB_COMPLETION_INDEX=0 " + line_with(address_), path("first"));
+  EXPECT_EQ(second.output(), "");
+  EXPECT_EQ(first.output(), answer_without_store());
+  EXPECT_EQ(counts_of(address_).begun, counts_of(address_).results);
+}
+
+TEST_F(PlanStoreNeedsPostgres, passwords_appear_nowhere) {
+  const std::string password = "wrong-Secret", address = PostgresServer::of_this_program().address_with(password);
+  const std::string asked = std::string(question) + "--store '" + address + "'";
+  const Outcome refused = run_foretoken(asked);
+  expect_refused(refused, "password authentication failed");
+  EXPECT_EQ(refused.err.find(password), std::string::npos) << refused.err;
+  const Outcome printed = run_foretoken(asked + " --print-spec");
+  EXPECT_EQ(printed.status, 0) << printed.err;
+  EXPECT_EQ(printed.out.find(password), std::string::npos) << printed.out;
+  const Outcome misplaced = run_foretoken("plan serve '" + address + "'");
+  EXPECT_EQ(misplaced.status, 2);
+  EXPECT_EQ(misplaced.err.find(password), std::string::npos) << misplaced.err;
+  const std::string page = path("page.html");
+  run_foretoken(std::string(question) + "--store '" + address_ + "' --html " + page);
+  const std::string html = read_file(page, 1U << 28U);
+  EXPECT_NE(html.find("tester:***@"), std::string::npos);
+  EXPECT_EQ(html.find(PostgresServer::password), std::string::npos);
 }
 
 TEST_F(PlanStore, ranks_without_a_store_and_stores_that_are_none_are_refused) {

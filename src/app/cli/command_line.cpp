@@ -14,6 +14,7 @@
 #include "app/cli/launch_text.h"
 #include "app/cli/question.h"
 #include "base/error.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "report/launch_line_report.h"
 #include "report/table.h"
@@ -131,7 +132,7 @@ class ParsedLine {
       if (std::find(arguments.begin(), arguments.end(), kind.name) == arguments.end()) continue;
       declared_.push_back({.app = child, .options = std::make_unique<Options>(*child), .command = kind.make()});
       declared_.back().command->declare(*declared_.back().options);
-      declared_.back().options->set_line("foretoken " + shell_text(arguments));
+      declared_.back().options->set_line(shown_line());
     }
     app_.add_flag("--json", as_json_, "Print one JSON document instead of text");
     app_.add_option("--spec", spec_file_, "Ask the question in this JSON file (- = standard input); flags override it")
@@ -172,7 +173,7 @@ class ParsedLine {
     if (from_) fill_from_launch_line();
     if (!print_spec_) return std::nullopt;
     question_->check_required();
-    return question_->spec().dump() + "\n";
+    return without_passwords(question_->spec().dump()) + "\n";
   }
 
   Answer answer(const Library& library) const {
@@ -187,6 +188,12 @@ class ParsedLine {
   bool as_json() const { return as_json_; }
 
  private:
+  std::string shown_line() const {
+    std::vector<std::string> words;
+    for (const std::string& word : arguments_) words.push_back(without_passwords(word));
+    return "foretoken " + shell_text(words);
+  }
+
   // Of the command that was named last.
   size_t hide_rare() {
     for (const Declared& candidate : declared_) {
@@ -287,11 +294,11 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   try {
     return parse_and_run(arguments, out);
   } catch (const InputError& error) {
-    err << "error: " << error.what() << '\n';
+    err << "error: " << without_passwords(error.what()) << '\n';
     return wrong_input;
   } catch (const std::runtime_error& error) {
     // The outside world: a full disk, a closed pipe.
-    err << "error: " << error.what() << '\n';
+    err << "error: " << without_passwords(error.what()) << '\n';
     return defect;
   } catch (const std::bad_alloc&) {
     err << "error: not enough memory for this input\n";

@@ -10,6 +10,7 @@
 
 #include "app/cli/field_value.h"
 #include "base/error.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "library/deployment.h"
 
@@ -332,7 +333,9 @@ std::vector<std::string> Question::words() const {
 }
 
 std::string Question::line() const {
-  return "foretoken " + shell_text(words());
+  std::vector<std::string> shown;
+  for (const std::string& word : words()) shown.push_back(without_passwords(word));
+  return "foretoken " + shell_text(shown);
 }
 
 std::string shell_text(const std::vector<std::string>& words) {

@@ -56,6 +56,15 @@ std::optional<ProcessRank> array_rank(const Environment& environment) {
                      .launcher = array_launcher};
 }
 
+// A pod knows its number but not how many there are.
+std::optional<ProcessRank> kubernetes_rank(const Environment& environment) {
+  constexpr const char* variable = "JOB_COMPLETION_INDEX";
+  const auto index = environment(variable);
+  if (!index) return std::nullopt;
+  const int64_t number = whole_number(variable, *index, 0, most_ranks - 1);
+  return ProcessRank{.number = number, .count = number + 1, .launcher = kubernetes_launcher};
+}
+
 }  // namespace
 
 std::optional<std::string> environment_variable(const std::string& name) {
@@ -65,7 +74,8 @@ std::optional<std::string> environment_variable(const std::string& name) {
 
 ProcessRank rank_from(const Environment& environment) {
   const std::optional<ProcessRank> array = array_rank(environment), launched = launched_rank(environment);
-  if (!array) return launched.value_or(ProcessRank{});
+  if (!array && !launched) return kubernetes_rank(environment).value_or(ProcessRank{});
+  if (!array) return *launched;
   if (!launched) return *array;
   return {.number = array->number * launched->count + launched->number,
           .count = array->count * launched->count,

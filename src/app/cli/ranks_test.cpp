@@ -30,6 +30,13 @@ TEST(Ranks, launchers_say_who_is_who) {
   EXPECT_EQ(rank_with({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "6"}}).number, 5);
 }
 
+TEST(Ranks, the_first_pod_of_an_indexed_kubernetes_job_answers) {
+  EXPECT_TRUE(rank_with({{"JOB_COMPLETION_INDEX", "0"}}).answers());
+  EXPECT_FALSE(rank_with({{"JOB_COMPLETION_INDEX", "3"}}).answers());
+  EXPECT_EQ(rank_with({{"JOB_COMPLETION_INDEX", "3"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}).number, 1);
+  EXPECT_THROW(rank_with({{"JOB_COMPLETION_INDEX", "first"}}), InputError);
+}
+
 TEST(Ranks, a_batch_script_for_several_tasks_is_one_process) {
   EXPECT_EQ(rank_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}).count, 1);
 }

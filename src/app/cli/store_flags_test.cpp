@@ -34,6 +34,12 @@ TEST(StoreFlags, tasks_of_an_array_without_a_store_answer_questions_of_their_own
   EXPECT_FALSE(StoreFlags{.store = "file"}.own_rank(second_of_array()).answers());
 }
 
+TEST(StoreFlags, pods_of_a_kubernetes_job_share_a_store_if_there_is_one) {
+  const Environment fourth_pod = launched_as({{"JOB_COMPLETION_INDEX", "3"}});
+  EXPECT_TRUE(StoreFlags{}.own_rank(fourth_pod).answers());
+  EXPECT_FALSE(StoreFlags{.store = "postgresql://db/plans"}.own_rank(fourth_pod).answers());
+}
+
 TEST(StoreFlags, flags_count_more_than_the_launcher) {
   EXPECT_TRUE((StoreFlags{.store = {}, .ranks = 1}.own_rank(second_of_two()).answers()));
   EXPECT_EQ((StoreFlags{.store = "file", .rank = 2, .ranks = 4}.own_rank(second_of_two()).number), 2);

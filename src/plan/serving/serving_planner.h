@@ -29,7 +29,7 @@ struct ServingPlanner {
   PlacementSpec placement = {};  // of every engine
   SearchLimits limits = {};
   unsigned threads = 1;
-  std::filesystem::path store = {};  // where results are kept and shared; empty = nowhere
+  std::string store = {};  // where results are kept and shared: a file or postgresql://...; empty = nowhere
   std::function<void(const std::string&)> tell = {};
   std::function<void()> check_wanted = {};  // called often, on any thread; throws where the search need not go on
 

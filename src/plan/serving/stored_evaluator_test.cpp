@@ -87,7 +87,7 @@ TEST_F(StoredSearch, a_result_that_is_not_ours_is_named) {
   {
     ResultStore store(file_, "question");
     const std::string key = "quick " + ServingLayout{}.key();
-    store.claim(key);
+    store.claim(std::span(&key, 1));
     store.finish(key, "{\"capacity\": 3}");
   }
   ResultStore store(file_, "question");

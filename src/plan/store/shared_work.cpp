@@ -12,12 +12,16 @@
 namespace foretoken {
 namespace {
 
-// Between two looks at what other processes hold.
-constexpr std::chrono::milliseconds polling_pause{20};
+// Between two looks at what other processes hold: longer while nothing changes, so that hundreds of workers at the end
+// of a round do not keep a server busy.
+constexpr std::chrono::milliseconds first_pause{20}, longest_pause{160};
+
+// Keys of one look: enough for many workers to find a free one, few enough for one message.
+constexpr size_t most_asked = 128;
 
 enum class Piece : uint8_t {
   open,   // not known here
-  taken,  // a thread of this process looks after it
+  taken,  // a thread of this process works it out
   known
 };
 
@@ -28,43 +32,70 @@ class SharedWork {
 
   // Until nothing is left that this thread could do.
   void work_through(const std::function<std::string(size_t index)>& work) {
-    bool others_hold = true;
-    while (others_hold) {
-      others_hold = false;
-      for (size_t i = 0; i < keys_.size(); ++i) {
-        if (!take(i)) continue;
-        const std::optional<std::string> result = result_of(i, work);
-        put(i, result);
-        others_hold = others_hold || !result;
+    auto pause = first_pause;
+    size_t known_before = 0;
+    while (true) {
+      size_t from = 0;
+      while (const std::optional<size_t> mine = claimed_from(from)) {
+        std::string result = work(*mine);
+        store_.finish(keys_[*mine], result);
+        put(*mine, std::move(result));
       }
-      if (others_hold) std::this_thread::sleep_for(polling_pause);
+      const auto [open, known] = counts();
+      if (open == 0) return;
+      pause = known == known_before ? std::min(longest_pause, 2 * pause) : first_pause;
+      known_before = known;
+      std::this_thread::sleep_for(pause);
     }
   }
 
   std::vector<std::string> results() && { return std::move(results_); }
 
  private:
-  // Nothing while another process is at it.
-  std::optional<std::string> result_of(size_t i, const std::function<std::string(size_t)>& work) {
-    ResultStore::Claim claim = store_.claim(keys_[i]);
-    if (claim.state == ResultStore::State::held) return std::nullopt;
-    if (claim.state == ResultStore::State::done) return std::move(claim.result);
-    std::string result = work(i);
-    store_.finish(keys_[i], result);
-    return result;
+  // A piece to work out, of those at `from` or later, which goes past what is known or held by others.
+  std::optional<size_t> claimed_from(size_t& from) {
+    while (from < keys_.size()) {
+      std::vector<size_t> places;
+      std::vector<std::string> asked;
+      const size_t next = choose(from, places, asked);
+      if (places.empty()) return std::nullopt;
+      // Not under the guard: it asks a disk or a server. Another thread may ask about the same keys; the store gives
+      // each to one of us.
+      StoreClaim found = store_.claim(asked);
+      for (auto& [place, result] : found.done) put(places[place], std::move(result));
+      if (found.mine) {
+        const std::lock_guard lock(guard_);
+        pieces_[places[*found.mine]] = Piece::taken;
+        return places[*found.mine];
+      }
+      from = next;
+    }
+    return std::nullopt;
   }
 
-  bool take(size_t i) {
+  // Open pieces at `from` or later; returns the place behind the last of them.
+  size_t choose(size_t from, std::vector<size_t>& places, std::vector<std::string>& asked) {
     const std::lock_guard lock(guard_);
-    if (pieces_[i] != Piece::open) return false;
-    pieces_[i] = Piece::taken;
-    return true;
+    size_t i = from;
+    for (; i < keys_.size() && places.size() < most_asked; ++i) {
+      if (pieces_[i] != Piece::open) continue;
+      places.push_back(i);
+      asked.push_back(keys_[i]);
+    }
+    return i;
   }
 
-  void put(size_t i, const std::optional<std::string>& result) {
+  void put(size_t i, std::string result) {
     const std::lock_guard lock(guard_);
-    pieces_[i] = result ? Piece::known : Piece::open;
-    if (result) results_[i] = *result;
+    pieces_[i] = Piece::known;
+    results_[i] = std::move(result);
+  }
+
+  // Pieces that others hold, and pieces that are known.
+  std::pair<size_t, size_t> counts() {
+    const std::lock_guard lock(guard_);
+    return {std::count(pieces_.begin(), pieces_.end(), Piece::open),
+            std::count(pieces_.begin(), pieces_.end(), Piece::known)};
   }
 
   ResultStore& store_;
