@@ -1,6 +1,7 @@
 #include "compose/step_estimate.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 #include <fmt/format.h>
@@ -128,6 +129,7 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
   StageEstimate result =
       estimate_calls(padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch),
                      request.phase, model.family, predictor, stack, kind, options, stage);
+  if (options.times_only) return result;
   if (padded_batch > request.batch) {
     double real = 0;
     const std::vector<Operator> unpadded = stage_operators(model, request, plan, stage);
@@ -146,6 +148,12 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
 double passes(const StepRequest& request) {
   if (request.phase != StepPhase::train) return 1;
   return request.lora.rank > 0 ? 2 : 3;
+}
+
+// Of a captured graph; 0 = not padded.
+int64_t padded_batch_of(const StepRequest& request, const Stack& stack, Dispatch kind) {
+  const bool captured = request.phase == StepPhase::decode && kind == Dispatch::graph;
+  return captured ? stack.padded_tokens(request.batch).value_or(0) : 0;
 }
 
 double tokens_of(const StepRequest& request) {
@@ -214,6 +222,22 @@ void complete_step(StepEstimate& step, const Model& model, const Device& device)
   }
 }
 
+Estimate estimate_head(const Model& model, const StepRequest& request, const ParallelPlan& plan,
+                       const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options) {
+  const auto tokens = static_cast<int64_t>(tokens_of(request));
+  const Dispatch kind = options.dispatch.value_or(stack.dispatch_of(request.phase, tokens));
+  const int64_t padded = padded_batch_of(request, stack, kind);
+  std::vector<TimedLaunch> launches;
+  for (int64_t stage = 0; stage < plan.pipeline; ++stage) {
+    std::vector<TimedLaunch> own =
+        timer_of(predictor, stack, options, stage)
+            .time(padded_operators(model, request, plan, stage, padded > 0 ? padded : request.batch), request.phase,
+                  model.family, StepPart::head);
+    launches.insert(launches.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  }
+  return sum_of_launches(launches, predictor.correlations());
+}
+
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                            const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options) {
   if (!stack.runs(request.phase)) {
@@ -225,9 +249,7 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
   const auto tokens = static_cast<int64_t>(tokens_of(request));
   const Dispatch kind = options.dispatch.value_or(stack.dispatch_of(request.phase, tokens));
   StepEstimate result{.request = request, .plan = plan, .stack = stack.name, .dispatch = kind};
-  if (request.phase == StepPhase::decode && kind == Dispatch::graph) {
-    result.padded_batch = stack.padded_tokens(request.batch).value_or(0);
-  }
+  result.padded_batch = padded_batch_of(request, stack, kind);
   const std::optional<StepRequest> half = options.two_batch_overlap ? half_of(request) : std::nullopt;
   for (int64_t stage = 0; stage < plan.pipeline; ++stage) {
     StageEstimate whole =

@@ -41,6 +41,7 @@ struct ExecutionOptions {
   std::optional<Dispatch> dispatch;  // nothing = the stack's for this phase
   double host_factor = 1;            // times the stack's host times: 2 = a host half as fast
   bool two_batch_overlap = false;    // cut the step in two where tokens travel to experts (two_batch.h)
+  bool times_only = false;           // leave memory and the time lost to padding out, for callers that ask often
   // Between the ranks; null = start-up and wire time from the sheet. Must outlive the call only.
   const RankNetwork* collectives = nullptr;
 };
@@ -49,6 +50,10 @@ struct ExecutionOptions {
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                            const KernelPredictor& predictor, const Stack& stack = {},
                            const ExecutionOptions& options = {});
+
+// The kernels of the head alone, as they are in estimate_step; nothing else is timed.
+Estimate estimate_head(const Model& model, const StepRequest& request, const ParallelPlan& plan,
+                       const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options);
 
 // What a device of each stage sends over each kind of link, added up over the stages.
 std::vector<LinkTraffic> step_links(const StepEstimate& step, const RankNetwork& network);

@@ -88,6 +88,35 @@ TEST(StepEstimate, the_wall_time_is_accounted_for) {
   }
 }
 
+TEST(StepEstimate, the_head_alone_is_that_of_the_whole_step) {
+  for (const char* name : {"vllm", "sglang", "trtllm", "hf-eager"}) {
+    const Stack stack = StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack(name);
+    for (const int64_t batch : {1, 17, 700}) {
+      const StepRequest request{.phase = StepPhase::decode, .batch = batch, .context_len = 16};
+      const StepEstimate step = estimate_step(llama(), request, {.pipeline = 2}, h100(), stack);
+      std::vector<TimedLaunch> launches;
+      for (const StageEstimate& stage : step.stages) {
+        for (const TimedLaunch& timed : stage.launches) {
+          if (stage.calls[timed.launch.call].part == StepPart::head) launches.push_back(timed);
+        }
+      }
+      const Estimate whole = sum_of_launches(launches, h100().correlations());
+      const Estimate alone = estimate_head(llama(), request, {.pipeline = 2}, h100(), stack, {});
+      EXPECT_GT(alone.value, 0);
+      EXPECT_EQ(alone.value, whole.value) << name << batch;
+      EXPECT_EQ(alone.high, whole.high) << name << batch;
+    }
+  }
+}
+
+TEST(StepEstimate, times_alone_are_those_of_the_whole_estimate) {
+  const StepRequest request{.phase = StepPhase::decode, .batch = 17, .context_len = 1024};
+  const StepEstimate whole = with_stack("vllm", request), alone = with_stack("vllm", request, {.times_only = true});
+  EXPECT_EQ(alone.seconds.value, whole.seconds.value);
+  EXPECT_EQ(alone.seconds.high, whole.seconds.high);
+  EXPECT_EQ(alone.stages[0].time.host, whole.stages[0].time.host);
+}
+
 TEST(StepEstimate, no_stack_is_faster_than_its_own_kernels_without_gaps) {
   for (const char* stack : {"vllm", "sglang", "trtllm", "torch-graph", "hf-eager"}) {
     const StepRequest request{.phase = StepPhase::decode, .batch = 8, .context_len = 1024};

@@ -67,12 +67,13 @@ Work scaled(Work work, double count) {
 }
 
 std::vector<TimedLaunch> LaunchTimer::time(const std::vector<Operator>& operators, StepPhase phase,
-                                           std::string_view model_family) const {
+                                           std::string_view model_family, std::optional<StepPart> part) const {
   std::vector<TimedLaunch> launches;
   const MoeShape* experts = traveling_experts(operators);
   const LoweredStep step{
       .phase = phase, .model = model_family, .generation = kernel_generation(kernels.device()).title};
   for (const Launch& launch : lower(stack, operators, step)) {
+    if (part && operators[launch.call].part != *part) continue;
     launches.push_back(time_launch(launch, phase, kernels, stack, collectives, experts, stage));
   }
   if (stack.side_stream_tokens > 0) move_to_side_stream(launches, stack.side_stream_tokens, kernels.device());

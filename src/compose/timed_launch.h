@@ -46,9 +46,9 @@ struct LaunchTimer {
   CollectiveTimer collectives;
   int64_t stage = 0;  // of the pipeline
 
-  // `operators` in the order in which they run.
-  std::vector<TimedLaunch> time(const std::vector<Operator>& operators, StepPhase phase,
-                                std::string_view model_family) const;
+  // `operators` in the order in which they run; those of one part alone where it is given.
+  std::vector<TimedLaunch> time(const std::vector<Operator>& operators, StepPhase phase, std::string_view model_family,
+                                std::optional<StepPart> part = {}) const;
 };
 
 // Kernels and collectives one after the other. Errors go together as the device's calibration says.

@@ -219,7 +219,9 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   if (!family->times) {
     std::unique_ptr<StepTimes> times = steps_without_drafts(spec, composed);
     if (spec.boards != BoardState::cool && composed.models.power) {
-      family->grid = std::make_shared<SustainedGrid>(composed);
+      const bool watts_alone = spec.boards == BoardState::metered;
+      family->grid = std::make_shared<SustainedGrid>(
+          composed, watts_alone ? SustainedGrid::Spacing::coarse : SustainedGrid::Spacing::fine);
       if (spec.boards == BoardState::held_busy) times = sustained_steps(std::move(times), family->grid);
     }
     family->times = std::move(times);

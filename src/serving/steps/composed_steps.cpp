@@ -188,10 +188,11 @@ class ComposedSteps final : public StepTimes {
     return {.phase = StepPhase::decode, .batch = sequences, .context_len = 1};
   }
 
+  ExecutionOptions options() const { return {.times_only = true, .collectives = config_.models.collectives.get()}; }
+
   StepEstimate estimate(StepRequest request) const {
     request.kv_dtype = config_.kv_dtype;
-    return estimate_step(config_.model, request, config_.plan, config_.models.kernels, config_.stack,
-                         {.collectives = config_.models.collectives.get()});
+    return estimate_step(config_.model, request, config_.plan, config_.models.kernels, config_.stack, options());
   }
 
   Frame frame(const StepRequest& request) const {
@@ -241,15 +242,9 @@ class ComposedSteps final : public StepTimes {
   }
 
   Estimate head(int64_t sequences) const {
-    KernelSum kernels(config_.models.kernels.correlations());
-    const StepEstimate step = estimate(decode_request(sequences));
-    for (const StageEstimate& stage : step.stages) {
-      for (const TimedLaunch& timed : stage.launches) {
-        if (stage.calls[timed.launch.call].part != StepPart::head) continue;
-        kernels.add(timed.seconds, error_form(timed.launch.shape, timed.launch.variant));
-      }
-    }
-    return kernels.total();
+    StepRequest request = decode_request(sequences);
+    request.kv_dtype = config_.kv_dtype;
+    return estimate_head(config_.model, request, config_.plan, config_.models.kernels, config_.stack, options());
   }
 
   std::vector<Reader> find_readers(const StepRequest& request) const {

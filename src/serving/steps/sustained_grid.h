@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 
 #include "serving/steps/composed_steps.h"
@@ -11,11 +12,13 @@
 namespace foretoken {
 
 // By the tokens of its prompts, its decodes and their mean context a step is what our own kernels make up
-// (compose/sustained_step.h), interpolated on a grid (size_grid.h) with two steps to each doubling. Not thread-safe.
+// (compose/sustained_step.h), interpolated on a grid (size_grid.h). Not thread-safe.
 class SustainedGrid {
  public:
+  // Steps of the grid to each doubling: two, or one where many engines are compared and watts alone are asked for.
+  enum class Spacing : uint8_t { fine, coarse };
   // `config.models` knows the device's power.
-  explicit SustainedGrid(ComposedStepsConfig config);
+  explicit SustainedGrid(ComposedStepsConfig config, Spacing spacing = Spacing::fine);
 
   struct Step {
     double prompt_tokens = 0, decodes = 0, mean_context = 0;
@@ -34,8 +37,10 @@ class SustainedGrid {
   Held compute(const Node& node) const;
 
   ComposedStepsConfig config_;
+  Spacing spacing_;
   std::map<Node, Held> held_;  // a node is composed once for both
   SizeGrid<3, 2> slowdowns_, watts_;
+  SizeGrid<3, 1> coarse_watts_;
 };
 
 }  // namespace foretoken

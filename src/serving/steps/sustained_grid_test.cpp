@@ -33,6 +33,17 @@ TEST(SustainedGrid, at_a_node_it_is_the_step_itself) {
   EXPECT_DOUBLE_EQ(grid.slowdown({.decodes = 64, .mean_context = 1024}).value, held.power.slowdown.value);
 }
 
+TEST(SustainedGrid, a_coarse_grid_is_within_three_percent_of_the_fine_one) {
+  SustainedGrid fine(config_of()), coarse(config_of(), SustainedGrid::Spacing::coarse);
+  for (const double decodes : {3.0, 11.0, 23.0, 90.0, 190.0}) {
+    for (const double prompt_tokens : {0.0, 300.0, 1400.0}) {
+      const SustainedGrid::Step step{.prompt_tokens = prompt_tokens, .decodes = decodes, .mean_context = 700};
+      const double watts = fine.watts_above_idle(step).value;
+      EXPECT_NEAR(coarse.watts_above_idle(step).value, watts, 0.03 * watts) << decodes << " " << prompt_tokens;
+    }
+  }
+}
+
 TEST(SustainedGrid, nothing_draws_nothing_beyond_idle) {
   SustainedGrid grid(config_of());
   EXPECT_EQ(grid.watts_above_idle({}).value, 0);
