@@ -314,7 +314,7 @@ std::string leaderboard_html(const std::vector<RankedTool>& tools) {
     page.paragraph(fmt::format("Facts: {}", tool.facts.source));
   }
   page.heading("Repeat it");
-  page.preformatted("foretoken suite --leaderboard --html leaderboard.html");
+  page.preformatted("foretoken suite {leaderboard} {html} leaderboard.html");
   return page.finish();
 }
 

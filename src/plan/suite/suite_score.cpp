@@ -292,7 +292,7 @@ DimensionScore deployment(const ToolFacts& facts) {
     add(*facts.needs_network ? 0.0 : 100.0, *facts.needs_network ? "needs a network" : "no network");
   }
   if (parts.empty()) {
-    result.why = "needs facts about the tool (--tool)";
+    result.why = "needs facts about the tool";
     return result;
   }
   constexpr size_t deployment_facts = 5;
