@@ -147,6 +147,11 @@ const KERNELS = {
                                 {axis: -1}),
   layernorm: layerNorm,
   gelu,
+  transpose: (g, p) => {
+    const side = Math.round(Math.sqrt(p.n / 64));
+    if (p.t === 1) g.add('Transpose', [g.addInput(p.n >> 6, 64)], {perm: [1, 0]});
+    else g.add('Transpose', [g.addInput(side, Math.floor((p.n >> 6) / side), 64)], {perm: [1, 0, 2]});
+  },
   null: (g) => g.add('Identity', [g.addInput(1)]),
 };
 

@@ -37,6 +37,11 @@ class Graph:
         self.constants.append(numpy_helper.from_array(values, name))
         return name
 
+    def scalar(self, value):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(numpy.float32(value), name))
+        return name
+
     def add(self, operator, *inputs, **attributes):
         self.count += 1
         self.nodes.append(helper.make_node(operator, list(inputs), [f"t{self.count}"], **attributes))
@@ -64,6 +69,31 @@ def convolution(graph, p, depthwise):
         graph.add("Clip", out, "low", "high")
     elif p.get("act") == "swish":
         graph.add("Mul", out, graph.add("Sigmoid", out))
+
+
+def layer_norm(graph, p):
+    """As exporters write it in opset 13: a chain of nine operators."""
+    width = p["n"] // p["r"]
+    x, mean = graph.add_input(1, p["r"], width), {"axes": [-1], "keepdims": 1}
+    centered = graph.add("Sub", x, graph.add("ReduceMean", x, **mean))
+    variance = graph.add("ReduceMean", graph.add("Pow", centered, graph.scalar(2)), **mean)
+    deviation = graph.add("Sqrt", graph.add("Add", variance, graph.scalar(1e-5)))
+    scaled = graph.add("Mul", graph.add("Div", centered, deviation), graph.add_constant(width))
+    graph.add("Add", scaled, graph.add_constant(width))
+
+
+def gelu(graph, p):
+    x = graph.add_input(1, p["n"])
+    erf = graph.add("Erf", graph.add("Div", x, graph.scalar(2**0.5)))
+    graph.add("Mul", graph.add("Mul", x, graph.add("Add", erf, graph.scalar(1))), graph.scalar(0.5))
+
+
+def transpose(graph, p):
+    if p["t"] == 1:
+        graph.add("Transpose", graph.add_input(p["n"] // 64, 64), perm=[1, 0])
+    else:
+        side = round((p["n"] / 64) ** 0.5)
+        graph.add("Transpose", graph.add_input(side, p["n"] // 64 // side, 64), perm=[1, 0, 2])
 
 
 def build(kind, p):
@@ -97,6 +127,12 @@ def build(kind, p):
     elif kind == "scalesoftmax":
         scaled = graph.add("Mul", graph.add_input(p["r"], p["n"] // p["r"]), graph.add_constant(1))
         graph.add("Softmax", scaled, axis=-1)
+    elif kind == "layernorm":
+        layer_norm(graph, p)
+    elif kind == "gelu":
+        gelu(graph, p)
+    elif kind == "transpose":
+        transpose(graph, p)
     elif kind == "null":
         graph.add("Identity", graph.add_input(1))
     else:

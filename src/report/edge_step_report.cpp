@@ -12,6 +12,7 @@ namespace {
 std::string edge_formats_text(const EdgeStep& step) {
   for (const EdgeCall& call : step.calls) {
     if (call.scheme != Scheme::fp32) return std::string(facts(call.scheme).name);
+    if (is_int8(call.kernel.kind)) return "int8";
   }
   return "fp32";
 }

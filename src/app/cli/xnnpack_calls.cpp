@@ -27,6 +27,8 @@ void expect_success(xnn_status status) {
 struct XnnpackKernel {
   xnn_operator_t op = nullptr;
   std::vector<float> weights, bias, input, output;
+  std::vector<int8_t> int8_weights, int8_input, int8_output;
+  std::vector<int32_t> int8_bias;
   int64_t runs = 1;
 
   XnnpackKernel() = default;
@@ -46,6 +48,12 @@ struct XnnpackKernel {
     input.assign(inputs + spare, 0.75F);
     output.assign(outputs + spare, 0.0F);
   }
+  void allocate_int8(size_t weight_count, size_t bias_count, size_t inputs, size_t outputs) {
+    int8_weights.assign(weight_count + XNN_EXTRA_BYTES, 3);
+    int8_bias.assign(bias_count + XNN_EXTRA_BYTES, 5);
+    int8_input.assign(inputs + XNN_EXTRA_BYTES, 7);
+    int8_output.assign(outputs + XNN_EXTRA_BYTES, 0);
+  }
 };
 
 size_t as_size(int64_t value) {
@@ -62,17 +70,36 @@ Padding padding_for(int64_t in, int64_t out, int64_t window, int64_t stride) {
   return {.before = static_cast<uint32_t>(total / 2), .after = static_cast<uint32_t>(total - total / 2)};
 }
 
-void set_up(XnnpackKernel& kernel, const ConvolutionSizes& c) {
+// Any scales whose product is below that of the output: times do not depend on them.
+constexpr float int8_scale = 0.5F, int8_output_scale = 1.0F;
+
+void set_up(XnnpackKernel& kernel, const ConvolutionSizes& c, bool int8) {
   const size_t group_in = as_size(c.in_channels / c.groups), group_out = as_size(c.out_channels / c.groups);
-  kernel.allocate(as_size(c.out_channels) * group_in * as_size(c.kernel_height * c.kernel_width),
-                  as_size(c.out_channels), as_size(c.batch * c.in_channels * c.in_height * c.in_width),
-                  as_size(c.batch * c.out_channels * c.out_height * c.out_width));
+  const size_t weights = as_size(c.out_channels) * group_in * as_size(c.kernel_height * c.kernel_width);
+  const size_t inputs = as_size(c.batch * c.in_channels * c.in_height * c.in_width);
+  const size_t outputs = as_size(c.batch * c.out_channels * c.out_height * c.out_width);
   const Padding rows = padding_for(c.in_height, c.out_height, c.kernel_height, c.stride);
   const Padding columns = padding_for(c.in_width, c.out_width, c.kernel_width, c.stride);
   const float least = c.activation == EdgeActivation::none ? -infinity : 0.0F;
   const float most = c.activation == EdgeActivation::clip ? 6.0F : infinity;
   const auto stride = static_cast<uint32_t>(c.stride);
   const bool depthwise = group_in == 1 && group_out == 1 && c.groups > 1;
+  if (int8) {
+    kernel.allocate_int8(weights, as_size(c.out_channels), inputs, outputs);
+    const auto lowest = static_cast<int8_t>(c.activation == EdgeActivation::none ? -128 : 0);
+    const auto highest = static_cast<int8_t>(c.activation == EdgeActivation::clip ? 96 : 127);
+    expect_success(xnn_create_convolution2d_nhwc_qs8(
+        rows.before, columns.after, rows.after, columns.before, static_cast<uint32_t>(c.kernel_height),
+        static_cast<uint32_t>(c.kernel_width), stride, stride, 1, 1, static_cast<uint32_t>(c.groups), group_in,
+        group_out, as_size(c.in_channels), as_size(c.out_channels), 0, int8_scale, int8_scale,
+        kernel.int8_weights.data(), kernel.int8_bias.data(), 0, int8_output_scale, lowest, highest,
+        depthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0, &kernel.op));
+    expect_success(xnn_setup_convolution2d_nhwc_qs8(kernel.op, as_size(c.batch), as_size(c.in_height),
+                                                    as_size(c.in_width), kernel.int8_input.data(),
+                                                    kernel.int8_output.data(), nullptr));
+    return;
+  }
+  kernel.allocate(weights, as_size(c.out_channels), inputs, outputs);
   expect_success(xnn_create_convolution2d_nhwc_f32(
       rows.before, columns.after, rows.after, columns.before, static_cast<uint32_t>(c.kernel_height),
       static_cast<uint32_t>(c.kernel_width), stride, stride, 1, 1, static_cast<uint32_t>(c.groups), group_in, group_out,
@@ -83,10 +110,19 @@ void set_up(XnnpackKernel& kernel, const ConvolutionSizes& c) {
                                                   nullptr));
 }
 
-void set_up(XnnpackKernel& kernel, const ProductSizes& p) {
+void set_up(XnnpackKernel& kernel, const ProductSizes& p, bool int8) {
   const size_t m = as_size(p.m), k = as_size(p.k), n = as_size(p.n);
-  kernel.allocate(k * n, n, m * k, m * n);
   kernel.runs = p.batch;
+  if (int8) {
+    kernel.allocate_int8(k * n, n, m * k, m * n);
+    expect_success(xnn_create_fully_connected_nc_qs8(k, n, k, n, 0, int8_scale, int8_scale, kernel.int8_weights.data(),
+                                                     kernel.int8_bias.data(), 0, int8_output_scale, -128, 127, 0,
+                                                     &kernel.op));
+    expect_success(
+        xnn_setup_fully_connected_nc_qs8(kernel.op, m, kernel.int8_input.data(), kernel.int8_output.data(), nullptr));
+    return;
+  }
+  kernel.allocate(k * n, n, m * k, m * n);
   expect_success(xnn_create_fully_connected_nc_f32(k, n, k, n, kernel.weights.data(), kernel.bias.data(), -infinity,
                                                    infinity, 0, &kernel.op));
   expect_success(xnn_setup_fully_connected_nc_f32(kernel.op, m, kernel.input.data(), kernel.output.data(), nullptr));
@@ -167,9 +203,9 @@ CpuCall xnnpack_call(const EdgeKernel& kernel) {
   const auto own = std::make_shared<XnnpackKernel>();
   if (const auto* convolution = std::get_if<ConvolutionSizes>(&kernel.sizes)) {
     if (convolution->activation == EdgeActivation::swish) return {};
-    set_up(*own, *convolution);
+    set_up(*own, *convolution, is_int8(kernel.kind));
   } else if (const auto* product = std::get_if<ProductSizes>(&kernel.sizes)) {
-    set_up(*own, *product);
+    set_up(*own, *product, is_int8(kernel.kind));
   } else if (const auto* tensor = std::get_if<TensorSizes>(&kernel.sizes)) {
     if (!set_up(*own, kernel.kind, *tensor)) return {};
   } else {

@@ -232,13 +232,6 @@ std::vector<EdgeCall> fused_calls(const OnnxGraph& graph, const FusionMatch& mat
   }
 }
 
-std::string narrow_format_note(const std::string& what) {
-  return fmt::format(
-      "{} multiply in narrower formats than fp32, which no sweep of this device has measured: their intervals go from "
-      "what the format allows at best to the fp32 time",
-      what);
-}
-
 // The kernels of an operator that stands in no graph.
 std::vector<EdgeKernel> step_kernels(const KernelShape& shape) {
   if (const auto* product = std::get_if<GemmShape>(&shape)) return {product_kernel(*product, true)};
@@ -265,7 +258,6 @@ std::vector<EdgeKernel> step_kernels(const KernelShape& shape) {
 
 EdgeLowering lower_edge_step(std::span<const Operator> operators) {
   EdgeLowering result;
-  bool narrow = false;
   for (const Operator& own : operators) {
     if (std::holds_alternative<CollectiveShape>(own.shape)) continue;
     EdgeStep step{.name = own.name, .flops = count_work(own.shape).flops * static_cast<double>(own.count)};
@@ -274,12 +266,10 @@ EdgeLowering lower_edge_step(std::span<const Operator> operators) {
     for (const EdgeKernel& kernel : step_kernels(own.shape)) {
       EdgeCall call{.kernel = kernel, .count = own.count};
       if (multiplies(kernel)) call.scheme = scheme;
-      narrow = narrow || call.scheme != Scheme::fp32;
       step.calls.push_back(call);
     }
     result.steps.push_back(std::move(step));
   }
-  if (narrow) result.notes.push_back(narrow_format_note("products"));
   return result;
 }
 
@@ -287,7 +277,7 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
   EdgeLowering result;
   const FusionMatcher matcher(graph, rules);
   std::vector<bool> taken(graph.nodes.size(), false);
-  size_t other_types = 0, quantized = 0;
+  size_t other_types = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const OnnxNode& node = graph.nodes[i];
     if (taken[i] || node.is_folded || node.control != OnnxControl::none || !graph.is_counted(node)) continue;
@@ -312,20 +302,43 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
     const bool computes = !step.calls.empty() && step.flops.value() > 0;
     const bool is_quantized = std::any_of(step.calls.begin(), step.calls.end(),
                                           [](const EdgeCall& call) { return call.scheme != Scheme::fp32; });
-    if (is_quantized) {
-      ++quantized;
-    } else if (computes && OnnxNodeView(graph, node).type(0) != OnnxType::float32) {
-      ++other_types;
-    }
+    if (!is_quantized && computes && OnnxNodeView(graph, node).type(0) != OnnxType::float32) ++other_types;
     result.steps.push_back(std::move(step));
   }
   std::stable_sort(result.steps.begin(), result.steps.end(),
                    [](const EdgeStep& a, const EdgeStep& b) { return a.nodes.back() < b.nodes.back(); });
-  if (quantized > 0) result.notes.push_back(narrow_format_note(fmt::format("{} steps", quantized)));
   if (other_types > 0)
     result.notes.push_back(
         fmt::format("{} steps compute in types other than fp32; their times are those of fp32", other_types));
   return result;
+}
+
+EdgeLowering with_measured_formats(EdgeLowering lowering, const EdgePredictor& predictor) {
+  size_t steps = 0;
+  for (EdgeStep& step : lowering.steps) {
+    bool is_unmeasured = false;
+    for (EdgeCall& call : step.calls) {
+      if (call.scheme == Scheme::fp32) continue;
+      // Weights and activations both: weight-only schemes multiply in the wider format.
+      const std::optional<EdgeKernel> int8 =
+          call.scheme == Scheme::int8 ? edge_in_int8(call.kernel) : std::optional<EdgeKernel>();
+      if (int8 && predictor.kinds.contains(int8->kind)) {
+        call.kernel = *int8;
+        call.scheme = Scheme::fp32;
+      } else {
+        is_unmeasured = true;
+      }
+    }
+    if (is_unmeasured) ++steps;
+  }
+  if (steps > 0) {
+    lowering.notes.push_back(
+        fmt::format("{} steps multiply in narrower formats than fp32, which no sweep of this device has measured: "
+                    "their intervals go "
+                    "from what the format allows at best to the fp32 time",
+                    steps));
+  }
+  return lowering;
 }
 
 EdgeKernel with_batch_times(const EdgeKernel& kernel, int64_t factor) {
@@ -338,6 +351,7 @@ EdgeKernel with_batch_times(const EdgeKernel& kernel, int64_t factor) {
     } else {
       product->m *= factor;
       result.kind = product->m == 1 ? Kind::gemv : Kind::linear;
+      if (is_int8(kernel.kind)) result.kind = edge_in_int8(result)->kind;
     }
   } else if (auto* tensor = std::get_if<TensorSizes>(&result.sizes)) {
     tensor->elements *= factor;

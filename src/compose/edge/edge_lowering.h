@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "compose/edge/fusion_rules.h"
-#include "kernel/edge/edge_kernel.h"
+#include "kernel/edge/edge_predictor.h"
 #include "model/onnx/graph.h"
 #include "model/step.h"
 
@@ -17,7 +17,8 @@ struct EdgeCall {
   EdgeKernel kernel;
   int64_t count = 1;
   bool is_stand_in = false;  // of a kernel that no sweep has: an average pool as a max pool
-  // Of a product or convolution. Sweeps measure fp32: a narrower format has a wide interval below its fp32 time.
+  // Of a product or convolution, where it is not that of the kernel: a narrower format that no sweep has measured has a
+  // wide interval below its fp32 time.
   Scheme scheme = Scheme::fp32;
 };
 
@@ -43,6 +44,10 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules);
 // A step of a language model, each operator by itself. Rotary embeddings, caches and look-ups are traffic of their
 // bytes.
 EdgeLowering lower_edge_step(std::span<const Operator> operators);
+
+// Products and convolutions in int8 as kernels of their own, where the sweep measured such; a note counts the steps in
+// formats that it did not.
+EdgeLowering with_measured_formats(EdgeLowering lowering, const EdgePredictor& predictor);
 
 // The kernel for `factor` times as many pictures or sequences; weights stay.
 EdgeKernel with_batch_times(const EdgeKernel& kernel, int64_t factor);

@@ -22,7 +22,7 @@ double term_seconds(const std::vector<EdgeTerm>& terms, std::string_view name) {
 
 // Runtimes cut products into blocks for their threads; whether they do so with other kernels depends on sizes.
 bool divides(EdgeKernelKind kind) {
-  return kind == EdgeKernelKind::depthwise ||
+  return kind == EdgeKernelKind::depthwise || is_int8(kind) ||
          std::find(std::begin(multiplying), std::end(multiplying), kind) != std::end(multiplying);
 }
 
@@ -155,7 +155,8 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
       own.push_back(on_threads(scaled(one, count), kernel.kind, threads));
       if (call_of.is_stand_in) own.back().kind = std::max(own.back().kind, Confidence::extrapolated);
       const Work work = edge_work(kernel);
-      const double least = roofline.seconds(work) * count * format_share(call_of.scheme);
+      const Scheme format = is_int8(kernel.kind) ? Scheme::int8 : call_of.scheme;
+      const double least = roofline.seconds(work) * count * format_share(format);
       time.least_seconds += least;
       find_largest(predictor.kernel_terms(kernel), time);
       EdgeKindTime& kind = kinds[kernel.kind];

@@ -60,6 +60,30 @@ TEST(EdgeModel, narrow_formats_have_wide_intervals_from_what_they_allow_to_the_f
   EXPECT_LT(int4.low, 0.14 * fp32.low);
 }
 
+TEST(EdgeModel, int8_is_priced_by_its_own_kernels_where_a_sweep_measured_them) {
+  EdgePredictor predictor = shipped_predictor();
+  EdgeLowering lowering;
+  const EdgeKernel kernel = edge_product(EdgeKernelKind::gemv, {.k = 1024, .n = 4096});
+  for (const Scheme scheme : {Scheme::fp32, Scheme::int8, Scheme::int8_wo})
+    lowering.steps.push_back({.name = "product", .calls = {{.kernel = kernel, .scheme = scheme}}});
+  EXPECT_EQ(with_measured_formats(lowering, predictor).notes.size(), 1u);
+
+  // A sweep whose int8 kernels take a third of the time.
+  EdgeKindPrices prices = predictor.kinds.at(EdgeKernelKind::gemv);
+  for (double& price : prices.prices_ns) price /= 3;
+  predictor.kinds[EdgeKernelKind::int8_gemv] = prices;
+  const EdgeLowering measured = with_measured_formats(lowering, predictor);
+  ASSERT_EQ(measured.notes.size(), 1u);  // of the weights alone in int8, which multiply in fp32
+  EXPECT_EQ(measured.notes.front().substr(0, 7), "1 steps");
+  const EdgeModelEstimate estimate = estimate_edge_model(measured, predictor);
+  const Estimate &fp32 = estimate.steps[0].seconds, &int8 = estimate.steps[1].seconds;
+  EXPECT_LT(int8.value, 0.5 * fp32.value);
+  EXPECT_NEAR(int8.high / int8.low, fp32.high / fp32.low, 1e-9);
+  EXPECT_EQ(int8.kind, fp32.kind);
+  // Twice the rows of it are a matrix, priced as the nearest int8 kind that was measured or not at all.
+  EXPECT_EQ(with_batch_times(measured.steps[1].calls[0].kernel, 2).kind, EdgeKernelKind::int8_linear);
+}
+
 TEST(EdgeModel, a_step_of_a_language_model_is_priced_operator_by_operator) {
   const std::vector<Operator> operators = {
       {.name = "norm", .count = 2, .shape = NormShape{.rows = 1, .width = 512}},
@@ -69,7 +93,7 @@ TEST(EdgeModel, a_step_of_a_language_model_is_priced_operator_by_operator) {
        .shape =
            AttentionShape{.phase = AttentionPhase::decode, .heads = 8, .kv_heads = 8, .head_dim = 64, .kv_len = 100}},
       {.name = "tp_all_reduce", .count = 2, .shape = CollectiveShape{}}};
-  const EdgeLowering lowering = lower_edge_step(operators);
+  const EdgeLowering lowering = with_measured_formats(lower_edge_step(operators), shipped_predictor());
   ASSERT_EQ(lowering.steps.size(), 3u);
   EXPECT_EQ(lowering.steps[1].calls.front().kernel.kind, EdgeKernelKind::gemv);
   EXPECT_EQ(lowering.steps[1].calls.front().scheme, Scheme::int4_wo);

@@ -33,8 +33,9 @@ void score_edge_models(const EdgePredictor& predictor, const FusionRules& rules,
       continue;
     }
     const OnnxGraph graph = read_onnx(file, {.batch_is_one = true});
-    scores.add({.group = group, .name = row.model, .parameters = "", .row = row.row, .measured = row.seconds},
-               [&] { return estimate_edge_model(lower_edge(graph, rules), predictor).seconds; });
+    scores.add({.group = group, .name = row.model, .parameters = "", .row = row.row, .measured = row.seconds}, [&] {
+      return estimate_edge_model(with_measured_formats(lower_edge(graph, rules), predictor), predictor).seconds;
+    });
   }
 }
 

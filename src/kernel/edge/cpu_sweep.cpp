@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
+#include <utility>
 
 namespace foretoken {
 namespace {
@@ -31,6 +33,11 @@ double least_seconds(const CpuCall& call, const CpuSweepOptions& options) {
   return least;
 }
 
+void add_in_both_formats(std::vector<EdgeKernel>& plan, const EdgeKernel& kernel) {
+  plan.push_back(kernel);
+  if (const std::optional<EdgeKernel> int8 = edge_in_int8(kernel)) plan.push_back(*int8);
+}
+
 void add_convolutions(std::vector<EdgeKernel>& plan) {
   constexpr EdgeActivation activations[] = {EdgeActivation::none, EdgeActivation::relu, EdgeActivation::clip};
   for (const int64_t side : {7, 14, 20, 28, 56}) {
@@ -48,10 +55,10 @@ void add_convolutions(std::vector<EdgeKernel>& plan) {
                                  .kernel_width = window,
                                  .stride = stride,
                                  .activation = activations[plan.size() % std::size(activations)]};
-          plan.push_back(edge_convolution(sizes));
+          add_in_both_formats(plan, edge_convolution(sizes));
           if (window == 1) continue;
           sizes.groups = sizes.out_channels = channels;
-          plan.push_back(edge_convolution(sizes));
+          add_in_both_formats(plan, edge_convolution(sizes));
         }
       }
     }
@@ -61,9 +68,23 @@ void add_convolutions(std::vector<EdgeKernel>& plan) {
 void add_products(std::vector<EdgeKernel>& plan) {
   for (const int64_t k : {64, 256, 768}) {
     for (const int64_t n : {48, 256, 1000}) {
-      plan.push_back(edge_product(EdgeKernelKind::gemv, {.m = 1, .k = k, .n = n}));
+      add_in_both_formats(plan, edge_product(EdgeKernelKind::gemv, {.m = 1, .k = k, .n = n}));
       for (const int64_t m : {8, 50, 197})
-        plan.push_back(edge_product(EdgeKernelKind::linear, {.m = m, .k = k, .n = n}));
+        add_in_both_formats(plan, edge_product(EdgeKernelKind::linear, {.m = m, .k = k, .n = n}));
+    }
+  }
+  // Layers of transformers, whose weights lie in the last-level cache or beyond it.
+  for (const auto& [k, n] : {std::pair<int64_t, int64_t>{768, 3072},
+                             {3072, 768},
+                             {1024, 4096},
+                             {2048, 2048},
+                             {4096, 1024},
+                             {2048, 8192},
+                             {8192, 2048}}) {
+    add_in_both_formats(plan, edge_product(EdgeKernelKind::gemv, {.m = 1, .k = k, .n = n}));
+    if (k * n < 5'000'000) {
+      for (const int64_t m : {16, 64})
+        add_in_both_formats(plan, edge_product(EdgeKernelKind::linear, {.m = m, .k = k, .n = n}));
     }
   }
   for (const int64_t batch : {2, 8}) {
@@ -86,6 +107,13 @@ void add_tensors(std::vector<EdgeKernel>& plan) {
         edge_tensor(EdgeKernelKind::scaled_softmax, {.elements = elements, .rows = side * side, .outputs = elements}));
     plan.push_back(
         edge_tensor(EdgeKernelKind::scaled_softmax, {.elements = elements, .rows = 2 * side, .outputs = elements}));
+    // Chains and moves that transformers have; XNNPACK has no such operators, ONNX Runtime does.
+    plan.push_back(
+        edge_tensor(EdgeKernelKind::layer_norm, {.elements = elements, .rows = side * side, .outputs = elements}));
+    plan.push_back(edge_tensor(EdgeKernelKind::gelu, {.elements = elements, .outputs = elements}));
+    for (const bool swaps : {false, true})
+      plan.push_back(edge_tensor(EdgeKernelKind::transpose,
+                                 {.elements = elements, .outputs = elements, .swaps_last_axes = swaps}));
     for (const int64_t window : {2, 3}) {
       const int64_t out_side = (side - window) / 2 + 1;
       plan.push_back(edge_tensor(EdgeKernelKind::max_pool,

@@ -18,6 +18,23 @@ TEST(CpuSweep, every_kind_that_is_planned_has_enough_kernels_to_fit_and_check) {
   EXPECT_GE(count.size(), 13u);
 }
 
+TEST(CpuSweep, the_plan_has_what_transformers_and_quantized_networks_need) {
+  std::map<EdgeKernelKind, size_t> count;
+  int64_t largest_gemv = 0;
+  for (const EdgeKernel& kernel : cpu_sweep_plan()) {
+    ++count[kernel.kind];
+    if (kernel.kind != EdgeKernelKind::gemv) continue;
+    const auto& sizes = std::get<ProductSizes>(kernel.sizes);
+    largest_gemv = std::max(largest_gemv, sizes.k * sizes.n);
+  }
+  for (const EdgeKernelKind kind :
+       {EdgeKernelKind::layer_norm, EdgeKernelKind::gelu, EdgeKernelKind::transpose, EdgeKernelKind::scaled_softmax,
+        EdgeKernelKind::int8_convolution, EdgeKernelKind::int8_depthwise, EdgeKernelKind::int8_linear,
+        EdgeKernelKind::int8_gemv})
+    EXPECT_GE(count[kind], 12u) << edge_kind_name(kind);
+  EXPECT_GE(largest_gemv, 16'000'000);  // 64 MB of weights: beyond the caches of most CPUs
+}
+
 TEST(CpuSweep, each_kernel_is_called_and_those_without_a_call_are_left_out) {
   const std::vector<EdgeKernel> plan = cpu_sweep_plan();
   size_t calls = 0, told = 0, skipped = 0;

@@ -28,6 +28,10 @@ constexpr KindFacts kinds[] = {
     {EdgeKernelKind::linear, "linear", SizesKind::product, 2},
     {EdgeKernelKind::gemv, "gemm1", SizesKind::product, 1},
     {EdgeKernelKind::batched_matmul, "bmm", SizesKind::product, 1},
+    {EdgeKernelKind::int8_convolution, "qconv", SizesKind::convolution, 1},
+    {EdgeKernelKind::int8_depthwise, "qdwconv", SizesKind::convolution, 1},
+    {EdgeKernelKind::int8_linear, "qlinear", SizesKind::product, 1},
+    {EdgeKernelKind::int8_gemv, "qgemm1", SizesKind::product, 1},
     {EdgeKernelKind::add, "add", SizesKind::tensor, 1},
     {EdgeKernelKind::add_relu, "addrelu", SizesKind::tensor, 2},
     {EdgeKernelKind::channel_scale, "semul", SizesKind::tensor, 1},
@@ -51,6 +55,10 @@ const KindFacts& facts_of(EdgeKernelKind kind) {
     if (facts.kind == kind) return facts;
   }
   throw InternalError("every kind of edge kernel is in the list");
+}
+
+bool is_depthwise(EdgeKernelKind kind) {
+  return kind == EdgeKernelKind::depthwise || kind == EdgeKernelKind::int8_depthwise;
 }
 
 constexpr std::string_view activation_names[] = {"none", "relu", "clip", "swish"};
@@ -205,10 +213,10 @@ double product_of(std::initializer_list<int64_t> factors) {
   return product;
 }
 
-Work work_of(double flops, double weights, double read, double written) {
-  const double element = bytes_per_element(DType::fp32);
+Work work_of(double flops, double weights, double read, double written, DType type = DType::fp32) {
+  const double element = bytes_per_element(type);
   return {.flops = Flops(flops),
-          .math = DType::fp32,
+          .math = type,
           .weights_read = Bytes(element * weights),
           .activations_read = Bytes(element * read),
           .written = Bytes(element * written)};
@@ -228,20 +236,20 @@ double activation_flops(EdgeActivation activation) {
   return 0;
 }
 
-Work convolution_work(const ConvolutionSizes& c) {
+Work convolution_work(const ConvolutionSizes& c, DType type) {
   const double outputs = product_of({c.batch, c.out_channels, c.out_height, c.out_width});
   const double weights =
       product_of({c.out_channels, c.in_channels, c.kernel_height, c.kernel_width}) / static_cast<double>(c.groups);
   const double window = product_of({c.in_channels, c.kernel_height, c.kernel_width}) / static_cast<double>(c.groups);
   const double added = c.accumulates ? outputs : 0;
   return work_of(outputs * (2 * window + activation_flops(c.activation)) + added, weights,
-                 product_of({c.batch, c.in_channels, c.in_height, c.in_width}) + added, outputs);
+                 product_of({c.batch, c.in_channels, c.in_height, c.in_width}) + added, outputs, type);
 }
 
-Work product_work(const ProductSizes& p, bool constant_right) {
+Work product_work(const ProductSizes& p, bool constant_right, DType type) {
   const double right = product_of({constant_right ? 1 : p.batch, p.k, p.n});
   return work_of(2 * product_of({p.batch, p.m, p.n, p.k}), constant_right ? right : 0,
-                 product_of({p.batch, p.m, p.k}) + (constant_right ? 0 : right), product_of({p.batch, p.m, p.n}));
+                 product_of({p.batch, p.m, p.k}) + (constant_right ? 0 : right), product_of({p.batch, p.m, p.n}), type);
 }
 
 // FLOPs of an element, and tensors of `elements` read and written where they are not `outputs`.
@@ -294,6 +302,23 @@ EdgeKernel edge_tensor(EdgeKernelKind kind, const TensorSizes& sizes) {
   return {.kind = kind, .sizes = sizes};
 }
 
+std::optional<EdgeKernel> edge_in_int8(const EdgeKernel& kernel) {
+  constexpr std::pair<EdgeKernelKind, EdgeKernelKind> pairs[] = {
+      {EdgeKernelKind::convolution, EdgeKernelKind::int8_convolution},
+      {EdgeKernelKind::depthwise, EdgeKernelKind::int8_depthwise},
+      {EdgeKernelKind::linear, EdgeKernelKind::int8_linear},
+      {EdgeKernelKind::gemv, EdgeKernelKind::int8_gemv}};
+  for (const auto& [fp32, int8] : pairs) {
+    if (kernel.kind == fp32) return EdgeKernel{.kind = int8, .sizes = kernel.sizes};
+  }
+  return std::nullopt;
+}
+
+bool is_int8(EdgeKernelKind kind) {
+  return kind == EdgeKernelKind::int8_convolution || kind == EdgeKernelKind::int8_depthwise ||
+         kind == EdgeKernelKind::int8_linear || kind == EdgeKernelKind::int8_gemv;
+}
+
 std::string_view edge_kind_name(EdgeKernelKind kind) {
   return facts_of(kind).name;
 }
@@ -320,7 +345,7 @@ EdgeKernel parse_edge_kernel(std::string_view kind, std::string_view parameters,
     case SizesKind::none:
       break;
     case SizesKind::convolution:
-      kernel.sizes = parse_convolution(text, *known == EdgeKernelKind::depthwise);
+      kernel.sizes = parse_convolution(text, is_depthwise(*known));
       break;
     case SizesKind::product:
       kernel.sizes =
@@ -336,7 +361,7 @@ EdgeKernel parse_edge_kernel(std::string_view kind, std::string_view parameters,
 
 std::string edge_parameters(const EdgeKernel& kernel) {
   if (const auto* sizes = std::get_if<ConvolutionSizes>(&kernel.sizes))
-    return convolution_text(*sizes, kernel.kind == EdgeKernelKind::depthwise);
+    return convolution_text(*sizes, is_depthwise(kernel.kind));
   if (const auto* sizes = std::get_if<ProductSizes>(&kernel.sizes)) {
     const std::string batch = kernel.kind == EdgeKernelKind::batched_matmul || sizes->batch != 1
                                   ? fmt::format("b={};", sizes->batch)
@@ -348,9 +373,10 @@ std::string edge_parameters(const EdgeKernel& kernel) {
 }
 
 Work edge_work(const EdgeKernel& kernel) {
-  if (const auto* sizes = std::get_if<ConvolutionSizes>(&kernel.sizes)) return convolution_work(*sizes);
+  const DType type = is_int8(kernel.kind) ? DType::int8 : DType::fp32;
+  if (const auto* sizes = std::get_if<ConvolutionSizes>(&kernel.sizes)) return convolution_work(*sizes, type);
   if (const auto* sizes = std::get_if<ProductSizes>(&kernel.sizes))
-    return product_work(*sizes, kernel.kind != EdgeKernelKind::batched_matmul);
+    return product_work(*sizes, kernel.kind != EdgeKernelKind::batched_matmul, type);
   if (const auto* sizes = std::get_if<TensorSizes>(&kernel.sizes)) return tensor_work(*sizes, kernel.kind);
   return work_of(0, 0, 0, 0);
 }

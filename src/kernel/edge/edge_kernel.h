@@ -1,4 +1,5 @@
-// One fused kernel as a CPU or phone runtime runs it: what is asked, apart from how long it takes. fp32 throughout.
+// One fused kernel as a CPU or phone runtime runs it: what is asked, apart from how long it takes. In fp32, but for the
+// kinds that are called int8.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,10 @@ enum class EdgeKernelKind {
   linear,
   gemv,
   batched_matmul,
+  int8_convolution,
+  int8_depthwise,
+  int8_linear,
+  int8_gemv,
   add,
   add_relu,
   channel_scale,
@@ -78,6 +83,10 @@ struct EdgeKernel {
 EdgeKernel edge_convolution(const ConvolutionSizes& sizes);  // depthwise where every channel is its own group
 EdgeKernel edge_product(EdgeKernelKind kind, const ProductSizes& sizes);
 EdgeKernel edge_tensor(EdgeKernelKind kind, const TensorSizes& sizes);
+
+// The same product or convolution in int8: weights, inputs and results. Nothing for kinds that have no such kernel.
+std::optional<EdgeKernel> edge_in_int8(const EdgeKernel& kernel);
+bool is_int8(EdgeKernelKind kind);
 
 // The names of measurement files: conv, dwconv, linear, gemm1, bmm, ...
 std::string_view edge_kind_name(EdgeKernelKind kind);

@@ -138,7 +138,8 @@ void product_amounts(const EdgeKernel& kernel, const EdgeCore& core, std::span<d
   const auto& p = std::get<ProductSizes>(kernel.sizes);
   const MatrixWork work{.count = as_double(p.batch), .m = as_double(p.m), .n = as_double(p.n), .k = as_double(p.k)};
   const double right = work.count * work.k * work.n;
-  const CacheSplit split = cache_split(right, right * bytes_per_element(DType::fp32), core);
+  const double element = bytes_per_element(is_int8(kernel.kind) ? DType::int8 : DType::fp32);
+  const CacheSplit split = cache_split(right, right * element, core);
   size_t i = 0;
   out[i++] = 1;
   out[i++] = work.multiply_adds();
@@ -252,12 +253,16 @@ CacheSplit cache_split(double elements, double touched_bytes, const EdgeCore& co
 const EdgeLaw& edge_law(EdgeKernelKind kind) {
   switch (kind) {
     case EdgeKernelKind::convolution:
+    case EdgeKernelKind::int8_convolution:
       return convolution_law;
     case EdgeKernelKind::depthwise:
+    case EdgeKernelKind::int8_depthwise:
       return depthwise_law;
     case EdgeKernelKind::linear:
     case EdgeKernelKind::gemv:
     case EdgeKernelKind::batched_matmul:
+    case EdgeKernelKind::int8_linear:
+    case EdgeKernelKind::int8_gemv:
       return product_law;
     case EdgeKernelKind::scaled_softmax:
     case EdgeKernelKind::softmax:

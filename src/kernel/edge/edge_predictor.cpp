@@ -26,8 +26,14 @@ EdgeKernelKind stand_in(EdgeKernelKind kind) {
     case EdgeKernelKind::gemv:
     case EdgeKernelKind::batched_matmul:
       return EdgeKernelKind::linear;
+    case EdgeKernelKind::int8_depthwise:
+      return EdgeKernelKind::int8_convolution;
+    case EdgeKernelKind::int8_gemv:
+      return EdgeKernelKind::int8_linear;
     case EdgeKernelKind::convolution:
     case EdgeKernelKind::linear:
+    case EdgeKernelKind::int8_convolution:
+    case EdgeKernelKind::int8_linear:
     case EdgeKernelKind::empty:
       return kind;
     default:

@@ -34,6 +34,9 @@ std::vector<EdgeKernel> checked_kernels() {
   std::vector<EdgeKernel> kernels = {edge_convolution(dense), edge_convolution(depthwise)};
   for (const EdgeKernelKind kind : {EdgeKernelKind::linear, EdgeKernelKind::gemv, EdgeKernelKind::batched_matmul})
     kernels.push_back(edge_product(kind, product));
+  for (const EdgeKernel& fp32 : std::vector<EdgeKernel>(kernels)) {
+    if (const std::optional<EdgeKernel> int8 = edge_in_int8(fp32)) kernels.push_back(*int8);
+  }
   for (const EdgeKernelKind kind :
        {EdgeKernelKind::add, EdgeKernelKind::add_relu, EdgeKernelKind::channel_scale, EdgeKernelKind::concat,
         EdgeKernelKind::global_pool, EdgeKernelKind::sigmoid, EdgeKernelKind::max_pool, EdgeKernelKind::scaled_softmax,

@@ -81,7 +81,7 @@ class EdgeCommand : public Command {
     const EdgePredictor predictor = device_.predictor(library);
     const FusionRules rules = device_.fusion_rules(library);
     const OnnxGraph graph = read_onnx(onnx_, options);
-    EdgeLowering lowering = lower_edge(graph, rules);
+    EdgeLowering lowering = with_measured_formats(lower_edge(graph, rules), predictor);
     lowering.notes.insert(lowering.notes.begin(), graph.notes.begin(), graph.notes.end());
     if (threads_ > 0 && threads_ != predictor.threads) {
       lowering.notes.push_back(fmt::format(
@@ -138,7 +138,8 @@ class EdgeCommand : public Command {
                               .batch = batch_,
                               .input_len = input_len_,
                               .context_len = context_len_};
-    const EdgeLowering lowering = lower_edge_step(stage_operators(model, request, {}, 0));
+    const EdgeLowering lowering =
+        with_measured_formats(lower_edge_step(stage_operators(model, request, {}, 0)), predictor);
     const EdgeModelEstimate estimate = estimate_edge_model(lowering, predictor, {.threads = threads_});
     const EdgeStepReport report{.model = model_.model,
                                 .phase = phase_,
