@@ -44,6 +44,25 @@ TEST_F(LaunchLineCommand, a_file_and_typed_flags_go_together) {
   EXPECT_THAT(step.out, HasSubstr("read from the launch line: "));
 }
 
+TEST_F(LaunchLineCommand, the_file_of_a_plan_asks_about_the_layout_that_won) {
+  const std::string question =
+      "plan serve --model Llama-3.1-8B --hardware h100_sxm:2 --slo ttft:500,tpot:50 --engines vllm --quick -tp 2 "
+      "--quantizations config --no-disaggregate --kv-cache-dtype fp8 --json ";
+  for (const char* kind : {"kubernetes", "compose", "dynamo", "llm-d"}) {
+    const std::string file = path(std::string(kind) + ".yaml");
+    const Outcome plan = run_foretoken(question + "--launch " + kind + " --launch-out " + file);
+    ASSERT_EQ(plan.status, 0) << plan.err;
+    const Outcome asked = run_foretoken("serve --device h100_sxm --request-rate 1 --print-spec --from @" + file);
+    ASSERT_EQ(asked.status, 0) << kind << asked.err;
+    EXPECT_THAT(asked.out, HasSubstr("\"tensor_parallel_size\": 2")) << kind;
+    EXPECT_THAT(asked.out, HasSubstr("\"kv_cache_dtype\": \"fp8\"")) << kind;
+    EXPECT_THAT(asked.out, HasSubstr("Llama-3.1-8B")) << kind;
+  }
+  EXPECT_THAT(run_foretoken(question + "--launch kubernetes").out, HasSubstr("kind: Deployment"));
+  expect_refused(run_foretoken(question + "--launch-out " + path("file.yaml")), "--launch lines");
+  expect_refused(run_foretoken(question + "--launch nomad"), "kubernetes");
+}
+
 TEST_F(LaunchLineCommand, what_cannot_be_meant_is_refused) {
   expect_refused(run_foretoken("serve --from 'python train.py' --device h100_sxm"), "vllm serve MODEL");
   expect_refused(run_foretoken("kernel gemm --from 'vllm serve Llama-3.1-8B'"), "plan serve");

@@ -21,13 +21,13 @@ void add_flag(LaunchStyle style, std::string_view field, const Value& value, std
 }
 
 // What TensorRT-LLM reads from a YAML file only.
-void add_option_of_file(const std::string& option, std::string& line, std::string& note) {
-  constexpr std::string_view flag = " --extra_llm_api_options options.yaml";
-  if (line.find(flag) == std::string::npos) line += flag;
-  note += fmt::format("options.yaml holds `{}`; ", option);
+void add_option_of_file(const std::string& option, LaunchCommand& command) {
+  if (command.options.empty()) command.line += " --extra_llm_api_options options.yaml";
+  command.options += option + "\n";
+  command.note += fmt::format("options.yaml holds `{}`; ", option);
 }
 
-constexpr std::string_view first_host = "FIRST-HOST";
+constexpr std::string_view first_host = first_launch_host;
 
 // How a server that spans nodes is started on one of them.
 struct NodePlace {
@@ -70,8 +70,9 @@ void add_node_flags(const EngineChoice& engine, LaunchStyle style, const NodePla
   }
 }
 
-void add_expert_flags(const EngineChoice& engine, LaunchStyle style, std::string& line, std::string& note) {
+void add_expert_flags(const EngineChoice& engine, LaunchStyle style, LaunchCommand& command) {
   if (!engine.expert_parallel) return;
+  std::string& line = command.line;
   if (style == LaunchStyle::vllm) {
     if (engine.attention_ranks > 1) add_flag(style, "data_parallel_size", engine.attention_ranks, line);
     line += " " + launch_flag_name(style, "enable_expert_parallel");
@@ -84,12 +85,12 @@ void add_expert_flags(const EngineChoice& engine, LaunchStyle style, std::string
   }
   add_flag(style, "expert_parallel_size", experts, line);
   if (style == LaunchStyle::trtllm && engine.attention_ranks > 1) {
-    add_option_of_file("enable_attention_dp: true", line, note);
+    add_option_of_file("enable_attention_dp: true", command);
   }
 }
 
-void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyle style, std::string& line,
-                      std::string& note) {
+void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyle style, LaunchCommand& command) {
+  std::string &line = command.line, &note = command.note;
   const std::string served = shell_word(model.served_name());
   const bool is_hub_name = model.served_name() != model.name && model.served_name().find('/') == std::string::npos;
   if (is_hub_name && model.named_scheme) note += "write the organization that published it before the model's name; ";
@@ -109,7 +110,7 @@ void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyl
   const std::string_view type =
       engine.kv_dtype == DType::fp8 && style == LaunchStyle::sglang ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
   if (launch_flag_name(style, "kv_cache_dtype").empty()) {
-    add_option_of_file(fmt::format("kv_cache_config: {{dtype: {}}}", type), line, note);
+    add_option_of_file(fmt::format("kv_cache_config: {{dtype: {}}}", type), command);
   } else {
     add_flag(style, "kv_cache_dtype", type, line);
   }
@@ -129,15 +130,16 @@ struct ServerPlace {
 };
 
 void add_role_flags(std::string_view role, LaunchStyle style, const std::optional<ServerPlace>& place,
-                    std::string& line, std::string& note) {
+                    LaunchCommand& command) {
   if (role.empty()) return;
+  std::string& line = command.line;
   if (style == LaunchStyle::vllm) {
     line += R"( --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_both"}')";
   } else if (style == LaunchStyle::sglang) {
     line += fmt::format(" --disaggregation-mode {}", role);
     if (place) line += fmt::format(" --disaggregation-bootstrap-port {}", place->bootstrap_port());
   } else {
-    add_option_of_file("cache_transceiver_config: {backend: UCX}", line, note);
+    add_option_of_file("cache_transceiver_config: {backend: UCX}", command);
   }
 }
 
@@ -167,14 +169,15 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
                      int64_t max_model_len, const std::optional<ServerPlace>& place, const NodePlace& node = {}) {
   const EngineChoice& engine = pool.engine;
   const LaunchStyle style = engine_kind(engine.engine).launch;
-  LaunchCommand command{.count = place ? 1 : pool.replicas, .role = std::string(role), .line = {}, .note = {}};
+  LaunchCommand command{
+      .count = place ? 1 : pool.replicas, .role = std::string(role), .line = {}, .note = {}, .options = {}};
   std::string& line = command.line;
   line = fmt::format(fmt::runtime(launch_program(style)), shell_word(question.model.served_name()));
   const int64_t tensor = engine.tensor * (tensor_size_counts_attention_ranks(style) ? engine.attention_ranks : 1);
   add_flag(style, "tensor_parallel_size", tensor, line);
   if (engine.pipeline > 1) add_flag(style, "pipeline_parallel_size", engine.pipeline, line);
-  add_expert_flags(engine, style, line, command.note);
-  add_format_flags(engine, question.model, style, line, command.note);
+  add_expert_flags(engine, style, command);
+  add_format_flags(engine, question.model, style, command);
   add_flag(style, "max_model_len", max_model_len, line);
   if (pool.max_num_seqs > 0) add_flag(style, "max_num_seqs", pool.max_num_seqs, line);
   if (pool.max_num_batched_tokens > 0) add_flag(style, "max_num_batched_tokens", pool.max_num_batched_tokens, line);
@@ -182,7 +185,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
     add_flag(style, "gpu_memory_utilization", number_text(question.memory_fraction), line);
   }
   add_node_flags(engine, style, node, line, command.note);
-  add_role_flags(role, style, place, line, command.note);
+  add_role_flags(role, style, place, command);
   if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, style, line, command.note);
   if (place) add_place(*place, engine.devices(), role, style, line);
   if (command.note.ends_with("; ")) command.note.resize(command.note.size() - 2);
@@ -197,7 +200,7 @@ struct ServerUrl {
 
 // Before several servers; nothing in front of one alone.
 LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, int64_t router_port) {
-  LaunchCommand command{.role = "router", .line = {}, .note = {}};
+  LaunchCommand command{.role = "router", .line = {}, .note = {}, .options = {}};
   const bool pools = !servers.front().role.empty();
   if (style == LaunchStyle::trtllm) {
     if (pools) {
@@ -238,6 +241,18 @@ int64_t nodes_of(const ServingQuestion& question, const EngineChoice& engine) {
   return (engine.devices() + node_devices - 1) / node_devices;
 }
 
+// Of one server on hosts of its own.
+std::vector<LaunchCommand> lines_on_nodes(const ServingQuestion& question, const EnginePool& pool,
+                                          std::string_view role, int64_t max_model_len) {
+  const LaunchStyle style = engine_kind(pool.engine.engine).launch;
+  const int64_t nodes = nodes_of(question, pool.engine);
+  std::vector<LaunchCommand> lines;
+  for (int64_t node = 0; node < lines_of_server(style, pool.engine, nodes); ++node) {
+    lines.push_back(launch(question, pool, role, max_model_len, std::nullopt, {.nodes = nodes, .number = node}));
+  }
+  return lines;
+}
+
 struct PoolOfRole {
   const EnginePool* pool;
   std::string_view role;
@@ -266,10 +281,8 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
   ServerPlace place{.host = host, .first_device = host.first_device};
   for (const auto& [pool, role] : pools_of(layout)) {
     if (!placed) {
-      const int64_t nodes = nodes_of(question, pool->engine);
-      for (int64_t node = 0; node < lines_of_server(style, pool->engine, nodes); ++node) {
-        commands.push_back(
-            launch(question, *pool, role, max_model_len, std::nullopt, {.nodes = nodes, .number = node}));
+      for (LaunchCommand& line : lines_on_nodes(question, *pool, role, max_model_len)) {
+        commands.push_back(std::move(line));
       }
       const std::string_view prefix = role == "prefill" ? "PREFILL-" : role == "decode" ? "DECODE-" : "";
       urls.push_back({.url = fmt::format("{}HOST:8000", prefix), .role = std::string(role), .bootstrap_port = {}});
@@ -291,6 +304,32 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
     note += fmt::format("{}every server's own host and port for HOST", note.empty() ? "" : "; ");
   }
   return commands;
+}
+
+std::vector<PoolLaunch> pool_launches(const ServingQuestion& question, const ServingLayout& layout,
+                                      int64_t max_model_len) {
+  std::vector<PoolLaunch> launches;
+  for (const auto& [pool, role] : pools_of(layout)) {
+    const int64_t nodes = nodes_of(question, pool->engine);
+    launches.push_back({.role = std::string(role),
+                        .servers = pool->replicas,
+                        .nodes = nodes,
+                        .devices = pool->engine.devices() / nodes,
+                        .lines = lines_on_nodes(question, *pool, role, max_model_len)});
+  }
+  return launches;
+}
+
+std::string pool_router_line(const std::string& engine, const std::vector<std::string>& prefill_hosts,
+                             const std::vector<std::string>& decode_hosts) {
+  std::vector<ServerUrl> urls;
+  for (const std::string& host : prefill_hosts) {
+    urls.push_back({.url = host + ":8000", .role = "prefill", .bootstrap_port = first_bootstrap_port});
+  }
+  for (const std::string& host : decode_hosts) {
+    urls.push_back({.url = host + ":8000", .role = "decode", .bootstrap_port = {}});
+  }
+  return router(engine_kind(engine).launch, urls, 8000).line;
 }
 
 }  // namespace foretoken

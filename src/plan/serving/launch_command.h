@@ -10,10 +10,11 @@
 namespace foretoken {
 
 struct LaunchCommand {
-  int64_t count = 1;  // servers that are started so, each on devices and, on one host, a port of its own
-  std::string role;   // "prefill", "decode", "router"; empty where one pool does all
-  std::string line;   // flags as of vLLM 0.19, SGLang 0.5, TensorRT-LLM 1.0
-  std::string note;   // what the line cannot say; empty = nothing
+  int64_t count = 1;    // servers that are started so, each on devices and, on one host, a port of its own
+  std::string role;     // "prefill", "decode", "router"; empty where one pool does all
+  std::string line;     // flags as of vLLM 0.19, SGLang 0.5, TensorRT-LLM 1.0
+  std::string note;     // what the line cannot say; empty = nothing
+  std::string options;  // lines of the file options.yaml that the line names; empty = it names none
 };
 
 // Where on a host that others use too the first server goes.
@@ -27,5 +28,22 @@ struct HostPlace {
 // themselves.
 std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, const ServingLayout& layout,
                                            int64_t max_model_len, const std::optional<HostPlace>& shared = {});
+
+// One pool as it is started on hosts of its own.
+struct PoolLaunch {
+  std::string role;                  // "prefill", "decode"; empty where one pool does all
+  int64_t servers = 1;               // all alike
+  int64_t nodes = 1;                 // of each server
+  int64_t devices = 1;               // of each server on each of its nodes
+  std::vector<LaunchCommand> lines;  // of one server: one for each node, or one that is for the first node
+};
+std::vector<PoolLaunch> pool_launches(const ServingQuestion& question, const ServingLayout& layout,
+                                      int64_t max_model_len);
+
+inline constexpr const char* first_launch_host = "FIRST-HOST";  // in lines of servers on several nodes
+
+// The line of the router in front of pools, in the words of their engine. TensorRT-LLM's reads a file.
+std::string pool_router_line(const std::string& engine, const std::vector<std::string>& prefill_hosts,
+                             const std::vector<std::string>& decode_hosts);
 
 }  // namespace foretoken

@@ -54,6 +54,7 @@ class FileReader {
     if (document.is(Json::Kind::object)) {
       if (const auto artifacts = document.find("modelArtifacts")) place.model = artifact_model(*artifacts);
     }
+    keep_files(document);
     const size_t before = servers.size();
     walk(document, place);
     if (servers.size() == before && document.is(Json::Kind::object)) read_flags(document);
@@ -69,6 +70,29 @@ class FileReader {
     }
     const auto name = artifacts.find("name");
     return name && name->is(Json::Kind::string) ? name->value().string() : "";
+  }
+
+  // Files that a Kubernetes ConfigMap or Docker Compose mounts, by their names.
+  void keep_files(const JsonView& document) {
+    if (!document.is(Json::Kind::object)) return;
+    const auto data = document.find("data");
+    if (text_at(document, "kind") == "ConfigMap" && data && data->is(Json::Kind::object)) {
+      for (const auto& [name, content] : data->members()) {
+        if (content.is(Json::Kind::string)) files_[name] = content.value().string();
+      }
+    }
+    const auto configs = document.find("configs");
+    if (!configs || !configs->is(Json::Kind::object)) return;
+    for (const auto& [name, config] : configs->members()) {
+      if (!config.is(Json::Kind::object)) continue;
+      if (const auto content = text_at(config, "content")) files_[name] = *content;
+    }
+  }
+
+  std::optional<std::string> content_of(const std::string& path) const {
+    const auto mounted = files_.find(path.substr(path.rfind('/') + 1));
+    if (mounted != files_.end()) return mounted->second;
+    return read_file_ ? read_file_(path) : std::nullopt;
   }
 
   static std::string role_in(std::string_view text) {
@@ -96,6 +120,13 @@ class FileReader {
     return value && value->is(Json::Kind::string) ? std::optional(value->value().string()) : std::nullopt;
   }
 
+  static void note_labels(const JsonView& map, FilePlace& place) {
+    const auto labels = map.find("labels");
+    if (!labels || !labels->is(Json::Kind::object)) return;
+    if (const auto role = text_at(*labels, "llm-d.ai/role")) place.role = role_in(*role);
+    if (const auto device = text_at(*labels, "foretoken-device")) place.device = *device;  // `plan serve` writes it
+  }
+
   void note_place(const JsonView& map, FilePlace& place) {
     if (const auto replicas = map.find("replicas"); replicas && replicas->is_number()) {
       place.replicas = replicas->integer({.least = 0, .most = most_replicas});
@@ -103,10 +134,9 @@ class FileReader {
     if (const auto role = text_at(map, "subComponentType")) place.role = role_in(*role);
     if (const auto metadata = map.find("metadata"); metadata && metadata->is(Json::Kind::object)) {
       if (const auto name = text_at(*metadata, "name"); name && place.role.empty()) place.role = role_in(*name);
-      if (const auto labels = metadata->find("labels"); labels && labels->is(Json::Kind::object)) {
-        if (const auto role = text_at(*labels, "llm-d.ai/role")) place.role = role_in(*role);
-      }
+      note_labels(*metadata, place);
     }
+    note_labels(map, place);
     if (const auto selector = map.find("nodeSelector"); selector && selector->is(Json::Kind::object)) {
       for (const char* key : {"nvidia.com/gpu.product", "gpu.nvidia.com/model", "cloud.google.com/gke-accelerator"}) {
         if (const auto product = text_at(*selector, key)) place.device = *product;
@@ -180,8 +210,9 @@ class FileReader {
         if (name) found->environment.push_back(*name + "=" + text_at(variable, "value").value_or(""));
       }
     }
-    LaunchedServer server =
-        read_server(*found, fmt::format("{}: {}", source_, container.path()), read_file_, line_.remarks);
+    LaunchedServer server = read_server(
+        *found, fmt::format("{}: {}", source_, container.path()),
+        [&](const std::string& path) { return content_of(path); }, line_.remarks);
     if (server.fields.find("model") == nullptr && !place.model.empty()) server.fields.set("model", place.model);
     if (server.role.empty()) server.role = place.role;
     server.replicas = place.replicas;
@@ -210,6 +241,7 @@ class FileReader {
   const std::string& source_;
   const ReadLaunchFile& read_file_;
   LaunchLine& line_;
+  std::map<std::string, std::string> files_;
 };
 
 // Fields that all servers have alike stand for all; the rest is said of each kind.

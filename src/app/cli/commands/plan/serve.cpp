@@ -8,6 +8,7 @@
 #include "app/cli/load_flags.h"
 #include "app/cli/model_flags.h"
 #include "app/cli/money.h"
+#include "app/cli/out_file.h"
 #include "app/cli/placement_flags.h"
 #include "app/cli/plan_files.h"
 #include "app/cli/progress.h"
@@ -19,6 +20,8 @@
 #include "compose/device_formats.h"
 #include "compose/serving_engine.h"
 #include "library/traffic_use.h"
+#include "plan/serving/launch_manifest.h"
+#include "plan/serving/layout_engines.h"
 #include "plan/serving/serving_planner.h"
 #include "report/serving_plan_report.h"
 #include "report/shared_plan_report.h"
@@ -133,6 +136,13 @@ class PlanServe : public Command {
     declare_deployment(options);
     store_.declare(options);
     files_.declare(options);
+    std::vector<std::string> launches = manifest_names();
+    launches.insert(launches.begin(), "lines");
+    options.choice(
+        "--launch", launch_, std::move(launches),
+        "How to start the winner: command lines, or also a file for Kubernetes, Docker Compose, NVIDIA Dynamo "
+        "or llm-d, as YAML below the answer");
+    options.text("--launch-out", launch_out_, "Write the file of --launch here instead of below the answer");
     options.show_first({"--model", "--hardware", "--traffic", "--users", "--request-rate", "--slo",
                         "--random-input-len", "--random-output-len", "--engines", "--quantizations", "--kv-cache-dtype",
                         "--objective", "--price", "--budget", "--disaggregate", "--quick", "--trace", "--html"});
@@ -152,16 +162,29 @@ class PlanServe : public Command {
     if (users_ == 0) options_->refuse({"--user-pause"}, {}, "no --users");
     if (quick_) options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out"}, {}, "--quick");
     const ProcessRank rank = store_.own_rank();
+    if (launch_ == "lines") options_->refuse({"--launch-out"}, {}, "--launch lines");
     if (rank.answers()) files_.check();
+    if (rank.answers()) OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     if (!also_.empty()) return run_together(library, rank);
     const ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)});
     const ServingSearchResult result = planner.search();
     if (!rank.answers()) return {.text = {}, .json = {}};
     files_.write(planner, result);
     const ServingPlanReport report{.question = planner.question, .traffic = planner.traffic, .result = result};
-    return {.text = serving_plan_text(report),
-            .json = serving_plan_json(report),
-            .failure = result.winner() == nullptr ? without_line_end(serving_plan_sentence(report)) : ""};
+    Answer answer{.text = serving_plan_text(report),
+                  .json = serving_plan_json(report),
+                  .failure = result.winner() == nullptr ? without_line_end(serving_plan_sentence(report)) : ""};
+    if (launch_ != "lines" && result.winner() != nullptr) {
+      const std::string manifest = launch_manifest(launch_, planner.question, result.winner()->layout,
+                                                   planned_model_len(planner.question, planner.traffic));
+      if (launch_out_.empty()) {
+        answer.text += "\n" + manifest;
+      } else {
+        write_report(launch_out_, manifest);
+      }
+      answer.json.set("manifest", manifest);
+    }
+    return answer;
   }
 
  private:
@@ -171,8 +194,9 @@ class PlanServe : public Command {
   };
 
   Answer run_together(const Library& library, const ProcessRank& rank) const {
-    if (files_.any()) {
-      throw InputError({.source = "--also", .expected = "no --html, --csv or --trace-out: those are of one model"});
+    if (files_.any() || launch_ != "lines") {
+      throw InputError(
+          {.source = "--also", .expected = "no --html, --csv, --trace-out or --launch: those are of one model"});
     }
     if (speculation_.given()) {
       throw InputError({.source = "--also", .expected = "no --speculative-config: drafts are of one model"});
@@ -507,7 +531,7 @@ class PlanServe : public Command {
   }
 
   const Options* options_ = nullptr;
-  std::string model_, traffic_, budget_text_, objective_ = "auto", tier_ = "best";
+  std::string model_, traffic_, budget_text_, objective_ = "auto", tier_ = "best", launch_ = "lines", launch_out_;
   std::vector<std::string> slos_, also_, hardware_, prices_, engines_, schemes_, kv_dtypes_, tensor_, pipeline_, seqs_,
       tokens_;
   double budget_ = 0, memory_fraction_ = 0, attainment_ = 0, user_pause_ = 10;

@@ -1,0 +1,140 @@
+// What a file says is read back as what was simulated: serving/engine/launch_line.h is the other end.
+#include "plan/serving/launch_manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "plan/serving/launch_command.h"
+#include "plan/serving/search_test_support.h"
+#include "serving/engine/launch_line.h"
+
+namespace foretoken::launch_manifest_test {
+
+using testing::HasSubstr;
+
+ServingQuestion asked() {
+  ServingQuestion question = small_question();
+  question.model.name = "org/model";
+  question.memory_fraction = 0.85;
+  question.hardware[0].node_devices = 8;
+  return question;
+}
+
+// As number or text, whichever way it was written.
+std::string shown(const Json* value) {
+  if (value == nullptr) return "";
+  return value->kind() == Json::Kind::string ? value->string() : value->dump(0);
+}
+
+// All that the command line says, and nothing that changes the answer besides.
+void expect_says_the_same(const Json& file, const Json& line, const std::string& manifest) {
+  for (const auto& [key, value] : line.members()) EXPECT_EQ(shown(file.find(key)), shown(&value)) << key << manifest;
+  for (const auto& [key, value] : file.members()) {
+    if (line.find(key) != nullptr || key == "replicas" || key == "device") continue;
+    EXPECT_EQ(key, "data_parallel_size") << manifest;
+    EXPECT_EQ(shown(&value), "1") << manifest;
+  }
+}
+
+Json fields_of_lines(const PoolLaunch& pool) {
+  return read_launch_line(pool.lines.front().line, "line",
+                          [&](const std::string&) { return std::optional(pool.lines.front().options); })
+      .fields;
+}
+
+TEST(LaunchManifest, every_file_is_read_back_as_the_layout) {
+  const ServingQuestion question = asked();
+  int files = 0;
+  for (const char* name : {"vllm", "sglang", "trtllm"}) {
+    for (const int64_t tensor : {1, 4}) {
+      for (const int64_t ranks : {1, 2}) {
+        for (const int64_t servers : {1, 2}) {
+          if (name == std::string("trtllm") && tensor > 1 && ranks > 1) continue;  // it attends in whole ranks
+          if (tensor * ranks * servers > 8) continue;
+          EngineChoice engine{.device = "l4", .engine = name, .tensor = tensor};
+          engine.attention_ranks = ranks;
+          engine.expert_parallel = ranks > 1;
+          engine.kv_dtype = DType::fp8;
+          const ServingLayout layout{.pool = {.engine = engine, .replicas = servers, .max_num_seqs = 64}, .decode = {}};
+          const Json line = fields_of_lines(pool_launches(question, layout, 4096).front());
+          for (const std::string& kind : manifest_names()) {
+            if (kind == "llm-d" && name != std::string("vllm")) continue;
+            if (kind == "dynamo" && name == std::string("trtllm")) continue;
+            const std::string manifest = launch_manifest(kind, question, layout, 4096);
+            const LaunchLine read = read_launch_line(manifest, "file");
+            expect_says_the_same(read.fields, line, manifest);
+            EXPECT_EQ(shown(read.fields.find("replicas")), servers == 1 ? "" : std::to_string(servers)) << manifest;
+            if (kind == "kubernetes" || kind == "dynamo") {
+              EXPECT_EQ(shown(read.fields.find("device")), "l4") << manifest;
+            }
+            EXPECT_TRUE(read.remarks.unknown.empty()) << manifest << read.remarks.unknown.front();
+            ++files;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(files, 7 * 4 + 7 * 3 + 6 * 2);
+}
+
+TEST(LaunchManifest, servers_on_several_nodes_are_read_back_as_the_layout) {
+  const ServingQuestion question = asked();
+  struct Wide {
+    const char* engine;
+    int64_t tensor, pipeline, ranks;
+  };
+  for (const Wide& wide :
+       {Wide{"vllm", 8, 2, 1}, Wide{"vllm", 1, 1, 16}, Wide{"sglang", 8, 2, 1}, Wide{"sglang", 1, 1, 16}}) {
+    EngineChoice engine{.device = "l4", .engine = wide.engine, .tensor = wide.tensor, .pipeline = wide.pipeline};
+    engine.attention_ranks = wide.ranks;
+    engine.expert_parallel = wide.ranks > 1;
+    const ServingLayout layout{.pool = {.engine = engine, .replicas = 2}, .decode = {}};
+    const Json line = fields_of_lines(pool_launches(question, layout, 4096).front());
+    for (const char* kind : {"kubernetes", "dynamo"}) {
+      const std::string manifest = launch_manifest(kind, question, layout, 4096);
+      const LaunchLine read = read_launch_line(manifest, "file");
+      expect_says_the_same(read.fields, line, manifest);
+      EXPECT_EQ(shown(read.fields.find("replicas")), "2") << manifest;
+      EXPECT_THAT(manifest, HasSubstr(kind == std::string("kubernetes") ? "size: 2" : "nodeCount: 2"));
+    }
+  }
+}
+
+TEST(LaunchManifest, pools_are_read_back_with_their_numbers) {
+  const ServingQuestion question = asked();
+  for (const char* name : {"vllm", "sglang"}) {
+    const ServingLayout layout{
+        .pool = {.engine = {.device = "l4", .engine = name, .tensor = 2}, .replicas = 2},
+        .decode = EnginePool{.engine = {.device = "l4", .engine = name, .tensor = 4}, .max_num_seqs = 32}};
+    for (const std::string& kind : manifest_names()) {
+      if (kind == "llm-d" && name != std::string("vllm")) continue;
+      const std::string manifest = launch_manifest(kind, question, layout, 4096);
+      const Json fields = read_launch_line(manifest, "file").fields;
+      const Json *prefill = fields.find("prefill_pool"), *decode = fields.find("decode_pool");
+      ASSERT_NE(prefill, nullptr) << manifest;
+      ASSERT_NE(decode, nullptr) << manifest;
+      EXPECT_EQ(shown(prefill->find("count")), "2") << manifest;
+      EXPECT_EQ(shown(decode->find("count")), "1") << manifest;
+      EXPECT_EQ(shown(prefill->find("tensor_parallel_size")), "2") << manifest;
+      EXPECT_EQ(shown(decode->find("tensor_parallel_size")), "4") << manifest;
+      EXPECT_EQ(shown(decode->find("max_num_seqs")), "32") << manifest;
+      EXPECT_EQ(shown(fields.find("model")), "org/model") << manifest;
+    }
+  }
+}
+
+TEST(LaunchManifest, what_a_file_cannot_say_is_refused) {
+  const ServingQuestion question = asked();
+  const EnginePool wide{.engine = {.device = "l4", .engine = "trtllm", .tensor = 8, .pipeline = 2}};
+  const EnginePool narrow{.engine = {.device = "l4", .engine = "sglang", .tensor = 2}};
+  const EnginePool compiled{.engine = {.device = "l4", .engine = "trtllm", .tensor = 2}};
+  EXPECT_THROW(launch_manifest("kubernetes", question, {.pool = wide, .decode = {}}, 4096), InputError);
+  EXPECT_THROW(launch_manifest("compose", question, {.pool = wide, .decode = {}}, 4096), InputError);
+  EXPECT_THROW(launch_manifest("dynamo", question, {.pool = compiled, .decode = {}}, 4096), InputError);
+  EXPECT_THROW(launch_manifest("llm-d", question, {.pool = narrow, .decode = {}}, 4096), InputError);
+  EXPECT_THROW(launch_manifest("kubernetes", question, {.pool = compiled, .decode = compiled}, 4096), InputError);
+}
+
+}  // namespace foretoken::launch_manifest_test
