@@ -5,7 +5,7 @@
 #include <string>
 
 #include "plan/store/postgres_connection.h"
-#include "plan/store/result_store.h"
+#include "plan/store/store_backend.h"
 
 namespace foretoken {
 

@@ -9,12 +9,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <postgres_server.h>
 
 #include "base/error.h"
 #include "plan/store/postgres_connection.h"
 #include "plan/store/shared_work.h"
 #include "plan/store/sqlite_file.h"
-#include "postgres_server.h"
 
 namespace foretoken::result_store_test {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "plan/store/result_store.h"
+#include "plan/store/store_backend.h"
 
 namespace foretoken {
 
