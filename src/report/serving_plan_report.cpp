@@ -140,6 +140,15 @@ std::string best_in_text(const FrontierRun& one) {
   return text;
 }
 
+std::string stopped_note(const ServingSearchResult& result) {
+  const auto at_length = std::count_if(result.points.begin(), result.points.end(),
+                                       [](const PlanPoint& point) { return point.effort == Effort::full; });
+  return fmt::format(
+      "The search was stopped before its end: this is the best of {} simulated layouts, {} of them simulated at "
+      "length. Another layout may be better.",
+      result.points.size(), at_length);
+}
+
 // What the reader should know of the model, and of engines that were not tried.
 std::vector<std::string> notes_of(const ServingPlanReport& report) {
   std::vector<std::string> notes = report.question.model.notes;
@@ -148,7 +157,70 @@ std::vector<std::string> notes_of(const ServingPlanReport& report) {
   }
   for (std::string& sentence : left_out(report.question)) notes.push_back(std::move(sentence));
   notes.insert(notes.begin(), report.question.assumptions.begin(), report.question.assumptions.end());
+  if (report.result.stopped) notes.insert(notes.begin(), stopped_note(report.result));
   return notes;
+}
+
+std::string goal_seek_text(const ServingPlanReport& report) {
+  Table table({{"change", Table::Align::left}, {"max req/s"}, {"capacity"}, {"cost"}, {"layout", Table::Align::left}});
+  std::string cautions;
+  bool halves = false, doubles = false;
+  for (const SoughtChange& one : report.changes) {
+    table.add({one.change, (one.is_simulated ? "" : "~") + rate_number(one.requests_per_s),
+               fmt::format("x {:.2f}", one.capacity_ratio),
+               one.cost_ratio > 0 ? fmt::format("x {:.2f}", one.cost_ratio) : "-", layout_text(one.layout)});
+    if (!one.caution.empty())
+      cautions += wrap_lines(fmt::format("  {}: {}.\n", one.change, one.caution), page_width, 4);
+    halves = halves || (one.cost_ratio > 0 && one.cost_ratio <= 0.5);
+    doubles = doubles || one.capacity_ratio >= 2;
+  }
+  std::string text = wrap_lines(
+      "What would lower the cost of a request or raise the capacity, one change at a time (against the best layout; ~ "
+      "by closed form, else by short simulations):\n",
+      page_width, 2);
+  if (!report.changes.empty()) text += table.text();
+  if (!halves) text += "No single change halves the cost.\n";
+  if (!doubles) text += "No single change doubles the capacity.\n";
+  return text + cautions;
+}
+
+Json goal_seek_json(const ServingPlanReport& report) {
+  Json changes = Json::array();
+  for (const SoughtChange& one : report.changes) {
+    changes.push(Json::object({{"change", one.change},
+                               {"caution", one.caution},
+                               {"key", one.layout.key()},
+                               {"requests_per_s", one.requests_per_s},
+                               {"capacity_ratio", one.capacity_ratio},
+                               {"cost_ratio", one.cost_ratio > 0 ? Json(one.cost_ratio) : Json()},
+                               {"simulated", one.is_simulated}}));
+  }
+  return changes;
+}
+
+// Latencies of the winner from a light load to more than it sustains.
+std::string curve_text(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const PlanRun* knee = knee_of(report.result.curve);
+  Table table({{"req/s"}, {names_of_limits(question)}, {"tok/s/user"}, {"tok/s/GPU"}, {"", Table::Align::left}});
+  const auto devices = static_cast<double>(report.result.winner()->layout.devices());
+  for (const PlanRun& run : report.result.curve) {
+    table.add({rate_number(run.rate), milliseconds_of(run), fmt::format("{:.1f}", run.tokens_per_s_of_user),
+               fmt::format("{:.0f}", run.output_tokens_per_s / devices),
+               !run.attained  ? "exceeds the limits"
+               : &run == knee ? "knee"
+                              : ""});
+  }
+  std::string text = wrap_lines(
+      "Latency of the best layout against request rate (ms at the percentiles asked for, by short simulations, which "
+      "find capacity within 8%):\n",
+      page_width, 2);
+  text += table.text();
+  if (knee == nullptr) return text;
+  return text + wrap_lines(fmt::format("The knee is at {} requests/s: beyond it, the speed for each user falls faster "
+                                       "than throughput grows.\n",
+                                       rate_number(knee->rate)),
+                           page_width, 2);
 }
 
 std::string frontier_table(const ServingPlanReport& report) {
@@ -289,6 +361,18 @@ std::string shell_lines(const std::string& command) {
   return text;
 }
 
+// Null where nothing was simulated, or nothing wins.
+Json curve_json(const ServingPlanReport& report) {
+  if (report.result.curve.empty()) return {};
+  Json runs = Json::array();
+  for (const PlanRun& run : report.result.curve) {
+    runs.push(plan_run_json(report.question, *report.result.winner(), run));
+  }
+  const PlanRun* knee = knee_of(report.result.curve);
+  return Json::object(
+      {{"runs", std::move(runs)}, {"knee_requests_per_s", knee != nullptr ? Json(knee->rate) : Json()}});
+}
+
 }  // namespace
 
 std::string serving_plan_sentence(const ServingPlanReport& report) {
@@ -359,6 +443,8 @@ std::string serving_plan_text(const ServingPlanReport& report) {
   }
   for (const std::string& note : notes_of(report)) text += wrap_lines(fmt::format("note: {}\n", note), page_width, 2);
   if (!report.result.tried.empty()) text += "\n" + decision_text(report);
+  if (report.sought) text += "\n" + goal_seek_text(report);
+  if (!report.result.curve.empty()) text += "\n" + curve_text(report);
   if (!report.result.frontier.empty()) {
     text += "\nTrade-off between speed per user, throughput per GPU (tok/s/GPU), cost and facility energy:\n" +
             frontier_table(report);
@@ -410,7 +496,8 @@ Json serving_plan_json(const ServingPlanReport& report) {
                             {"pruned", std::move(pruned)},
                             {"merged", result.merged},
                             {"beaten", result.beaten},
-                            {"unexplored", result.unexplored}});
+                            {"unexplored", result.unexplored},
+                            {"stopped", result.stopped}});
   if (result.largest_gap > 0) json.set("largest_gap_of_replicas", result.largest_gap);
   const PlanPoint* winner = result.winner();
   json.set("winner", winner != nullptr ? point_json(report, *winner) : Json());
@@ -418,6 +505,8 @@ Json serving_plan_json(const ServingPlanReport& report) {
   json.set("notes", std::move(notes));
   json.set("not_distinguishable", std::move(alike));
   json.set("ranking", std::move(ranking));
+  if (report.sought) json.set("goal_seek", goal_seek_json(report));
+  json.set("curve", curve_json(report));
   json.set("frontier", std::move(frontier));
   json.set("points", std::move(points));
   json.set("by_device_and_engine", decision_json(report));

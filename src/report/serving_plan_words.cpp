@@ -21,6 +21,7 @@ int64_t devices_for_rate(double rate, const PlanPoint& point) {
 }
 
 std::string capacity_interval(const Headline& capacity) {
+  if (capacity.low == capacity.high) return fmt::format("about {} requests/s", rate_number(capacity.value));
   return fmt::format("{} requests/s (90% interval {} to {})", rate_number(capacity.value), rate_number(capacity.low),
                      rate_number(capacity.high));
 }

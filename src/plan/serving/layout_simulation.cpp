@@ -1,8 +1,10 @@
 #include "plan/serving/layout_simulation.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "base/error.h"
 #include "model/weights.h"
@@ -25,6 +27,9 @@ constexpr EffortSettings settings_of(Effort effort) {
 
 // Ends of intervals are found within this share.
 constexpr double tolerance_of_ends = 0.04;
+
+// Of the capacity: rates of a curve.
+constexpr std::array shares_of_curve = {0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25};
 
 // Other stretches of the traffic that capacity is also found for.
 constexpr int64_t other_parts = 2;
@@ -141,6 +146,8 @@ std::string_view effort_name(Effort effort) {
       return "quick";
     case Effort::ranged:
       return "ranged";
+    case Effort::curve:
+      return "curve";
     case Effort::full:
       return "full";
   }
@@ -405,6 +412,13 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
     });
   }
   point.capacity = {.value = capacity, .low = capacity, .high = capacity};
+  if (effort == Effort::curve) {
+    point.runs.clear();
+    for (const double share : capacity > 0 ? std::span(shares_of_curve) : std::span<const double>()) {
+      point.runs.push_back(*trial.run(capacity * share, trial.usual_bound(), 0, true));
+    }
+    return point;
+  }
   if (question_->rate && capacity >= *question_->rate && point.at_rate(*question_->rate) == nullptr) {
     point.runs.push_back(*trial.run(*question_->rate, trial.usual_bound(), 0, true));
   }

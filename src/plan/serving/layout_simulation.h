@@ -17,7 +17,9 @@ enum class Effort : uint8_t {
   closed_form,  // no run: what layouts usually reach of their bounds, with as wide an interval
   quick,        // short runs of one replica at its share of the rate, capacity within 8%
   ranged,       // the same, also at both ends of the step times' intervals
-  full  // the same, and long runs of several replicas, capacity within 2%, also with other requests of the traffic
+  curve,        // short runs at rates from a tenth of the capacity to beyond it, each to its end
+  full  // the same as ranged, and long runs of several replicas, capacity within 2%, also with other requests of the
+        // traffic
 };
 std::string_view effort_name(Effort effort);
 

@@ -343,8 +343,13 @@ std::vector<std::string> left_out(const ServingQuestion& question) {
   return sentences;
 }
 
-LayoutSpace layout_space(const ServingQuestion& question) {
+LayoutSpace layout_space(const ServingQuestion& question, const std::function<void()>& check_wanted) {
   check_budget(question);
+  int64_t visits = 0;
+  const auto check_now_and_then = [&] {
+    constexpr int64_t between_checks = 1024;
+    if (check_wanted && ++visits % between_checks == 0) check_wanted();
+  };
   const LayoutChoices& choices = question.choices;
   std::vector<Engines> engines;
   for (const HardwareChoice& hardware : question.hardware) {
@@ -357,7 +362,10 @@ LayoutSpace layout_space(const ServingQuestion& question) {
     int64_t found = 0;
     for (const Engines& of : engines) {
       for (const EngineChoice& engine : of.all) {
-        const auto visit = [&](int64_t /*replicas*/) { return (found += limits) <= most; };
+        const auto visit = [&](int64_t /*replicas*/) {
+          check_now_and_then();
+          return (found += limits) <= most;
+        };
         if (!for_shared_pools(question, engine, of.devices, counts, visit)) return found;
       }
     }
@@ -367,6 +375,7 @@ LayoutSpace layout_space(const ServingQuestion& question) {
   const ReplicaCounts separate = finest_counts(most_separate, [&](const ReplicaCounts& counts, int64_t most) {
     int64_t found = 0;
     const auto visit = [&](const EngineChoice&, const EngineChoice&, int64_t, int64_t) {
+      check_now_and_then();
       return (found += decode_limits) <= most;
     };
     for (const Engines& of : engines) {
@@ -378,6 +387,7 @@ LayoutSpace layout_space(const ServingQuestion& question) {
 
   LayoutSpace space{.layouts = {}, .largest_gap = std::max(shared.largest_gap(), separate.largest_gap())};
   const auto add_shared = [&](const EngineChoice& engine, int64_t replicas) {
+    check_now_and_then();
     for (const int64_t seqs : choices.max_num_seqs) {
       for (const int64_t tokens : choices.max_num_batched_tokens) {
         space.layouts.push_back(
@@ -389,6 +399,7 @@ LayoutSpace layout_space(const ServingQuestion& question) {
   };
   const auto add_separate = [&](const EngineChoice& prefill, const EngineChoice& decode, int64_t prompts,
                                 int64_t decodes) {
+    check_now_and_then();
     for (const int64_t seqs : choices.max_num_seqs) {
       space.layouts.push_back({.pool = {.engine = prefill, .replicas = prompts},
                                .decode = EnginePool{.engine = decode, .replicas = decodes, .max_num_seqs = seqs}});

@@ -1,6 +1,7 @@
 // Which layouts there are for a question.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct LayoutSpace {
 // order: engines of the defaults first. A tensor group lies within a node; ranks that share experts may fill several.
 // Where a rate is asked for, every number of replicas is a layout, up to some hundred thousand layouts; else as many
 // replicas as the devices and the budget allow. InputError where the choices alone are too many.
-LayoutSpace layout_space(const ServingQuestion& question);
+// `check_wanted`, where there is one, is called often; what it throws ends the work.
+LayoutSpace layout_space(const ServingQuestion& question, const std::function<void()>& check_wanted = {});
 
 // Why engines and formats of the choices are not tried on some of the devices, a sentence each.
 std::vector<std::string> left_out(const ServingQuestion& question);

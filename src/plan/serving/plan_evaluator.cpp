@@ -3,11 +3,24 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "base/parallel.h"
 
 namespace foretoken {
 namespace {
+
+// Layouts whose engines share step times, or may be the two pools of one layout.
+std::string step_family(const ServingLayout& layout) {
+  const EngineChoice& engine = layout.pool.engine;
+  return fmt::format("{}/{}/{}/{}", engine.device, engine.engine, engine.scheme ? facts(*engine.scheme).name : "",
+                     dtype_name(engine.kv_dtype));
+}
 
 class ThreadedEvaluator final : public PlanEvaluator {
  public:
@@ -21,9 +34,11 @@ class ThreadedEvaluator final : public PlanEvaluator {
 
   std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) override {
     std::vector<LayoutJudgement> judgements(layouts.size());
-    // Each thread has step times of its own.
     const std::vector<std::vector<size_t>> groups = layouts_by_engines(layouts);
-    on_all_threads(groups.size(), [&](LayoutSimulator& simulator, size_t group) {
+    std::vector<std::string> families;
+    families.reserve(groups.size());
+    for (const std::vector<size_t>& group : groups) families.push_back(step_family(layouts[group.front()]));
+    on_all_threads(families, [&](LayoutSimulator& simulator, size_t group) {
       for (const size_t i : groups[group]) judgements[i] = simulator.judge(layouts[i]);
     });
     return judgements;
@@ -31,7 +46,10 @@ class ThreadedEvaluator final : public PlanEvaluator {
 
   std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) override {
     std::vector<PlanPoint> points(layouts.size());
-    on_all_threads(layouts.size(),
+    std::vector<std::string> families;
+    families.reserve(layouts.size());
+    for (const ServingLayout& layout : layouts) families.push_back(step_family(layout));
+    on_all_threads(families,
                    [&](LayoutSimulator& simulator, size_t i) { points[i] = simulator.evaluate(layouts[i], effort); });
     return points;
   }
@@ -45,16 +63,56 @@ class ThreadedEvaluator final : public PlanEvaluator {
     LayoutSimulator simulator;
   };
 
-  void on_all_threads(size_t tasks, const std::function<void(LayoutSimulator&, size_t)>& work) {
-    std::atomic<size_t> next_worker = 0, next_task = 0;
+  // Each thread has step times of its own: layouts go to the thread that has those of their family. One that runs out
+  // of its own takes others'.
+  class Tasks {
+   public:
+    Tasks(const std::vector<std::string>& families, std::map<std::string, size_t>& owners)
+        : families_(families), owners_(owners), taken_(families.size()) {}
+
+    std::optional<size_t> next(size_t worker) {
+      const std::scoped_lock lock(mutex_);
+      std::optional<size_t> unowned, of_others;
+      for (size_t i = 0; i < families_.size(); ++i) {
+        if (taken_[i]) continue;
+        const auto owner = owners_.find(families_[i]);
+        if (owner != owners_.end() && owner->second == worker) return take(i);
+        std::optional<size_t>& kind = owner == owners_.end() ? unowned : of_others;
+        if (!kind) kind = i;
+      }
+      if (unowned) owners_.emplace(families_[*unowned], worker);
+      const std::optional<size_t> chosen = unowned ? unowned : of_others;
+      return chosen ? take(*chosen) : std::nullopt;
+    }
+    void stop() {
+      const std::scoped_lock lock(mutex_);
+      std::fill(taken_.begin(), taken_.end(), true);
+    }
+
+   private:
+    std::optional<size_t> take(size_t i) {
+      taken_[i] = true;
+      return i;
+    }
+
+    const std::vector<std::string>& families_;
+    std::map<std::string, size_t>& owners_;
+    std::vector<bool> taken_;
+    std::mutex mutex_;
+  };
+
+  void on_all_threads(const std::vector<std::string>& families,
+                      const std::function<void(LayoutSimulator&, size_t)>& work) {
+    std::atomic<size_t> next_worker = 0;
+    Tasks tasks(families, owners_);
     run_on_threads(static_cast<unsigned>(workers_.size()), [&] {
-      Worker& worker = *workers_[next_worker++];
-      for (size_t i = next_task++; i < tasks; i = next_task++) {
+      const size_t number = next_worker++;
+      while (const std::optional<size_t> task = tasks.next(number)) {
         try {
           if (check_wanted_) check_wanted_();
-          work(worker.simulator, i);
+          work(workers_[number]->simulator, *task);
         } catch (...) {
-          next_task = tasks;  // the others need not go on either
+          tasks.stop();  // the others need not go on either
           throw;
         }
       }
@@ -63,6 +121,7 @@ class ThreadedEvaluator final : public PlanEvaluator {
 
   std::function<void()> check_wanted_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::map<std::string, size_t> owners_;  // of families: numbers of workers
 };
 
 }  // namespace

@@ -11,6 +11,9 @@
 
 namespace foretoken {
 
+// Thrown by a `check_wanted`: the search ends at once and answers with what it has.
+struct SearchStopped {};
+
 // Answers in the order of the layouts. What comes out for a layout depends on it, the question and the traffic alone:
 // ServingQuestion::key(), effort_name() and ServingLayout::key() together name it.
 class PlanEvaluator {

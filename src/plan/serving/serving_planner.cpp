@@ -1,5 +1,7 @@
 #include "plan/serving/serving_planner.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "hardware/node_file.h"
@@ -56,6 +58,21 @@ std::string ServingPlanner::facts_name() const {
   return name;
 }
 
+std::vector<SoughtChange> ServingPlanner::seek(const ServingSearchResult& result) const {
+  const PlanPoint* winner = result.winner();
+  if (winner == nullptr) return {};
+  const HardwareCatalogue hardware = library.hardware();
+  std::vector<HardwareChoice> others;
+  for (const std::string& name : hardware.device_names()) {
+    const bool is_offered = std::any_of(question.hardware.begin(), question.hardware.end(),
+                                        [&](const HardwareChoice& one) { return one.device.name == name; });
+    if (is_offered || !library.rent_usd_per_hour(hardware.device(name))) continue;
+    HardwareChoice other = hardware_choice(library, name, winner->layout.devices(), std::nullopt, tier);
+    if (other.is_swept) others.push_back(std::move(other));
+  }
+  return seek_goals(question, traffic, facts(), *winner, others);
+}
+
 ServingSearchResult ServingPlanner::search() const {
   const ServingFacts from = facts();
   std::optional<ResultStore> results;
@@ -63,7 +80,7 @@ ServingSearchResult ServingPlanner::search() const {
   const std::unique_ptr<PlanEvaluator> evaluator =
       results ? stored_evaluator(question, from, traffic, threads, *results)
               : threaded_evaluator(question, from, traffic, threads, check_wanted);
-  return search_serving_layouts(question, *evaluator, limits, tell);
+  return search_serving_layouts(question, *evaluator, limits, tell, check_wanted);
 }
 
 }  // namespace foretoken

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "library/library.h"
+#include "plan/serving/goal_seek.h"
 #include "plan/serving/serving_search.h"
 
 namespace foretoken {
@@ -35,6 +36,8 @@ struct ServingPlanner {
 
   ServingSearchResult search() const;
   ServingFacts facts() const;
+  // Of the winner, where there is one; also with measured devices of the library that have a price.
+  std::vector<SoughtChange> seek(const ServingSearchResult& result) const;
 
  private:
   std::string facts_name() const;  // the same for facts with the same content

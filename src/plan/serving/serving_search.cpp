@@ -61,11 +61,15 @@ std::string kind_of_layout(const ServingLayout& layout) {
 class LayoutSearch {
  public:
   LayoutSearch(const ServingQuestion& question, PlanEvaluator& evaluator, const SearchLimits& limits,
-               std::function<void(const std::string&)> tell)
-      : question_(question), evaluator_(evaluator), limits_(limits), tell_(std::move(tell)) {}
+               std::function<void(const std::string&)> tell, std::function<void()> check_wanted)
+      : question_(question),
+        evaluator_(evaluator),
+        limits_(limits),
+        tell_(std::move(tell)),
+        check_wanted_(std::move(check_wanted)) {}
 
   ServingSearchResult run() {
-    LayoutSpace space = layout_space(question_);
+    LayoutSpace space = layout_space(question_, check_wanted_);
     layouts_ = std::move(space.layouts);
     result_.largest_gap = space.largest_gap;
     say(fmt::format("{} layouts", layouts_.size()));
@@ -74,6 +78,19 @@ class LayoutSearch {
       return question_.is_judged_by_slow_end(layout);
     });
     judge();
+    try {
+      find_best_of_all();
+    } catch (const SearchStopped&) {
+      if (std::none_of(candidates_.begin(), candidates_.end(), [](const Candidate& one) { return !!one.point; })) throw;
+      result_.stopped = true;
+    }
+    finish();
+    draw_curve();
+    return std::move(result_);
+  }
+
+ private:
+  void find_best_of_all() {
     find_best();
     const auto is_served = [&](const Candidate& one) { return found(one).has_value(); };
     if (result_.ranked_by_slow_end && std::none_of(candidates_.begin(), candidates_.end(), is_served)) {
@@ -81,10 +98,8 @@ class LayoutSearch {
       find_best();
     }
     if (!limits_.closed_form) show_every_engine();
-    return finished();
   }
 
- private:
   void find_best() {
     if (limits_.closed_form) {
       judge_best_of_each();
@@ -110,9 +125,10 @@ class LayoutSearch {
     result_.by_closed_form = true;
   }
 
-  // Whether a point may win: simulated at length, where anything is.
+  // Whether a point may win: simulated at length, where anything is that serves what is asked.
   bool is_final(const PlanPoint& point) const {
-    return point.effort == (limits_.closed_form ? Effort::closed_form : Effort::full);
+    if (limits_.closed_form) return point.effort == Effort::closed_form;
+    return point.effort == Effort::full || (result_.stopped && !settled_);
   }
 
   void say(const std::string& text) const {
@@ -335,9 +351,10 @@ class LayoutSearch {
     if (next.empty()) return false;
     say(fmt::format("the best {} at length", next.size()));
     evaluate(next, Effort::full);
-    return std::none_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) {
+    settled_ = std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) {
       return one.point && one.point->effort == Effort::full && found(one);
     });
+    return !settled_;
   }
 
   // Every device with every engine has a layout with its interval in the answer, if any starts: one that is sure to
@@ -359,7 +376,7 @@ class LayoutSearch {
     if (!unranged.empty()) evaluate(unranged, Effort::ranged);
   }
 
-  ServingSearchResult finished() {
+  void finish() {
     std::optional<LayoutScore> best;
     for (const Candidate& one : candidates_) {
       if (one.point && is_final(*one.point)) best = std::max(best, found(one));
@@ -376,7 +393,15 @@ class LayoutSearch {
     }
     rank();
     find_frontier();
-    return std::move(result_);
+  }
+
+  void draw_curve() {
+    if (limits_.closed_form || result_.stopped || result_.ranking.empty()) return;
+    try {
+      result_.curve = evaluator_.evaluate({&winner().layout, 1}, Effort::curve).front().runs;
+    } catch (const SearchStopped&) {
+      result_.stopped = true;  // the answer is there but for its curve
+    }
   }
 
   void rank() {
@@ -481,6 +506,8 @@ class LayoutSearch {
   PlanEvaluator& evaluator_;
   SearchLimits limits_;
   std::function<void(const std::string&)> tell_;
+  std::function<void()> check_wanted_;
+  bool settled_ = false;  // something that was simulated at length serves what is asked
   std::vector<ServingLayout> layouts_;
   std::vector<Candidate> candidates_;
   size_t simulated_ = 0;
@@ -547,18 +574,39 @@ const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point
   return serves_rate ? point.at_rate(*question.rate) : point.at_capacity();
 }
 
+const PlanRun* knee_of(std::span<const PlanRun> curve) {
+  constexpr int64_t least_runs = 3;
+  const PlanRun* knee = nullptr;
+  int64_t kept = 0;
+  for (const PlanRun& run : curve) {
+    if (!run.attained || run.tokens_per_s_of_user <= 0) continue;
+    ++kept;
+    if (knee == nullptr || run.rate * run.tokens_per_s_of_user > knee->rate * knee->tokens_per_s_of_user) knee = &run;
+  }
+  return kept >= least_runs ? knee : nullptr;
+}
+
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
                                            const SearchLimits& limits,
-                                           const std::function<void(const std::string&)>& tell) {
-  ServingSearchResult result = LayoutSearch(question, evaluator, limits, tell).run();
-  if (result.winner() != nullptr || !question.rate) return result;
-  if (tell) tell("none serves the rate: what the devices can do at all");
-  ServingQuestion without_rate = question;
-  without_rate.rate.reset();
-  without_rate.objective = PlanObjective::capacity;
-  result.without_rate =
-      std::make_shared<ServingSearchResult>(LayoutSearch(without_rate, evaluator, limits, tell).run());
-  return result;
+                                           const std::function<void(const std::string&)>& tell,
+                                           const std::function<void()>& check_wanted) {
+  try {
+    ServingSearchResult result = LayoutSearch(question, evaluator, limits, tell, check_wanted).run();
+    if (result.winner() != nullptr || !question.rate || result.stopped) return result;
+    if (tell) tell("none serves the rate: what the devices can do at all");
+    ServingQuestion without_rate = question;
+    without_rate.rate.reset();
+    without_rate.objective = PlanObjective::capacity;
+    try {
+      result.without_rate = std::make_shared<ServingSearchResult>(
+          LayoutSearch(without_rate, evaluator, limits, tell, check_wanted).run());
+    } catch (const SearchStopped&) {
+      result.stopped = true;
+    }
+    return result;
+  } catch (const SearchStopped&) {
+    throw InputError({.source = "search", .expected = "more time: it was stopped before a layout was simulated"});
+  }
 }
 
 std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result) {

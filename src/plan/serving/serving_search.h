@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,9 +64,12 @@ struct ServingSearchResult {
   int64_t merged = 0;      // not simulated: they differ from others only in limits that no run reaches
   int64_t beaten = 0;      // not simulated: bounds, and what such layouts reach of theirs, leave no hope to be the best
   int64_t unexplored = 0;  // not simulated although their bounds are better: the search ended before
+  bool stopped =
+      false;  // by whoever asked: ranked by what was simulated until then, shortly where nothing was at length
   std::vector<PlanPoint> points;            // simulated, in the order of the layouts; the longest run of each
   std::vector<size_t> ranking;              // of `points` at full effort that serve what is asked: best first
   std::vector<FrontierRun> frontier;        // most tokens/s of a user first
+  std::vector<PlanRun> curve;               // of the winner, by short runs (Effort::curve); lowest rate first
   std::vector<FastestAlone> fastest_alone;  // of each limit; empty where no layout starts
   std::vector<TriedEngine> tried;           // every device on offer with every engine, in the question's order
   // Devices known by their sheets alone were ranked by the slow end of their intervals. False where there are none, and
@@ -99,11 +103,17 @@ std::optional<Headline> usd_per_million_interval(const ServingQuestion& question
 // none.
 const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point);
 
+// The knee of latency against rate: of these runs that keep the limits, the one with the highest rate times speed for a
+// user (Kleinrock's power, ICC 1979: throughput over time). Null where fewer than three keep them.
+const PlanRun* knee_of(std::span<const PlanRun> curve);
+
 // Deterministic. Layouts whose scores are as near as bisection can tell are ranked by their cost, then by their speed
-// for a user. `tell` hears what is being done.
+// for a user. `tell` hears what is being done; `check_wanted` is called often. Where the evaluator or that throws
+// SearchStopped, the answer is made of what was simulated until then; InputError where nothing was.
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
                                            const SearchLimits& limits = {},
-                                           const std::function<void(const std::string&)>& tell = {});
+                                           const std::function<void(const std::string&)>& tell = {},
+                                           const std::function<void()>& check_wanted = {});
 
 // Layouts of the ranking that cannot be told apart from the winner: at the good end of their intervals they are at
 // least as good as the winner is at the bad end of its own.

@@ -175,6 +175,24 @@ TEST(ServingSearch, of_layouts_that_capacity_cannot_tell_apart_the_faster_one_wi
   EXPECT_EQ(result.winner()->layout.pool.max_num_seqs, 8);
 }
 
+TEST(ServingSearch, the_winners_latencies_rise_with_the_rate_to_beyond_the_limits) {
+  const ServingSearchResult result = search_with(small_question(), {}, 1);
+  ASSERT_GT(result.curve.size(), 4U);
+  EXPECT_TRUE(result.curve.front().attained);
+  EXPECT_FALSE(result.curve.back().attained);
+  for (size_t i = 1; i < result.curve.size(); ++i) EXPECT_GT(result.curve[i].rate, result.curve[i - 1].rate);
+  EXPECT_LT(2 * result.curve.front().achieved_ms[0], result.curve.back().achieved_ms[0]);
+}
+
+TEST(ServingSearch, the_knee_has_the_most_rate_times_speed_for_a_user) {
+  const auto run = [](double rate, double speed, bool attained = true) {
+    return PlanRun{.rate = rate, .attained = attained, .achieved_ms = {}, .tokens_per_s_of_user = speed};
+  };
+  const std::vector<PlanRun> curve = {run(1, 100), run(5, 90), run(9, 70), run(10, 40), run(11, 90, false)};
+  EXPECT_EQ(knee_of(curve), &curve[2]);
+  EXPECT_EQ(knee_of(std::span(curve).first(2)), nullptr);
+}
+
 TEST(ServingSearch, the_frontier_knows_energy) {
   FixedEvaluator evaluator;
   evaluator.point = [](const ServingLayout& layout) {

@@ -12,6 +12,7 @@
 #include "app/cli/placement_flags.h"
 #include "app/cli/plan_files.h"
 #include "app/cli/progress.h"
+#include "app/cli/search_stop.h"
 #include "app/cli/speculation_flags.h"
 #include "app/cli/store_flags.h"
 #include "base/error.h"
@@ -131,6 +132,12 @@ class PlanServe : public Command {
     options.integer("--most-simulated", most_simulated_, {.least = 1, .most = 1'000'000},
                     "Most layouts to simulate shortly");
     options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Layouts to simulate at length");
+    options.flag("--goal-seek", goal_seek_,
+                 "Also say what would halve the cost or double the capacity of the best layout: other formats, drafts, "
+                 "limits and devices, one change at a time");
+    options.number("--time-limit", time_limit_, {.least = 0, .most = 1e6},
+                   "Stop the search after this many seconds and answer with the best layout so far; 0 = no limit. "
+                   "Ctrl-C and SIGTERM do the same");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
     declare_kernel_source(options, tier_);
     declare_deployment(options);
@@ -160,17 +167,27 @@ class PlanServe : public Command {
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
     if (users_ == 0) options_->refuse({"--user-pause"}, {}, "no --users");
-    if (quick_) options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out"}, {}, "--quick");
+    if (quick_)
+      options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out", "--goal-seek"}, {}, "--quick");
+    // Ranks that share a store must all search alike; one that is killed is resumed from the store.
+    if (!store_.store.empty()) options_->refuse({"--time-limit"}, {}, "--store");
+    const SearchStop stop(time_limit_, store_.store.empty());
     const ProcessRank rank = store_.own_rank();
     if (launch_ == "lines") options_->refuse({"--launch-out"}, {}, "--launch lines");
     if (rank.answers()) files_.check();
     if (rank.answers()) OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
-    if (!also_.empty()) return run_together(library, rank);
-    const ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)});
+    if (!also_.empty()) return run_together(library, rank, stop);
+    const ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)}, stop);
     const ServingSearchResult result = planner.search();
     if (!rank.answers()) return {.text = {}, .json = {}};
     files_.write(planner, result);
-    const ServingPlanReport report{.question = planner.question, .traffic = planner.traffic, .result = result};
+    const bool seeks = goal_seek_ && result.winner() != nullptr;
+    const std::vector<SoughtChange> changes = seeks ? planner.seek(result) : std::vector<SoughtChange>();
+    const ServingPlanReport report{.question = planner.question,
+                                   .traffic = planner.traffic,
+                                   .result = result,
+                                   .sought = seeks,
+                                   .changes = changes};
     Answer answer{.text = serving_plan_text(report),
                   .json = serving_plan_json(report),
                   .failure = result.winner() == nullptr ? without_line_end(serving_plan_sentence(report)) : ""};
@@ -193,7 +210,8 @@ class PlanServe : public Command {
     LoadFlags load;
   };
 
-  Answer run_together(const Library& library, const ProcessRank& rank) const {
+  Answer run_together(const Library& library, const ProcessRank& rank, const SearchStop& stop) const {
+    options_->refuse({"--goal-seek"}, {}, "--also");
     if (files_.any() || launch_ != "lines") {
       throw InputError(
           {.source = "--also", .expected = "no --html, --csv, --trace-out or --launch: those are of one model"});
@@ -207,7 +225,7 @@ class PlanServe : public Command {
     std::vector<ServingPlanner> planners;
     std::vector<ServingQuestion> questions;
     for (const AskedModel& one : asked) {
-      planners.push_back(make_planner(library, one));
+      planners.push_back(make_planner(library, one, stop));
       questions.push_back(planners.back().question);
       if (questions.back().rate) continue;
       throw InputError({.source = "--request-rate", .value = "inf", .expected = "with --also: requests/s of --model"});
@@ -306,7 +324,7 @@ class PlanServe : public Command {
     return asked;
   }
 
-  ServingPlanner make_planner(const Library& library, const AskedModel& asked) const {
+  ServingPlanner make_planner(const Library& library, const AskedModel& asked, const SearchStop& stop) const {
     ServingPlanner planner{.library = library,
                            .question = question(library, asked),
                            .traffic = Traffic(requests(asked.load)),
@@ -320,7 +338,10 @@ class PlanServe : public Command {
                            .threads = threads_to_use(threads_),
                            .store = store_.store,
                            .tell = show_progress,
-                           .check_wanted = wanted_check()};
+                           .check_wanted = [wanted = wanted_check(), &stop] {
+                             wanted();
+                             stop.check();
+                           }};
     if (planner.question.drafts) planner.other_files.push_back(planner.question.drafts->config.model);
     return planner;
   }
@@ -534,8 +555,8 @@ class PlanServe : public Command {
   std::string model_, traffic_, budget_text_, objective_ = "auto", tier_ = "best", launch_ = "lines", launch_out_;
   std::vector<std::string> slos_, also_, hardware_, prices_, engines_, schemes_, kv_dtypes_, tensor_, pipeline_, seqs_,
       tokens_;
-  double budget_ = 0, memory_fraction_ = 0, attainment_ = 0, user_pause_ = 10;
-  bool separate_pools_ = true, mixed_pools_ = false, pessimistic_ = false, quick_ = false;
+  double budget_ = 0, memory_fraction_ = 0, attainment_ = 0, user_pause_ = 10, time_limit_ = 0;
+  bool separate_pools_ = true, mixed_pools_ = false, pessimistic_ = false, quick_ = false, goal_seek_ = false;
   int64_t users_ = 0, max_model_len_ = 0, most_simulated_ = 96, finalists_ = 6, threads_ = 0;
   LoadFlags load_;
   SpeculationFlags speculation_;

@@ -1,0 +1,56 @@
+#include "plan/serving/goal_seek.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/serving/search_test_support.h"
+
+namespace foretoken::goal_seek_test {
+
+using testing::HasSubstr;
+
+std::vector<SoughtChange> sought(const ServingQuestion& question, const std::vector<HardwareChoice>& others = {}) {
+  const ServingFacts facts = roofline_facts();
+  const ServingSearchResult result =
+      search_serving_layouts(question, *threaded_evaluator(question, facts, small_traffic(), 1));
+  return seek_goals(question, small_traffic(), facts, *result.winner(), others);
+}
+
+const SoughtChange* named(const std::vector<SoughtChange>& changes, const std::string& part) {
+  const auto found = std::find_if(changes.begin(), changes.end(),
+                                  [&](const SoughtChange& one) { return one.change.find(part) != std::string::npos; });
+  return found == changes.end() ? nullptr : &*found;
+}
+
+TEST(GoalSeek, a_device_with_thrice_the_memory_bandwidth_at_the_same_price_costs_less) {
+  const ServingQuestion question = small_question();
+  HardwareChoice other = question.hardware.front();
+  other.device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm");
+  const std::vector<SoughtChange> changes = sought(question, {other});
+  const SoughtChange* faster = named(changes, "h100_sxm");
+  ASSERT_NE(faster, nullptr);
+  EXPECT_GT(faster->capacity_ratio, 2);
+  EXPECT_LT(faster->cost_ratio, 0.5);
+  EXPECT_TRUE(faster->is_simulated);
+  EXPECT_EQ(faster, &changes.front());
+}
+
+TEST(GoalSeek, changes_that_gain_nothing_are_left_out_and_others_say_what_they_change_beside) {
+  const ServingQuestion question = small_question();
+  HardwareChoice dear = question.hardware.front();
+  dear.device.name = "dear_l4";
+  dear.usd_per_hour = 10;
+  const std::vector<SoughtChange> changes = sought(question, {dear});
+  EXPECT_EQ(named(changes, "dear_l4"), nullptr);
+  for (const SoughtChange& one : changes) {
+    EXPECT_TRUE(one.capacity_ratio >= 1.1 || one.cost_ratio <= 1 / 1.1) << one.change;
+    if (one.change.starts_with("weights")) {
+      EXPECT_THAT(one.caution, HasSubstr("quality"));
+    }
+  }
+  EXPECT_LE(std::count_if(changes.begin(), changes.end(), [](const SoughtChange& one) { return one.is_simulated; }), 2);
+}
+
+}  // namespace foretoken::goal_seek_test
