@@ -120,6 +120,7 @@ elif $format; then
   packages+=(clang-format)
 fi
 install_packages "${packages[@]}"
+install_packages "${optional_test_packages[@]}" || echo "Going on without: ${optional_test_packages[*]}"
 
 if $all || $format; then
   check_format

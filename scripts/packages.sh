@@ -7,9 +7,9 @@ build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev libcli11-dev liby
   libpq-dev                          # for `--store postgresql://...`; likewise
   python3-dev pybind11-dev)          # for `import foretoken`; likewise
 # To build and run the tests.
-test_packages=(libgtest-dev libgmock-dev codespell
-  postgresql            # a server of its own for the tests of shared stores, which are skipped without it
-  python3-distributed)  # a cluster for the test of `foretoken.sweep` on Dask; likewise
+test_packages=(libgtest-dev libgmock-dev codespell)
+# Tests that need these are skipped where they cannot be had: a server for shared stores, and a cluster for `foretoken.sweep`.
+optional_test_packages=(postgresql python3-distributed)
 # For test.sh --all: lint, fuzzing, and building the .deb.
 lint_packages=(clang clang-format clang-tidy libclang-rt-dev dpkg-dev file)
 

@@ -158,10 +158,11 @@ std::string systolic_text(const SystolicReport& report) {
   for (const SystolicReport::Row& row : report.rows) {
     const double fetches = row.run.memory ? real(dram_words(*row.run.memory)) / operand_words(row.layer.layer) : 0;
     if (fetches < notable_fetches) continue;
-    text += fmt::format(
-        "Layer {}: DRAM words are {:.0f} times the words of its operands, because SCALE-Sim's buffers drop words\n"
-        "before they are used again. A real schedule would keep them\n",
-        row.layer.name, fetches);
+    text += wrap_lines(
+        fmt::format("Layer {}: DRAM words are {:.0f} times the words of its operands, because SCALE-Sim's buffers drop "
+                    "words before they are used again. A real schedule would keep them.\n",
+                    row.layer.name, fetches),
+        page_width, 2);
   }
   if (!totals.all_in_memory) {
     text += "-: too large to simulate word by word; its cycles are those of the array alone\n";

@@ -162,7 +162,11 @@ class PlanStoreNeedsPostgres : public PlanStore {
     address_ = PostgresServer::of_this_program().address("plans");
   }
   void wait_for_results(int64_t results) const {
-    while (counts_of(address_).results < results) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (counts_of(address_).results < results) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "the workers do not work";
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
   }
   std::string address_;
 };

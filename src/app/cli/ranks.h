@@ -23,8 +23,8 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 std::optional<std::string> environment_variable(const std::string& name);
 
 // As the launchers tell the processes they start: Open MPI, MPICH and its kin, srun, indexed Kubernetes jobs, and
-// Slurm's job arrays, whose tasks may also each run such a launcher. No library of theirs is needed for that. InputError for numbers that make no
-// sense.
+// Slurm's job arrays, whose tasks may also each run such a launcher. No library of theirs is needed for that.
+// InputError for numbers that make no sense.
 ProcessRank rank_from(const Environment& environment);
 
 }  // namespace foretoken

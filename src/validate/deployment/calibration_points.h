@@ -4,9 +4,11 @@
 
 #include "base/validation.h"
 #include "serving/engine/engine_builder.h"
-#include "validate/deployment/validate_calibration.h"
+#include "validate/deployment/calibration_validation_request.h"
 
 namespace foretoken {
+
+class Library;
 
 // Groups share source, engine with its version, GPU, model and weight format, and have four points or more with a time
 // per token. The point of medium load calibrates; load is the rank of the predicted time per token.
