@@ -31,6 +31,13 @@ IntervalOrigin learned_origin(const KernelEstimate& estimate, const LearnedBasis
   const std::string bin = bin_text(estimate.seconds.value);
   if (basis.sweep == nullptr) {
     const FormCalibration& cross = *basis.cross;
+    if (cross.withheld_mape.empty()) {
+      return {.basis = "assumed",
+              .reading = "assumed: this kernel was measured on one GPU only, so nothing says how well it carries over",
+              .measurements = cross.source,
+              .fitted_on = cross.fitted_on,
+              .mape = 0};
+    }
     return {.basis = "withheld generations",
             .reading = fmt::format("90% of |log error| on kernels of {} of {} GPUs whose whole generation was withheld "
                                    "from the fit",

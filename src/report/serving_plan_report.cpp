@@ -162,7 +162,11 @@ std::vector<std::string> notes_of(const ServingPlanReport& report) {
 }
 
 std::string goal_seek_text(const ServingPlanReport& report) {
-  Table table({{"change", Table::Align::left}, {"max req/s"}, {"capacity"}, {"cost"}, {"layout", Table::Align::left}});
+  Table table({{"change", Table::Align::left},
+               {"max req/s"},
+               {"capacity"},
+               {"cost at full load"},
+               {"layout", Table::Align::left}});
   std::string cautions;
   bool halves = false, doubles = false;
   for (const SoughtChange& one : report.changes) {
@@ -175,8 +179,9 @@ std::string goal_seek_text(const ServingPlanReport& report) {
     doubles = doubles || one.capacity_ratio >= 2;
   }
   std::string text = wrap_lines(
-      "What would lower the cost of a request or raise the capacity, one change at a time (against the best layout; ~ "
-      "by closed form, else by short simulations):\n",
+      "What would lower the cost of a request at full load or raise the capacity, one change at a time (against the "
+      "best layout; ~ by closed form, else by short simulations). At a lower rate, whole devices are paid for, and a "
+      "larger one saves nothing:\n",
       page_width, 2);
   if (!report.changes.empty()) text += table.text();
   if (!halves) text += "No single change halves the cost.\n";
@@ -261,7 +266,9 @@ std::string search_text(const ServingSearchResult& result) {
   }
   if (result.beaten > 0) text += line(result.beaten, "skipped: they cannot be expected to beat the winner");
   if (result.unexplored > 0) {
-    text += line(result.unexplored, "not tried, although some might be better (raise {most_simulated})");
+    text +=
+        line(result.unexplored, result.stopped ? "not tried, although some might be better (raise {time_limit})"
+                                               : "not tried, although some might be better (raise {most_simulated})");
   }
   if (result.without_rate) {
     text += line(result.without_rate->points.size(), "also simulated without the rate, to show what is possible");

@@ -331,8 +331,8 @@ void Options::refuse(const std::vector<std::string>& flags, const std::vector<st
   const std::string flag = first_given(flags, headings, true);
   if (flag.empty()) return;
   throw InputError({.source = flag,
-                    .value = fmt::format("with {}, which does not use it", by),
-                    .expected = "no such flag here (see --help)"});
+                    .value = fmt::format("cannot be combined with {}", by),
+                    .expected = "one of the two (see --help)"});
 }
 
 bool Options::was_given(const std::string& flag) const {

@@ -112,7 +112,7 @@ ResultFiles::ResultFiles(const ResultFlags& flags) : parts_(std::make_unique<Par
   if (parts.requests.wanted()) parts.request_csv.emplace(parts.requests.stream(), with_flag_names);
   if (parts.steps.wanted()) parts.step_csv.emplace(parts.steps.stream());
   if (!flags.out_trace.empty()) {
-    OutFile("--out-trace", flags.out_trace).close();  // written whole at the end
+    OutFile("--out-trace", flags.out_trace, OutFile::Mode::append).close();  // written whole at the end
   }
   if (!flags.out_trace.empty() || flags.trace_in_json) parts.trace.emplace();
   if (flags.save_detailed || flags.details_in_json) parts.details.emplace();
@@ -124,7 +124,8 @@ ResultFiles::ResultFiles(const ResultFlags& flags) : parts_(std::make_unique<Par
   for (const std::string& text : flags.kernels_at) {
     const std::optional<double> moment = parse_number(text);
     if (!moment || !(*moment >= 0 && *moment <= 1e6)) {
-      throw InputError({.source = "--trace-kernels-at", .value = printable(text), .expected = "a time in seconds"});
+      throw InputError(
+          {.source = "--trace-kernels-at", .value = printable(text), .expected = "seconds from 0 to 1000000"});
     }
     moments.push_back(*moment);
   }

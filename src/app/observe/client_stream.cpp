@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstring>
 
+#include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -86,9 +87,11 @@ ClientStream::Moved ClientStream::outcome_of(int result) const {
   }
   const long verified = SSL_get_verify_result(tls_.get());
   const std::string why = last_tls_error();
+  if (why == "wrong version number") return {.state = State::failed, .error = "the server does not speak TLS there"};
   if (verified == X509_V_OK) return {.state = State::failed, .error = why};
   return {.state = State::failed,
-          .error = std::string("the server's certificate is not trusted: ") + X509_verify_cert_error_string(verified)};
+          .error = fmt::format("the server's certificate is not trusted: {}; pass its certificate with --ca-file FILE",
+                               X509_verify_cert_error_string(verified))};
 }
 
 ClientStream::Moved ClientStream::send(std::string_view bytes) {

@@ -599,6 +599,7 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
                                            server.port, server.path),
                       .expected = fmt::format("an OpenAI-compatible server that answers {} ({})", path, why)});
   };
+  const std::unique_ptr<const TlsTrust> trust = trust_of(settings);
   if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) != 0) {
     fail(std::strerror(errno));
   }
@@ -606,7 +607,6 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
                                     server.host, server.port);
   if (!settings.api_key.empty()) message += fmt::format("Authorization: Bearer {}\r\n", settings.api_key);
   message += "\r\n";
-  const std::unique_ptr<const TlsTrust> trust = trust_of(settings);
   ClientStream stream(std::move(connection), trust.get(), server.host);
   const ClientStream::Moved sent = stream.send(message);
   if (sent.state == ClientStream::State::failed) fail(sent.error);
@@ -662,7 +662,8 @@ ServerAddress parse_server_url(const std::string& flag, const std::string& url) 
     if (!port || *port < 1 || *port > 65'535) fail("a port from 1 to 65535");
     server.port = static_cast<int>(*port);
   }
-  if (server.host.empty() || server.host.find_first_of(" @\r\n") != std::string::npos) fail("http://HOST:PORT");
+  if (server.host.empty() || server.host.find_first_of(" @\r\n") != std::string::npos)
+    fail("http://HOST:PORT or https://HOST");
   return server;
 }
 

@@ -93,7 +93,9 @@ std::vector<std::string> router_words(LaunchStyle style, const std::string& line
 // What is said of every file: what to look at before it is used.
 std::string header(const ManifestQuestion& asked, std::string_view use) {
   std::string text = fmt::format("# {} on {}; {}\n", layout_text(asked.layout), devices_text(asked.layout), use);
-  text += "# Replace `latest` by the version of the engine that you tested.\n";
+  text +=
+      "# Replace `latest` by the version of the engine that you tested. Models that need a token take it from "
+      "HF_TOKEN.\n";
   for (const PoolLaunch& pool : asked.pools) {
     for (const LaunchCommand& line : pool.lines) {
       if (line.line.find("MODEL") != std::string::npos && line.note.find("MODEL is") != std::string::npos) {
@@ -137,8 +139,9 @@ std::string server_container(const ManifestQuestion& asked, const PoolLaunch& po
   std::string mounts = "{name: memory, mountPath: /dev/shm}";
   if (!pool.lines.front().options.empty()) mounts += fmt::format(", {{name: options, mountPath: {}}}", options_folder);
   text += "  volumeMounts: [" + mounts + "]\n";
+  text += "  env:\n  - {name: HF_TOKEN, valueFrom: {secretKeyRef: {name: hf-token, key: token, optional: true}}}\n";
   if (asked.style == LaunchStyle::vllm && !pool.role.empty()) {
-    text += "  env: [{name: VLLM_NIXL_SIDE_CHANNEL_HOST, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]\n";
+    text += "  - {name: VLLM_NIXL_SIDE_CHANNEL_HOST, valueFrom: {fieldRef: {fieldPath: status.podIP}}}\n";
   }
   return text;
 }
@@ -230,7 +233,8 @@ std::string kubernetes_manifest(const ManifestQuestion& asked) {
   refuse_pools_of_tensorrt(asked, "Kubernetes");
   const bool several_nodes =
       std::any_of(asked.pools.begin(), asked.pools.end(), [](const PoolLaunch& pool) { return pool.nodes > 1; });
-  std::string text = header(asked, "kubectl apply -f FILE; requests go to service llm, port 8000");
+  std::string text = header(asked, "kubectl apply -f FILE; requests go to service llm, port 8000") +
+                     "# kubectl create secret generic hf-token --from-literal=token=YOUR_TOKEN\n";
   if (several_nodes) text += "# Servers on several nodes need LeaderWorkerSet in the cluster (lws.sigs.k8s.io).\n";
   for (const PoolLaunch& pool : asked.pools) {
     text += config_map(pool);
@@ -276,9 +280,11 @@ std::string compose_manifest(const ManifestQuestion& asked) {
       for (int64_t j = 0; j < pool.devices; ++j) ids.push_back(std::to_string(device++));
       text += fmt::format("  {}:\n    image: {}\n    entrypoint: {}\n    ipc: host\n", name, engine_image(asked.style),
                           yaml_list(container_words(pool.lines.front(), asked.style)));
+      text += "    environment:\n      HF_TOKEN: ${HF_TOKEN-}\n";
       if (asked.style == LaunchStyle::vllm && !pool.role.empty()) {
-        text += fmt::format("    environment: {{VLLM_NIXL_SIDE_CHANNEL_HOST: {}}}\n", name);
+        text += fmt::format("      VLLM_NIXL_SIDE_CHANNEL_HOST: {}\n", name);
       }
+      text += fmt::format("    labels: {{foretoken-device: {}}}\n", yaml_text(asked.pool(pool).engine.device));
       if (alone) text += fmt::format("    ports: [\"{0}:{0}\"]\n", served_port);
       if (!options.empty())
         text += fmt::format("    configs: [{{source: options.yaml, target: {}options.yaml}}]\n", options_folder);
@@ -289,7 +295,7 @@ std::string compose_manifest(const ManifestQuestion& asked) {
     }
   }
   if (!alone && asked.style == LaunchStyle::trtllm) {
-    text += "  # In front of these servers, any balancer of HTTP connections: port 8000 of each.\n";
+    text += "  # This file has no load balancer: put one in front of port 8000 of each server.\n";
   } else if (!alone) {
     std::string line;
     if (asked.layout.decode) {

@@ -605,7 +605,9 @@ ServingSearchResult search_serving_layouts(const ServingQuestion& question, Plan
     }
     return result;
   } catch (const SearchStopped&) {
-    throw InputError({.source = "search", .expected = "more time: it was stopped before a layout was simulated"});
+    throw InputError({.source = "search",
+                      .value = "stopped before it had simulated any layout",
+                      .expected = "more time ({time_limit}), or {quick} for an answer by closed form"});
   }
 }
 

@@ -210,7 +210,8 @@ class BenchPeers : public Command {
 class BenchCommand : public Command {
  public:
   void declare(Options& options) override {
-    peers_.declare(options.subcommand("peers", "Run other prediction tools that are installed on the same work"));
+    peers_.declare(
+        options.subcommand("peers", "Run the other prediction tools installed on this machine on the same work"));
   }
   Answer run(const Library& library) const override { return peers_.run(library); }
 

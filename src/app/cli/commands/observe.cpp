@@ -93,6 +93,9 @@ class ObserveCommand : public Command {
     if (!device_.empty()) deployment.set("device", device_);
     LoadClientSettings settings = client_;
     settings.server = parse_server_url("--url", url_);
+    if (!authorities_.empty() && !settings.server.encrypted) {
+      throw InputError({.source = "--ca-file", .value = "with an http:// server", .expected = "an https:// address"});
+    }
     settings.authorities = authorities_;
     // OpenSSL writes to sockets that the server may have closed.
     if (settings.server.encrypted) std::signal(SIGPIPE, SIG_IGN);

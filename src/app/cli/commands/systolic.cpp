@@ -88,9 +88,10 @@ class SystolicCommand : public Command {
       array.output_sram_bytes = 1024 * kib[2];
     }
     if (!dram_.empty()) {
-      const auto words =
-          per_operand("--dram-bandwidth", dram_, {.least = 1, .most = 1 << 20},
-                      "words per cycle for inputs, weights and outputs, up to 1048576, for example 10,10,10");
+      const auto words = per_operand(
+          "--dram-bandwidth", dram_, {.least = 1, .most = 1 << 20},
+          "one or three numbers of words per cycle (inputs, weights, outputs) from 1 to 1048576, for example 8 or "
+          "10,10,10");
       array.dram = DramWordsPerCycle{.inputs = words[0], .weights = words[1], .outputs = words[2]};
     }
     return array;
