@@ -33,7 +33,7 @@ IntervalOrigin learned_origin(const KernelEstimate& estimate, const LearnedBasis
     const FormCalibration& cross = *basis.cross;
     if (cross.withheld_mape.empty()) {
       return {.basis = "assumed",
-              .reading = "assumed: this kernel was measured on one GPU only, so nothing says how well it carries over",
+              .reading = "this kernel was measured on one GPU only, so nothing says how well it carries over",
               .measurements = cross.source,
               .fitted_on = cross.fitted_on,
               .mape = 0};

@@ -141,6 +141,9 @@ std::string best_in_text(const FrontierRun& one) {
 }
 
 std::string stopped_note(const ServingSearchResult& result) {
+  if (result.by_closed_form) {
+    return "The search was stopped before it had simulated any layout: this answer is by closed form, as with {quick}.";
+  }
   const auto at_length = std::count_if(result.points.begin(), result.points.end(),
                                        [](const PlanPoint& point) { return point.effort == Effort::full; });
   return fmt::format(

@@ -72,6 +72,16 @@ TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   EXPECT_THAT(html, HasSubstr("How far to trust it"));
 }
 
+TEST_F(PlanServeCommand, a_search_without_time_answers_by_closed_form_and_says_so) {
+  const Outcome run = run_foretoken(
+      "plan serve --model Llama-3.1-8B --hardware h100_sxm:2 --slo ttft:500,tpot:50 --engines vllm --time-limit 0.01 "
+      "--json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json answer = parse_json(run.out, "answer");
+  EXPECT_TRUE(answer.find("stopped")->boolean());
+  EXPECT_THAT(run.out, testing::HasSubstr("by closed form"));
+}
+
 TEST_F(PlanServeCommand, a_pessimist_gets_the_low_end_of_the_interval) {
   const auto capacity = [](const std::string& flags) {
     const Outcome run = plan("-tp 2 --no-disaggregate --json " + flags);

@@ -80,7 +80,17 @@ ServingSearchResult ServingPlanner::search() const {
   const std::unique_ptr<PlanEvaluator> evaluator =
       results ? stored_evaluator(question, from, traffic, threads, *results)
               : threaded_evaluator(question, from, traffic, threads, check_wanted);
-  return search_serving_layouts(question, *evaluator, limits, tell, check_wanted);
+  try {
+    return search_serving_layouts(question, *evaluator, limits, tell, check_wanted);
+  } catch (const SearchStopped&) {
+    // Nothing was simulated yet; closed forms take a second or two.
+    SearchLimits quick = limits;
+    quick.closed_form = true;
+    ServingSearchResult result =
+        search_serving_layouts(question, *threaded_evaluator(question, from, traffic, threads), quick, tell);
+    result.stopped = true;
+    return result;
+  }
 }
 
 }  // namespace foretoken

@@ -590,25 +590,19 @@ ServingSearchResult search_serving_layouts(const ServingQuestion& question, Plan
                                            const SearchLimits& limits,
                                            const std::function<void(const std::string&)>& tell,
                                            const std::function<void()>& check_wanted) {
+  ServingSearchResult result = LayoutSearch(question, evaluator, limits, tell, check_wanted).run();
+  if (result.winner() != nullptr || !question.rate || result.stopped) return result;
+  if (tell) tell("none serves the rate: what the devices can do at all");
+  ServingQuestion without_rate = question;
+  without_rate.rate.reset();
+  without_rate.objective = PlanObjective::capacity;
   try {
-    ServingSearchResult result = LayoutSearch(question, evaluator, limits, tell, check_wanted).run();
-    if (result.winner() != nullptr || !question.rate || result.stopped) return result;
-    if (tell) tell("none serves the rate: what the devices can do at all");
-    ServingQuestion without_rate = question;
-    without_rate.rate.reset();
-    without_rate.objective = PlanObjective::capacity;
-    try {
-      result.without_rate = std::make_shared<ServingSearchResult>(
-          LayoutSearch(without_rate, evaluator, limits, tell, check_wanted).run());
-    } catch (const SearchStopped&) {
-      result.stopped = true;
-    }
-    return result;
+    result.without_rate =
+        std::make_shared<ServingSearchResult>(LayoutSearch(without_rate, evaluator, limits, tell, check_wanted).run());
   } catch (const SearchStopped&) {
-    throw InputError({.source = "search",
-                      .value = "stopped before it had simulated any layout",
-                      .expected = "more time ({time_limit}), or {quick} for an answer by closed form"});
+    result.stopped = true;
   }
+  return result;
 }
 
 std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result) {

@@ -109,7 +109,7 @@ const PlanRun* knee_of(std::span<const PlanRun> curve);
 
 // Deterministic. Layouts whose scores are as near as bisection can tell are ranked by their cost, then by their speed
 // for a user. `tell` hears what is being done; `check_wanted` is called often. Where the evaluator or that throws
-// SearchStopped, the answer is made of what was simulated until then; InputError where nothing was.
+// SearchStopped, the answer is made of what was simulated until then; where nothing was, it is thrown here too.
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
                                            const SearchLimits& limits = {},
                                            const std::function<void(const std::string&)>& tell = {},
