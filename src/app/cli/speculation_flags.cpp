@@ -13,7 +13,8 @@ constexpr const char* config_flag = "--speculative-config";
 std::string config_help() {
   std::string text =
       "Speculative decoding, as JSON in vLLM's format: method, num_speculative_tokens, model, "
-      "draft_tensor_parallel_size, disable_by_batch_size, and the draft acceptance (see docs/serving/techniques.md) [the method's "
+      "draft_tensor_parallel_size, disable_by_batch_size, and the draft acceptance (see docs/serving/techniques.md) "
+      "[the method's "
       "typical acceptance, with a wide interval]. Methods:";
   for (const DraftMethod& method : draft_methods()) {
     text += fmt::format("{}{} = {}", text.ends_with(':') ? " " : "; ", method.name, method.summary);
