@@ -168,6 +168,15 @@ class PlanStoreNeedsPostgres : public PlanStore {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
+  // A worker that begins while there is no server is refused, as a wrong address is.
+  static void wait_for_connections(size_t connections) {
+    PostgresConnection server(PostgresServer::of_this_program().address(), 60);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (server.run("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'").size() <= connections) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "the workers do not connect";
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
   std::string address_;
 };
 
@@ -178,6 +187,7 @@ TEST_F(PlanStoreNeedsPostgres, eight_workers_two_killed_and_a_server_that_restar
     const std::string number = " --ranks 8 --rank " + std::to_string(rank);
     processes.push_back(std::make_unique<Process>(line_with(address_) + number, path("worker" + std::to_string(rank))));
   }
+  wait_for_connections(workers);
   wait_for_results(3);
   for (const size_t rank : {5U, 6U}) {
     ASSERT_FALSE(processes[rank]->ended()) << "the search is too short to be killed";
