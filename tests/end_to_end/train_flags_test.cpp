@@ -24,7 +24,8 @@ class Train : public CommandTest {
 TEST_F(Train, flags_that_would_change_nothing_are_refused) {
   for (const auto& [flags, mentions] : {
            std::pair("--devices 8 --shard-ranks 4", "--shard-ranks: cannot be combined with --sharding none"),
-           std::pair("--devices 8 --recompute-method block", "--recompute-method: cannot be combined with --recompute-granularity none"),
+           std::pair("--devices 8 --recompute-method block",
+                     "--recompute-method: cannot be combined with --recompute-granularity none"),
            std::pair("--devices 8 --recompute-num-layers 1", "--recompute-num-layers"),
            std::pair("--devices 8 --recompute-granularity full --recompute-num-layers 2", "--recompute-method block"),
            std::pair("--devices 8 --recompute-granularity full --recompute-method block", "--recompute-num-layers"),
