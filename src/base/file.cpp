@@ -80,8 +80,7 @@ size_t FileStream::read(std::span<char> buffer) {
   return static_cast<size_t>(got);
 }
 
-std::vector<std::string> json_stems(const fs::path& folder) {
-  constexpr std::string_view ending = ".json";
+std::vector<std::string> file_stems(const fs::path& folder, std::string_view ending) {
   std::vector<std::string> stems;
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(folder, missing)) {

@@ -29,8 +29,8 @@ class FileStream {
   std::unique_ptr<Open> open_;
 };
 
-// The names of the .json files in a folder, without that ending, sorted; none when there is no such folder.
-std::vector<std::string> json_stems(const std::filesystem::path& folder);
+// The names of the files in a folder that have this ending, without it, sorted; none when there is no such folder.
+std::vector<std::string> file_stems(const std::filesystem::path& folder, std::string_view ending = ".json");
 
 // The bytes of a file as they lie on the disk, compressed or not.
 std::vector<uint8_t> read_raw_file(const std::filesystem::path& path, size_t max_bytes);

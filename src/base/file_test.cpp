@@ -86,8 +86,8 @@ TEST_F(File, a_pipe_is_read_once_and_to_its_end) {
 
 TEST_F(File, json_files_of_a_folder_are_listed_in_order_without_their_ending) {
   for (const char* name : {"b.json", "a.json", "a.json.gz", "c.txt", ".json", "d.e.json"}) written(name, "{}");
-  EXPECT_EQ(json_stems(path("")), (std::vector<std::string>{"a", "b", "d.e"}));
-  EXPECT_TRUE(json_stems(path("nowhere")).empty());
+  EXPECT_EQ(file_stems(path("")), (std::vector<std::string>{"a", "b", "d.e"}));
+  EXPECT_TRUE(file_stems(path("nowhere")).empty());
 }
 
 TEST_F(File, a_name_that_ends_in_gz_is_written_compressed) {

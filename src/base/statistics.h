@@ -1,6 +1,7 @@
 // Summaries of samples, and of how far predictions lie from measurements.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <span>
@@ -28,6 +29,10 @@ struct PredictedRow {
   double low = 0;  // central 90% interval
   double high = 0;
 };
+
+inline double percent_error(double predicted, double measured) {
+  return 100 * std::abs(predicted / measured - 1);
+}
 
 // Percentages as plain numbers: 4.8 means 4.8 %. No rows: all zero.
 struct ErrorSummary {

@@ -333,7 +333,7 @@ Stack read_stack(const std::filesystem::path& file, const std::filesystem::path&
 }
 
 std::vector<std::string> StackCatalogue::names() const {
-  return json_stems(folder_);
+  return file_stems(folder_);
 }
 
 Stack StackCatalogue::stack(const std::string& name) const {

@@ -53,13 +53,13 @@ HardwareCatalogue::HardwareCatalogue(std::filesystem::path folder, std::filesyst
   devices_ = stems_of("devices");
   nodes_ = stems_of("nodes");
   clusters_ = stems_of("clusters");
-  if (!own_.empty()) own_devices_ = json_stems(own_ / "devices");
+  if (!own_.empty()) own_devices_ = file_stems(own_ / "devices");
 }
 
 std::vector<std::string> HardwareCatalogue::stems_of(const char* kind) const {
-  std::vector<std::string> stems = json_stems(folder_ / kind);
+  std::vector<std::string> stems = file_stems(folder_ / kind);
   if (own_.empty()) return stems;
-  for (std::string& stem : json_stems(own_ / kind)) stems.push_back(std::move(stem));
+  for (std::string& stem : file_stems(own_ / kind)) stems.push_back(std::move(stem));
   std::sort(stems.begin(), stems.end());
   stems.erase(std::unique(stems.begin(), stems.end()), stems.end());
   return stems;

@@ -44,7 +44,7 @@ std::string facts_digest(const Library& library, std::span<const fs::path> own_f
   }
   for (const fs::path& own : own_files) {
     if (fs::is_regular_file(own)) all += named_digest(own, own);
-    for (const std::string& stem : json_stems(own)) all += named_digest(own / stem, own / (stem + ".json"));
+    for (const std::string& stem : file_stems(own)) all += named_digest(own / stem, own / (stem + ".json"));
   }
   return fmt::format("foretoken {} {:016x}", FORETOKEN_VERSION, digest(all));
 }

@@ -76,7 +76,7 @@ ModelEntry read_entry(const std::filesystem::path& file) {
 ModelCatalogue::ModelCatalogue(std::filesystem::path directory) : directory_(std::move(directory)) {
   if (!std::filesystem::is_directory(directory_))
     throw InputError({.source = directory_.string(), .expected = "a folder of model files (data/models)"});
-  for (const std::string& stem : json_stems(directory_)) names_.push_back(with_first(stem, slash_in_file_name, "/"));
+  for (const std::string& stem : file_stems(directory_)) names_.push_back(with_first(stem, slash_in_file_name, "/"));
   std::sort(names_.begin(), names_.end());
 }
 

@@ -297,7 +297,7 @@ VisionEncoder parse_vision_config(std::string_view text, const std::string& sour
 
 VisionEncoder find_vision_encoder(const std::filesystem::path& folder, const std::string& name) {
   std::vector<std::string> known;
-  for (const std::string& stem : json_stems(folder)) {
+  for (const std::string& stem : file_stems(folder)) {
     const std::string short_name = stem.substr(stem.find("--") + 2);
     std::string id = stem;
     id.replace(id.find("--"), 2, "/");

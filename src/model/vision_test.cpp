@@ -86,7 +86,7 @@ TEST(Vision, broken_configs_and_sizes_are_refused_with_what_was_expected) {
 }
 
 TEST(Vision, every_file_that_ships_is_read) {
-  for (const std::string& stem : json_stems(folder)) {
+  for (const std::string& stem : file_stems(folder)) {
     const VisionEncoder read = read_vision_config(folder / (stem + ".json"));
     EXPECT_GT(picture_tokens(read, 640, 480, "size").tokens, 0) << stem;
     EXPECT_GT(read.weight_bytes(), 1e8) << stem;

@@ -1,8 +1,8 @@
 #include "report/answer_json.h"
 
-#include "report/serving_plan_report.h"
-#include "report/step_report.h"
-#include "report/training_report.h"
+#include "report/plan/serving_plan_report.h"
+#include "report/step/step_report.h"
+#include "report/training/training_report.h"
 
 namespace foretoken {
 

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "compose/step_spec.h"
 #include "plan/serving/serving_planner.h"
-#include "report/serving_report.h"
+#include "report/serving/serving_report.h"
 #include "serving/serving_spec.h"
 #include "training/estimate/training_spec.h"
 

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "report/drawing/html_page.h"
 #include "report/drawing/line_chart.h"
-#include "report/table.h"
+#include "report/parts/table.h"
 
 namespace foretoken {
 namespace {

@@ -231,7 +231,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
 }
 
 std::vector<std::string> TrainingStackCatalogue::names() const {
-  return json_stems(folder_);
+  return file_stems(folder_);
 }
 
 TrainingStack TrainingStackCatalogue::stack(const std::string& name) const {

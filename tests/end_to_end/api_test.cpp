@@ -5,7 +5,7 @@
 #include <foretoken/foretoken.h>
 #include <gtest/gtest.h>
 
-#include "app/cli/declarations.h"
+#include "app/cli/grammar/declarations.h"
 #include "run.h"
 
 namespace foretoken::api_test {

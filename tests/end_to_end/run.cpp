@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "app/cli/command_line.h"
+#include "app/cli/grammar/command_line.h"
 #include "base/text.h"
 
 namespace foretoken {

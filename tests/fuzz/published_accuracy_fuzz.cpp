@@ -1,7 +1,7 @@
 // Any bytes are either groups with errors at or above zero, or an InputError.
 #include "base/error.h"
 #include "fuzz.h"
-#include "report/published_accuracy.h"
+#include "report/accuracy/published_accuracy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;

@@ -1,6 +1,6 @@
 // Any question in JSON is read or refused; one that is read prints as a spec, and as a command line, that ask the same.
-#include "app/cli/command_line.h"
-#include "app/cli/question.h"
+#include "app/cli/grammar/command_line.h"
+#include "app/cli/grammar/question.h"
 #include "fuzz.h"
 
 namespace foretoken::question_fuzz_test {

@@ -1,7 +1,7 @@
 // Any bytes are either runs whose errors are at or above zero, or an InputError.
 #include "base/error.h"
 #include "fuzz.h"
-#include "report/validation_history.h"
+#include "report/accuracy/validation_history.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;

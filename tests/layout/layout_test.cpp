@@ -127,9 +127,10 @@ TEST_F(PlantedTree, subfolders_that_include_each_other_are_found) {
 
 TEST_F(PlantedTree, a_heavy_header_in_a_header_is_found) {
   write("src/base/json.h", "#include <nlohmann/json_fwd.hpp>\n");
-  write("src/app/cli/options.h", "#include \"CLI/CLI.hpp\"\n");
+  write("src/app/cli/grammar/options.h", "#include \"CLI/CLI.hpp\"\n");
   EXPECT_THAT(breaches(root_), testing::Contains("src/base/json.h:1: <nlohmann/json_fwd.hpp> belongs in a .cpp file"));
-  EXPECT_THAT(breaches(root_), testing::Contains("src/app/cli/options.h:1: <CLI/CLI.hpp> belongs in a .cpp file"));
+  EXPECT_THAT(breaches(root_),
+              testing::Contains("src/app/cli/grammar/options.h:1: <CLI/CLI.hpp> belongs in a .cpp file"));
 }
 
 TEST_F(PlantedTree, a_name_in_two_unnamed_namespaces_of_a_folder_is_found) {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "app/cli/energy_flags.h"
-#include "app/cli/load_flags.h"
+#include "app/cli/flags/energy_flags.h"
+#include "app/cli/flags/load_flags.h"
 
 namespace foretoken::energy_test {
 

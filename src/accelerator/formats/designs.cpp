@@ -8,7 +8,7 @@ namespace foretoken {
 
 AcceleratorCatalogue::AcceleratorCatalogue(const std::filesystem::path& folder)
     : folder_(folder / "designs"),
-      names_(json_stems(folder_)),
+      names_(file_stems(folder_)),
       library_(EnergyLibrary::read_file(folder / "energy.json")) {
   if (names_.empty()) {
     throw InputError({.source = folder.string(), .expected = "a folder of accelerators, with designs/ in it"});

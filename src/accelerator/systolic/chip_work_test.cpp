@@ -30,7 +30,7 @@ TEST(SystolicChips, shipped_chips_have_their_published_peaks) {
 }
 
 TEST(SystolicChips, every_shipped_file_is_read_and_named_as_its_file) {
-  const std::vector<std::string> names = json_stems(chips);
+  const std::vector<std::string> names = file_stems(chips);
   ASSERT_GE(names.size(), 3);
   for (const std::string& name : names) EXPECT_EQ(chip(name).name, name);
 }

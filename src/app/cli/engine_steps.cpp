@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/question.h"
-#include "app/cli/replica_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/replica_flags.h"
+#include "app/cli/grammar/question.h"
 #include "base/error.h"
 
 namespace foretoken {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/cli/command_line.h"
+#include "app/cli/grammar/command_line.h"
 #include "base/error.h"
 
 namespace foretoken::engine_steps_test {

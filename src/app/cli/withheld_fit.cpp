@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/options.h"
-#include "app/cli/progress.h"
+#include "app/cli/grammar/options.h"
+#include "app/cli/output/progress.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "hardware/generation.h"

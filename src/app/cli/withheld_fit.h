@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "app/cli/command.h"
+#include "app/cli/grammar/command.h"
 #include "library/library.h"
-#include "report/withheld_report.h"
+#include "report/accuracy/withheld_report.h"
 
 namespace foretoken {
 

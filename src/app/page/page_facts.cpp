@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "app/cli/command_line.h"
-#include "app/cli/declarations.h"
+#include "app/cli/grammar/command_line.h"
+#include "app/cli/grammar/declarations.h"
 #include "app/page/page_examples.h"
 #include "app/page/page_flags.h"
 #include "base/error.h"

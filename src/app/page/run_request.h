@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/cli/question.h"
+#include "app/cli/grammar/question.h"
 #include "library/library.h"
 
 namespace foretoken {

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/command_line.h"
-#include "app/cli/declarations.h"
+#include "app/cli/grammar/command_line.h"
+#include "app/cli/grammar/declarations.h"
 #include "app/page/page_examples.h"
 #include "app/page/page_flags.h"
 #include "base/error.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/progress.h"
+#include "app/cli/output/progress.h"
 
 namespace foretoken {
 namespace {

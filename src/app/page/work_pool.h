@@ -36,7 +36,8 @@ class WorkPool {
   WorkPool& operator=(const WorkPool&) = delete;
 
   // False when too many wait already; work that has to wait tells so. The work returns its result, in which it must say
-  // what went wrong: it throws only what check_still_wanted (app/cli/progress.h) throws; `too_late` is then its result.
+  // what went wrong: it throws only what check_still_wanted (app/cli/output/progress.h) throws; `too_late` is then its
+  // result.
   bool submit(uint64_t id, std::function<std::string()> work, std::string too_late);
   void cancel(uint64_t id);           // no more news of it
   std::vector<WorkNews> take_news();  // in the order in which they came

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/cli/progress.h"
+#include "app/cli/output/progress.h"
 
 namespace foretoken::work_pool_test {
 

@@ -16,9 +16,9 @@
 #include <pybind11/stl.h>
 #include <unistd.h>
 
-#include "app/cli/command_line.h"
 #include "app/cli/engine_steps.h"
-#include "app/cli/question.h"
+#include "app/cli/grammar/command_line.h"
+#include "app/cli/grammar/question.h"
 #include "base/error.h"
 #include "base/text.h"
 

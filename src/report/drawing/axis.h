@@ -1,9 +1,12 @@
 // An axis of a figure: numbers to positions and back, and where to put ticks.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 namespace foretoken {
+
+inline constexpr std::string_view grid_colour = "#e4e7eb";
 
 class Axis {
  public:

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "report/drawing/html_page.h"
-#include "report/energy_report.h"
+#include "report/parts/energy_report.h"
 
 namespace foretoken {
 

@@ -9,7 +9,7 @@
 #include "report/page/cost_parts.h"
 #include "report/page/serving_parts.h"
 #include "report/page/trust_panel.h"
-#include "report/serving_report.h"
+#include "report/serving/serving_report.h"
 
 namespace foretoken {
 

@@ -7,7 +7,7 @@
 
 #include "report/page/serving_parts.h"
 #include "report/page/trust_panel.h"
-#include "report/serving_plan_report.h"
+#include "report/plan/serving_plan_report.h"
 
 namespace foretoken {
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "report/serving_files.h"
+#include "report/serving/serving_files.h"
 
 namespace foretoken {
 

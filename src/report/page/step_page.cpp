@@ -6,9 +6,9 @@
 
 #include "base/text.h"
 #include "report/drawing/line_chart.h"
-#include "report/json_parts.h"
 #include "report/page/step_parts.h"
-#include "report/step_report.h"
+#include "report/parts/json_parts.h"
+#include "report/step/step_report.h"
 
 namespace foretoken {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "report/drawing/line_chart.h"
-#include "report/roofline_svg.h"
+#include "report/kernel/roofline_svg.h"
 
 namespace foretoken {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "hardware/device.h"
 #include "report/drawing/html_page.h"
-#include "report/serving_breakdown.h"
+#include "report/serving/serving_breakdown.h"
 
 namespace foretoken {
 

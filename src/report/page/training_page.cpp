@@ -8,9 +8,9 @@
 #include "report/drawing/html_page.h"
 #include "report/drawing/line_chart.h"
 #include "report/drawing/svg.h"
-#include "report/json_parts.h"
 #include "report/page/step_parts.h"
-#include "report/training_report.h"
+#include "report/parts/json_parts.h"
+#include "report/training/training_report.h"
 
 namespace foretoken {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/estimate.h"
 #include "compose/step_estimate.h"
 #include "hardware/node.h"
+#include "report/accuracy/published_accuracy.h"
 #include "report/drawing/html_page.h"
-#include "report/published_accuracy.h"
 
 namespace foretoken {
 

@@ -99,20 +99,7 @@ class DeploymentCalibrator::Fit {
     facts.deployment = deployment == nullptr ? nullptr : std::make_shared<const CalibratedDeployment>(*deployment);
     const RunCase& one = request_.cases[of_case];
     EngineBuilder builder(facts);
-    std::vector<Headline> result;
-    for (const StepBound bound : {StepBound::value, StepBound::low, StepBound::high}) {
-      const std::vector<double> values =
-          predicted(simulate_run(builder, one, loads_[of_case], bound), one.run, observations_[of_case]);
-      for (size_t i = 0; i < values.size(); ++i) {
-        if (bound == StepBound::value) {
-          result.push_back({values[i], values[i], values[i]});
-        } else {
-          result[i].low = std::min(result[i].low, values[i]);
-          result[i].high = std::max(result[i].high, values[i]);
-        }
-      }
-    }
-    return result;
+    return predicted_with_bounds(builder, one, loads_[of_case], observations_[of_case]);
   }
 
   Calibration fit(const std::vector<bool>& used) {

@@ -102,22 +102,10 @@ class PointGroup {
     EngineBuilder builder(facts_);
     for (Point& point : points_) {
       try {
-        const std::vector<RunObservation> observations = observations_of(point.measured.run);
-        std::vector<Headline> values;
-        for (const StepBound bound : {StepBound::value, StepBound::low, StepBound::high}) {
-          const ReplayedRun run = simulate_run(builder, point.measured, *point.measured.load, bound);
-          if (run.answer.run.metrics.completed == 0) {
-            throw InputError(
-                {.source = point.row.id, .value = "no request", .expected = "requests that fit the engine"});
-          }
-          const std::vector<double> seconds = predicted(run, point.measured.run, observations);
-          if (bound == StepBound::value) {
-            for (const double value : seconds) values.push_back({value, value, value});
-          }
-          for (size_t i = 0; i < seconds.size(); ++i) {
-            values[i].low = std::min(values[i].low, seconds[i]);
-            values[i].high = std::max(values[i].high, seconds[i]);
-          }
+        std::vector<Headline> values =
+            predicted_with_bounds(builder, point.measured, *point.measured.load, observations_of(point.measured.run));
+        if (values.front().value <= 0) {
+          throw InputError({.source = point.row.id, .value = "no request", .expected = "requests that fit the engine"});
         }
         before_.push_back(std::move(values));
         able.push_back(std::move(point));

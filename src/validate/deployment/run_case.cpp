@@ -247,6 +247,24 @@ ReplayedRun simulate_run(EngineBuilder& builder, const RunCase& measured, const 
   return {.by_id = std::move(records.by_id), .answer = std::move(answer)};
 }
 
+std::vector<Headline> predicted_with_bounds(EngineBuilder& builder, const RunCase& measured, const LoadSpec& load,
+                                            std::span<const RunObservation> observations) {
+  std::vector<Headline> result;
+  for (const StepBound bound : {StepBound::value, StepBound::low, StepBound::high}) {
+    const std::vector<double> values =
+        predicted(simulate_run(builder, measured, load, bound), measured.run, observations);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (bound == StepBound::value) {
+        result.push_back({values[i], values[i], values[i]});
+      } else {
+        result[i].low = std::min(result[i].low, values[i]);
+        result[i].high = std::max(result[i].high, values[i]);
+      }
+    }
+  }
+  return result;
+}
+
 std::vector<double> predicted(const ReplayedRun& simulated, const MeasuredRun& run,
                               std::span<const RunObservation> observations) {
   std::vector<double> values;

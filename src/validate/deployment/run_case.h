@@ -1,7 +1,6 @@
 // A measured run beside the engine that served it: its load as a question, and its numbers as a simulation has them.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -61,8 +60,8 @@ ReplayedRun simulate_run(EngineBuilder& builder, const RunCase& measured, const 
 std::vector<double> predicted(const ReplayedRun& simulated, const MeasuredRun& run,
                               std::span<const RunObservation> observations);
 
-inline double percent_error(double predicted, double measured) {
-  return 100 * std::abs(predicted / measured - 1);
-}
+// The same, with the run at both ends of the step times' intervals.
+std::vector<Headline> predicted_with_bounds(EngineBuilder& builder, const RunCase& measured, const LoadSpec& load,
+                                            std::span<const RunObservation> observations);
 
 }  // namespace foretoken

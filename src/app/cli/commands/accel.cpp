@@ -11,14 +11,14 @@
 #include "accelerator/sparse/sparse_evaluator.h"
 #include "accelerator/sparse/timeloop_sparsity.h"
 #include "accelerator/workload/fusion.h"
-#include "app/cli/accelerator_flags.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/progress.h"
+#include "app/cli/flags/accelerator_flags.h"
+#include "app/cli/output/progress.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "report/accelerator_network_report.h"
-#include "report/accelerator_report.h"
-#include "report/table.h"
+#include "report/chip/accelerator_network_report.h"
+#include "report/chip/accelerator_report.h"
+#include "report/parts/table.h"
 
 namespace foretoken {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "kernel/fewshot/latency_table.h"
 #include "kernel/fewshot/measure_next.h"
-#include "report/adaptation_report.h"
+#include "report/edge/adaptation_report.h"
 
 namespace foretoken {
 namespace {

@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/command_line.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/progress.h"
+#include "app/cli/grammar/command_line.h"
+#include "app/cli/output/progress.h"
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "report/peer_report.h"
+#include "report/accuracy/peer_report.h"
 
 namespace foretoken {
 namespace {

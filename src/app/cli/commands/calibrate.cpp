@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/progress.h"
-#include "app/cli/run_flags.h"
+#include "app/cli/flags/run_flags.h"
+#include "app/cli/output/progress.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "report/deployment_report.h"
+#include "report/serving/deployment_report.h"
 #include "validate/deployment/calibrate_deployment.h"
 
 namespace foretoken {

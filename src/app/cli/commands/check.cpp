@@ -39,7 +39,7 @@ std::vector<DataProblem> check_model_data(const std::filesystem::path& folder) {
 template <class Read>
 std::vector<DataProblem> check_files(const std::filesystem::path& folder, const Read& read) {
   std::vector<DataProblem> problems;
-  for (const std::string& stem : json_stems(folder)) {
+  for (const std::string& stem : file_stems(folder)) {
     const std::filesystem::path file = folder / (stem + ".json");
     try {
       read(file);
@@ -62,7 +62,7 @@ std::vector<DataProblem> check_accelerator_data(const std::filesystem::path& fol
     }
   };
   const auto check_each = [&](const char* name, const auto& read) {
-    for (const std::string& stem : json_stems(folder / name)) check(folder / name / (stem + ".json"), read);
+    for (const std::string& stem : file_stems(folder / name)) check(folder / name / (stem + ".json"), read);
   };
   check(folder, [&](const std::filesystem::path& path) {
     const AcceleratorCatalogue catalogue(path);

@@ -1,9 +1,9 @@
 #include "validate/deployment/check_run.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/run_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/run_flags.h"
 #include "base/error.h"
-#include "report/deployment_report.h"
+#include "report/serving/deployment_report.h"
 
 namespace foretoken {
 namespace {

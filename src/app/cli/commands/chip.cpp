@@ -3,14 +3,14 @@
 #include "accelerator/row_stationary/published_layers.h"
 #include "accelerator/workload/conv_layers.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/layer_flags.h"
-#include "app/cli/shipped_file.h"
+#include "app/cli/flags/layer_flags.h"
+#include "app/cli/grammar/shipped_file.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "report/chip_report.h"
-#include "report/json_rows_csv.h"
-#include "report/table.h"
+#include "report/chip/chip_report.h"
+#include "report/parts/json_rows_csv.h"
+#include "report/parts/table.h"
 
 namespace foretoken {
 namespace {

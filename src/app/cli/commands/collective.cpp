@@ -4,22 +4,22 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/astra_flags.h"
-#include "app/cli/choice_names.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/communication_kernel_flags.h"
-#include "app/cli/machine_flags.h"
+#include "app/cli/flags/astra_flags.h"
+#include "app/cli/flags/choice_names.h"
+#include "app/cli/flags/communication_kernel_flags.h"
+#include "app/cli/flags/machine_flags.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/quantity_text.h"
 #include "base/text.h"
 #include "network/calibration/stack_collectives.h"
 #include "network/topology/topology_text.h"
-#include "report/collective_plot.h"
-#include "report/collective_report.h"
-#include "report/device_notes.h"
-#include "report/link_use_csv.h"
-#include "report/table.h"
+#include "report/network/collective_plot.h"
+#include "report/network/collective_report.h"
+#include "report/network/link_use_csv.h"
+#include "report/parts/device_notes.h"
+#include "report/parts/table.h"
 
 namespace foretoken {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/command_line.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/out_file.h"
-#include "app/cli/question.h"
+#include "app/cli/grammar/command_line.h"
+#include "app/cli/grammar/question.h"
+#include "app/cli/output/out_file.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "report/comparison.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/completion.h"
+#include "app/cli/grammar/completion.h"
 #include "base/error.h"
 
 namespace foretoken {

@@ -3,11 +3,11 @@
 #include "accelerator/dataflow/dataflow_file.h"
 #include "accelerator/dataflow/dataflow_network.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/layer_flags.h"
+#include "app/cli/flags/layer_flags.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "report/dataflow_report.h"
-#include "report/json_rows_csv.h"
+#include "report/chip/dataflow_report.h"
+#include "report/parts/json_rows_csv.h"
 
 namespace foretoken {
 namespace {

@@ -1,10 +1,10 @@
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/plan_files.h"
-#include "app/cli/progress.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/output/plan_files.h"
+#include "app/cli/output/progress.h"
 #include "base/parallel.h"
 #include "plan/serving/serving_planner.h"
-#include "report/serving_plan_report.h"
+#include "report/plan/serving_plan_report.h"
 #include "serving/load/synthetic.h"
 
 namespace foretoken {

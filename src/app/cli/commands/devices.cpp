@@ -4,8 +4,8 @@
 
 #include "app/cli/commands/list.h"
 #include "base/error.h"
-#include "report/hardware_report.h"
-#include "report/table.h"
+#include "report/parts/table.h"
+#include "report/step/hardware_report.h"
 
 namespace foretoken {
 namespace {

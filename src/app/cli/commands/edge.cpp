@@ -3,21 +3,21 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/edge_flags.h"
-#include "app/cli/graph_flags.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/out_file.h"
+#include "app/cli/flags/edge_flags.h"
+#include "app/cli/flags/graph_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/output/out_file.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/model_spec.h"
 #include "compose/step_estimate.h"
 #include "model/onnx/read_graph.h"
 #include "model/weights.h"
-#include "report/device_notes.h"
-#include "report/edge_model_report.h"
-#include "report/edge_step_report.h"
-#include "report/graph_run_report.h"
-#include "report/json_rows_csv.h"
+#include "report/edge/edge_model_report.h"
+#include "report/edge/edge_step_report.h"
+#include "report/parts/device_notes.h"
+#include "report/parts/json_rows_csv.h"
+#include "report/step/graph_run_report.h"
 
 namespace foretoken {
 namespace {

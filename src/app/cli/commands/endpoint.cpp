@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/replica_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/replica_flags.h"
 #include "app/endpoint/endpoint.h"
 #include "app/http/server.h"
 #include "base/error.h"
-#include "report/device_notes.h"
+#include "report/parts/device_notes.h"
 
 namespace foretoken {
 namespace {

@@ -5,7 +5,7 @@
 #include "app/cli/commands/list.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "report/table.h"
+#include "report/parts/table.h"
 
 namespace foretoken {
 namespace {

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/launch_text.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/grammar/launch_text.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/profile/chakra_writer.h"
 #include "compose/profile/stack_writer.h"
-#include "report/measured_run_report.h"
-#include "report/profile_report.h"
+#include "report/kernel/profile_report.h"
+#include "report/serving/measured_run_report.h"
 #include "serving/run_formats/run_formats.h"
 #include "serving/runs/run_folder.h"
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -17,11 +17,11 @@
 #include "kernel/forms/eager_form.h"
 #include "kernel/measured_rows.h"
 #include "kernel/variants.h"
-#include "report/device_notes.h"
-#include "report/kernel_plot.h"
-#include "report/kernel_report.h"
-#include "report/power_report.h"
-#include "report/table.h"
+#include "report/kernel/kernel_plot.h"
+#include "report/kernel/kernel_report.h"
+#include "report/kernel/power_report.h"
+#include "report/parts/device_notes.h"
+#include "report/parts/table.h"
 
 namespace foretoken {
 namespace {

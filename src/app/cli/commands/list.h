@@ -1,7 +1,7 @@
 // One make_ function per command; each is defined in the file of its name.
 #pragma once
 
-#include "app/cli/command.h"
+#include "app/cli/grammar/command.h"
 
 namespace foretoken {
 

@@ -1,6 +1,6 @@
-#include "app/cli/command_line.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/manual.h"
+#include "app/cli/grammar/command_line.h"
+#include "app/cli/grammar/manual.h"
 #include "base/error.h"
 
 namespace foretoken {

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/graph_flags.h"
+#include "app/cli/flags/graph_flags.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "model/onnx/read_graph.h"
-#include "report/graph_report.h"
-#include "report/model_report.h"
+#include "report/step/graph_report.h"
+#include "report/step/model_report.h"
 
 namespace foretoken {
 namespace {

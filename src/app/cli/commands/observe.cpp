@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/launch_text.h"
-#include "app/cli/load_flags.h"
-#include "app/cli/progress.h"
-#include "app/cli/ranks.h"
+#include "app/cli/flags/load_flags.h"
+#include "app/cli/grammar/launch_text.h"
+#include "app/cli/grammar/ranks.h"
+#include "app/cli/output/progress.h"
 #include "app/observe/load_client.h"
 #include "base/error.h"
-#include "report/measured_run_report.h"
+#include "report/serving/measured_run_report.h"
 #include "serving/runs/run_folder.h"
 
 namespace foretoken {

@@ -4,9 +4,9 @@
 
 #include "accelerator/pim/prim_benchmarks.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/shipped_file.h"
+#include "app/cli/grammar/shipped_file.h"
 #include "base/error.h"
-#include "report/pim_report.h"
+#include "report/chip/pim_report.h"
 
 namespace foretoken {
 namespace {

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/cpu_profile.h"
-#include "app/cli/fusion_profile.h"
-#include "app/cli/progress.h"
+#include "app/cli/output/progress.h"
+#include "app/cli/profile/cpu_profile.h"
+#include "app/cli/profile/fusion_profile.h"
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -14,8 +14,8 @@
 #include "kernel/kernel.h"
 #include "kernel/validate.h"
 #include "library/own_device.h"
-#include "report/calibration_report.h"
-#include "report/table.h"
+#include "report/parts/table.h"
+#include "report/serving/calibration_report.h"
 
 namespace foretoken {
 namespace {

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/machine_flags.h"
+#include "app/cli/flags/machine_flags.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "network/replay/chakra_workload.h"
 #include "network/replay/collective_networks.h"
 #include "network/replay/replay.h"
-#include "report/link_use_csv.h"
-#include "report/replay_report.h"
+#include "report/network/link_use_csv.h"
+#include "report/network/replay_report.h"
 
 namespace foretoken {
 namespace {

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/declarations.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/out_file.h"
-#include "app/cli/run_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/run_flags.h"
+#include "app/cli/grammar/declarations.h"
+#include "app/cli/output/out_file.h"
 #include "base/file.h"
-#include "report/run_comparison_report.h"
+#include "report/serving/run_comparison_report.h"
 
 namespace foretoken {
 namespace {

@@ -2,12 +2,12 @@
 #include <cmath>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/training_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/training_flags.h"
 #include "base/error.h"
 #include "model/weights.h"
 #include "plan/rlhf_costs.h"
-#include "report/rlhf_report.h"
+#include "report/training/rlhf_report.h"
 #include "serving/steps/composed_steps.h"
 
 namespace foretoken {

@@ -1,7 +1,7 @@
-#include "app/cli/schema.h"
+#include "app/cli/grammar/schema.h"
 
-#include "app/cli/command_line.h"
 #include "app/cli/commands/list.h"
+#include "app/cli/grammar/command_line.h"
 #include "base/error.h"
 
 namespace foretoken {

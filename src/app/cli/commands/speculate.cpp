@@ -1,9 +1,9 @@
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/model_flags.h"
-#include "app/cli/speculation_flags.h"
-#include "report/device_notes.h"
-#include "report/speculation_report.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/model_flags.h"
+#include "app/cli/flags/speculation_flags.h"
+#include "report/parts/device_notes.h"
+#include "report/serving/speculation_report.h"
 
 namespace foretoken {
 namespace {

@@ -1,5 +1,5 @@
 #include "app/cli/commands/list.h"
-#include "report/stack_report.h"
+#include "report/kernel/stack_report.h"
 
 namespace foretoken {
 namespace {

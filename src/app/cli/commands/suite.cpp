@@ -6,18 +6,18 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/command_line.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/out_file.h"
-#include "app/cli/progress.h"
-#include "app/cli/shipped_file.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/grammar/command_line.h"
+#include "app/cli/grammar/shipped_file.h"
+#include "app/cli/output/out_file.h"
+#include "app/cli/output/progress.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "plan/suite/suite_score.h"
-#include "report/suite_report.h"
+#include "report/accuracy/suite_report.h"
 
 namespace foretoken {
 namespace {
@@ -103,39 +103,13 @@ class SuiteCommand : public Command {
   // Facts that ship under a name, or a file; of a tool that nobody described, nothing is known.
   ToolFacts facts_of(const std::filesystem::path& folder, const std::string& tool) const {
     std::string name = tool;
-    if (name.empty() && is_shipped_name(answers_) && std::filesystem::exists(folder / "tools" / (answers_ + ".json"))) {
+    if (name.empty() && answers_.find('/') == std::string::npos &&
+        std::filesystem::exists(folder / "tools" / (answers_ + ".json"))) {
       name = answers_;
     }
     if (name.empty()) return {.name = "this tool", .source = "nothing is known besides its answers"};
     const Json document = read_json_file(shipped_file("--tool", folder / "tools", name, "facts about a tool"));
     return read_tool_facts(JsonView(document, name));
-  }
-
-  static bool is_shipped_name(const std::string& name) {
-    return !name.empty() && name.find_first_of("/.") == std::string::npos;
-  }
-
-  std::filesystem::path answers_path(const std::filesystem::path& folder) const {
-    if (!is_shipped_name(answers_)) return answers_;
-    const std::vector<std::string> names = shipped_tools(folder);
-    if (std::find(names.begin(), names.end(), answers_) == names.end()) {
-      throw InputError({.source = "--answers",
-                        .value = printable(answers_),
-                        .expected = fmt::format("a CSV file, or answers that ship: {}", fmt::join(names, ", ")),
-                        .suggestion = nearest_name(answers_, names).value_or("")});
-    }
-    return folder / "answers" / (answers_ + ".csv");
-  }
-
-  // In the order of their names.
-  static std::vector<std::string> shipped_tools(const std::filesystem::path& folder) {
-    std::vector<std::string> names;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder / "answers", error)) {
-      if (entry.path().extension() == ".csv") names.push_back(entry.path().stem().string());
-    }
-    std::sort(names.begin(), names.end());
-    return names;
   }
 
   // Measured cases that foretoken answered when the file was written (data/suite/answers/README.md); its cards are
@@ -154,7 +128,7 @@ class SuiteCommand : public Command {
     const SuiteAnswers own_measured = own_cases(folder, cards);
     own.insert(own.end(), own_measured.answers.begin(), own_measured.answers.end());
     std::vector<RankedTool> tools;
-    for (const std::string& name : shipped_tools(folder)) {
+    for (const std::string& name : file_stems(folder / "answers", ".csv")) {
       RankedTool tool{.facts = facts_of(folder, name)};
       if (name == own_name) {
         tool.score = score_answers(cards, own, tool.facts);
@@ -237,7 +211,8 @@ class SuiteCommand : public Command {
 
   std::vector<SuiteRun> given_runs(const std::vector<SuiteCard>& cards, const std::filesystem::path& folder,
                                    SuiteAnswers& cases) const {
-    const SuiteAnswers all = read_suite_answers(answers_path(folder), cards);
+    const SuiteAnswers all = read_suite_answers(
+        shipped_file("--answers", folder / "answers", answers_, "a CSV file of answers", ".csv"), cards);
     const std::vector<SuiteAnswer>& given = all.answers;
     std::copy_if(given.begin(), given.end(), std::back_inserter(cases.answers),
                  [](const SuiteAnswer& answer) { return answer.measured.has_value(); });

@@ -2,14 +2,14 @@
 
 #include "accelerator/systolic/scalesim_files.h"
 #include "app/cli/commands/list.h"
-#include "app/cli/layer_flags.h"
-#include "app/cli/progress.h"
-#include "app/cli/shipped_file.h"
-#include "app/cli/whole_numbers.h"
+#include "app/cli/flags/layer_flags.h"
+#include "app/cli/grammar/shipped_file.h"
+#include "app/cli/grammar/whole_numbers.h"
+#include "app/cli/output/progress.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "report/json_rows_csv.h"
-#include "report/systolic_report.h"
+#include "report/chip/systolic_report.h"
+#include "report/parts/json_rows_csv.h"
 
 namespace foretoken {
 namespace {

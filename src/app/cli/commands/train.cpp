@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/out_file.h"
-#include "app/cli/page_trust.h"
-#include "app/cli/training_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/training_flags.h"
+#include "app/cli/output/out_file.h"
+#include "app/cli/output/page_trust.h"
 #include "base/file.h"
 #include "network/chakra/chakra.h"
 #include "report/page/training_page.h"
-#include "report/pipeline_chart.h"
-#include "report/training_report.h"
-#include "report/training_trace.h"
+#include "report/trace/training_trace.h"
+#include "report/training/pipeline_chart.h"
+#include "report/training/training_report.h"
 #include "training/schedule/pipeline_chakra.h"
 
 namespace foretoken {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/kernel_source_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
 #include "app/http/server.h"
 #include "app/page/page_service.h"
 #include "app/page/run_request.h"

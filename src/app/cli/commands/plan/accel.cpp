@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/accelerator_flags.h"
 #include "app/cli/commands/plan/list.h"
-#include "app/cli/progress.h"
+#include "app/cli/flags/accelerator_flags.h"
+#include "app/cli/output/progress.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "plan/accelerator/accelerator_plan.h"
-#include "report/accelerator_plan_report.h"
+#include "report/chip/accelerator_plan_report.h"
 
 namespace foretoken {
 namespace {

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/plan/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/out_file.h"
-#include "app/cli/step_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/step_flags.h"
+#include "app/cli/output/out_file.h"
 #include "compose/serving_engine.h"
 #include "compose/step_estimate.h"
 #include "plan/hardware/sensitivity.h"
-#include "report/hardware_plan_report.h"
-#include "report/step_report.h"
+#include "report/plan/hardware_plan_report.h"
+#include "report/step/step_report.h"
 
 namespace foretoken {
 namespace {

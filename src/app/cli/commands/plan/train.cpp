@@ -1,11 +1,11 @@
 #include "app/cli/commands/plan/list.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/progress.h"
-#include "app/cli/training_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/training_flags.h"
+#include "app/cli/output/progress.h"
 #include "base/parallel.h"
 #include "plan/training_search.h"
-#include "report/training_report.h"
-#include "report/training_search_report.h"
+#include "report/plan/training_search_report.h"
+#include "report/training/training_report.h"
 
 namespace foretoken {
 namespace {

@@ -1,8 +1,8 @@
 #include "accelerator/validate/validate_accelerator.h"
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
-#include "app/cli/out_file.h"
-#include "report/validation_report.h"
+#include "app/cli/output/out_file.h"
+#include "report/accuracy/validation_report.h"
 
 namespace foretoken {
 namespace {

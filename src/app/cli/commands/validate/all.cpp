@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/command_line.h"
-#include "app/cli/out_file.h"
-#include "app/cli/progress.h"
+#include "app/cli/grammar/command_line.h"
+#include "app/cli/output/out_file.h"
+#include "app/cli/output/progress.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "report/validation_history.h"
+#include "report/accuracy/validation_history.h"
 
 namespace foretoken {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "app/cli/command.h"
+#include "app/cli/grammar/command.h"
 
 namespace foretoken {
 

@@ -2,8 +2,8 @@
 
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/progress.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/output/progress.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "validate/deployment/validate_calibration.h"

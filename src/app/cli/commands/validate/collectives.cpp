@@ -1,9 +1,9 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
-#include "app/cli/out_file.h"
+#include "app/cli/output/out_file.h"
 #include "network/astra_compatible/validate_astra.h"
-#include "report/communication_report.h"
-#include "report/validation_report.h"
+#include "report/accuracy/validation_report.h"
+#include "report/network/communication_report.h"
 #include "validate/collectives/validate_communication.h"
 
 namespace foretoken {

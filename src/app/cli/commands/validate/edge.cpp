@@ -4,14 +4,14 @@
 
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
-#include "app/cli/edge_flags.h"
-#include "app/cli/out_file.h"
-#include "app/cli/progress.h"
+#include "app/cli/flags/edge_flags.h"
+#include "app/cli/output/out_file.h"
+#include "app/cli/output/progress.h"
 #include "base/error.h"
 #include "compose/edge/validate_edge_models.h"
 #include "kernel/fewshot/validate_fewshot.h"
-#include "report/edge_report.h"
-#include "report/validation_report.h"
+#include "report/accuracy/validation_report.h"
+#include "report/edge/edge_report.h"
 
 namespace foretoken {
 namespace {

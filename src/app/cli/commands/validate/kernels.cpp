@@ -2,15 +2,15 @@
 
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/out_file.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/output/out_file.h"
 #include "app/cli/withheld_fit.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "kernel/port_map.h"
 #include "kernel/validate.h"
-#include "report/port_map_report.h"
-#include "report/validation_report.h"
+#include "report/accuracy/validation_report.h"
+#include "report/chip/port_map_report.h"
 
 namespace foretoken {
 namespace {

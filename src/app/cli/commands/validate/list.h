@@ -1,7 +1,7 @@
 // What can be compared with measurements: one make_ function per layer, each defined in the file of its name.
 #pragma once
 
-#include "app/cli/command.h"
+#include "app/cli/grammar/command.h"
 
 namespace foretoken {
 

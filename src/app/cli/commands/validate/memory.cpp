@@ -1,8 +1,8 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
-#include "app/cli/kernel_source_flags.h"
+#include "app/cli/flags/kernel_source_flags.h"
 #include "base/csv.h"
-#include "report/table.h"
+#include "report/parts/table.h"
 #include "validate/training/validate_memory.h"
 
 namespace foretoken {

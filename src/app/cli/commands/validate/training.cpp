@@ -4,12 +4,12 @@
 
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
-#include "app/cli/kernel_source_flags.h"
-#include "app/cli/known_names.h"
-#include "app/cli/out_file.h"
+#include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/grammar/known_names.h"
+#include "app/cli/output/out_file.h"
 #include "base/csv.h"
 #include "base/error.h"
-#include "report/validation_report.h"
+#include "report/accuracy/validation_report.h"
 #include "training/scale/validate_step_times.h"
 #include "validate/training/validate_training.h"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "app/cli/command.h"
-#include "report/validation_report.h"
+#include "app/cli/grammar/command.h"
+#include "report/accuracy/validation_report.h"
 
 namespace foretoken {
 

@@ -1,0 +1,188 @@
+#include "app/cli/flags/accelerator_flags.h"
+
+#include <fmt/format.h>
+
+#include "accelerator/formats/mapper_constraints.h"
+#include "accelerator/formats/problem_json.h"
+#include "base/error.h"
+#include "base/json.h"
+
+namespace foretoken {
+namespace {
+
+bool is_yaml(const std::string& name) {
+  for (const std::string_view ending : {".yaml", ".yml", ".jinja", ".jinja2"}) {
+    if (name.ends_with(ending)) return true;
+  }
+  return false;
+}
+
+std::string note_of(const EnergyFill& fill) {
+  return fmt::format("{}: energies of {} from the library ({}): {}", fill.level, fill.component,
+                     confidence_name(fill.kind), fill.note);
+}
+
+}  // namespace
+
+Constraints AcceleratorQuestion::constraints_for(const Problem& own) const {
+  Constraints all = design_constraints(design, own);
+  Constraints written = directive_constraints(timeloop.constraints, design.architecture, own);
+  all.loops = std::move(written.loops);
+  all.storage.insert(all.storage.end(), written.storage.begin(), written.storage.end());
+  if (!written.source.empty()) all.source = written.source;
+  return all;
+}
+
+void AcceleratorFlags::declare(Options& options) {
+  options.heading("Accelerator");
+  options.list("--arch", arch,
+               "A design that ships (foretoken accel --list), its JSON file, or Timeloop's YAML files with anything in "
+               "them, comma-separated",
+               false);
+  options.list("--energy-tables", energy_tables, "Accelergy's ERT and ART files, instead of the built-in energies");
+  options.list("--jinja", jinja,
+               "Values of the variables in Jinja templates of Timeloop's files, such as architecture=eyeriss_like");
+  options.list("--constraints", constraints, "Timeloop's YAML constraints on mappings");
+  options.heading("Work");
+  options.text("--problem", problem, "One operator: a JSON or YAML file");
+  layers.declare(options);
+  options.text("--model", model, "All multiplications of one step of a language model: a name or config.json");
+  options.choice("--phase", phase, {"prefill", "decode"}, "With --model: which step");
+  options.integer("--batch", batch, {.least = 1, .most = 1 << 20}, "With --model: sequences");
+  options.integer("--input-len", input_len, {.least = 1, .most = 1 << 24}, "With --model: tokens of a prompt");
+  options.integer("--context-len", context_len, {.least = 0, .most = 1 << 24},
+                  "With --model: tokens in the cache before");
+  options.text("--mapping", mapping, "Evaluate this mapping (JSON or YAML) instead of searching one");
+}
+
+void AcceleratorFlags::refuse_unused(const Options& options) const {
+  if (model.empty()) {
+    options.refuse({"--phase", "--batch", "--input-len", "--context-len"}, {}, "work other than --model");
+  }
+  if (phase == "decode") options.refuse({"--input-len"}, {}, "a decode step");
+}
+
+void AcceleratorFlags::read_work(const Library& library, AcceleratorQuestion& question) const {
+  if (!problem.empty() && !is_yaml(problem)) {
+    const Json document = read_json_file(problem);
+    question.problem = read_problem_json(JsonView(document, problem));
+  }
+  if (layers.kinds_given() > 0) {
+    std::vector<AcceleratorLayer> given = accelerator_layers(layers.layers(library));
+    if (layers.network.empty()) {
+      question.problem = std::move(given.front().problem);
+    } else {
+      question.layers = std::move(given);
+      question.beside = layers.work_beside();
+    }
+  }
+  if (!model.empty()) {
+    const Model parsed = library.models().model(model);
+    StepRequest request{.phase = step_phase_from_name(phase).value(),
+                        .batch = batch,
+                        .input_len = input_len,
+                        .context_len = context_len};
+    const auto operators = stage_operators(parsed, request, {}, 0);
+    question.layers = layers_of(operators);
+    question.beside = vector_work(operators);
+  }
+}
+
+AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
+  if (arch.empty()) {
+    throw InputError(
+        {.source = "--arch",
+         .value = "(not given)",
+         .expected = "a design (foretoken accel --list shows those that ship) or files that describe one"});
+  }
+  const int kinds = !problem.empty() + layers.kinds_given() + !model.empty();
+  if (kinds > 1) {
+    throw InputError(
+        {.source = "--problem", .expected = "one of --problem, --gemm, --conv, --network and --model, not several"});
+  }
+  AcceleratorQuestion question;
+  std::vector<std::filesystem::path> yaml;
+  std::optional<std::string> own;
+  const auto sort_file = [&](const std::string& name) {
+    if (is_yaml(name)) {
+      yaml.emplace_back(name);
+    } else if (own) {
+      throw InputError(
+          {.source = "--arch", .value = printable(name), .expected = "one design; " + *own + " is another"});
+    } else {
+      own = name;
+    }
+  };
+  for (const std::string& name : arch) sort_file(name);
+  for (const std::string& name : energy_tables) yaml.emplace_back(name);
+  for (const std::string& name : constraints) yaml.emplace_back(name);
+  if (is_yaml(problem)) yaml.emplace_back(problem);
+  if (is_yaml(mapping)) yaml.emplace_back(mapping);
+  const AcceleratorCatalogue catalogue = library.accelerator_designs();
+  if (own) {
+    LoadedDesign loaded = catalogue.design(*own);
+    question.design = std::move(loaded.design);
+    for (const EnergyFill& fill : loaded.from_library) {
+      question.notes.push_back(note_of(fill));
+    }
+  }
+  read_work(library, question);
+  if (!yaml.empty()) {
+    AcceleratorInputs known{.problem = question.problem};
+    if (own) known.architecture = question.design.architecture;
+    question.timeloop = read_timeloop_files(yaml, std::move(known), jinja_variables(jinja));
+    const AcceleratorInputs& read = question.timeloop;
+    if (!energy_tables.empty() && !read.energies_given && !read.areas_given) {
+      throw InputError(
+          {.source = "--energy-tables", .value = energy_tables.front(), .expected = "a file with an ERT or ART"});
+    }
+    if (!constraints.empty() && !read.constraints_given) {
+      throw InputError(
+          {.source = "--constraints", .value = constraints.front(), .expected = "a file with constraints"});
+    }
+    question.notes.insert(question.notes.end(), read.notes.begin(), read.notes.end());
+    if (read.architecture) {
+      question.design.architecture = *read.architecture;
+      const size_t levels = read.architecture->levels.size();
+      question.design.tensors.resize(levels);
+      if (!own || read.energies_given) question.design.energies_given.assign(levels, read.energies_given);
+      if (!own || read.areas_given) question.design.areas_given.assign(levels, read.areas_given);
+    }
+    if (read.architecture && !own) {
+      AcceleratorDesign& design = question.design;
+      for (const EnergyFill& fill :
+           fill_costs(design.architecture, design.energies_given, design.areas_given, catalogue.library())) {
+        question.notes.push_back(note_of(fill));
+      }
+    }
+    if (read.problem && !question.layers.empty()) {
+      throw InputError({.source = layers.network.empty() ? "--model" : "--network",
+                        .value = read.problem->name,
+                        .expected = "a network, or a YAML file with a `problem`, not both"});
+    }
+    question.problem = read.problem;
+    question.mapping = read.mapping;
+  }
+  if (question.design.architecture.levels.empty()) {
+    throw InputError({.source = "--arch", .expected = "a design, or YAML files with an `architecture` section"});
+  }
+  if (!question.problem && question.layers.empty()) {
+    throw InputError(
+        {.source = "--problem",
+         .value = "(not given)",
+         .expected = "work: --problem, --gemm, --conv, --network, --model, or a YAML file with a `problem`"});
+  }
+  if (!mapping.empty() && !is_yaml(mapping)) {
+    if (!question.problem) {
+      throw InputError({.source = "--mapping", .value = mapping, .expected = "one operator, not a network of them"});
+    }
+    if (question.mapping) {
+      throw InputError({.source = "--mapping", .value = mapping, .expected = "one mapping; a YAML file has another"});
+    }
+    const Json document = read_json_file(mapping);
+    question.mapping = read_mapping_json(JsonView(document, mapping), question.design.architecture, *question.problem);
+  }
+  return question;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,57 @@
+#include "app/cli/flags/machine_flags.h"
+
+#include "app/cli/flags/choice_names.h"
+#include "base/error.h"
+#include "network/topology/topology_file.h"
+
+namespace foretoken {
+void MachineFlags::declare_machine(Options& options) {
+  options.heading("Machine (give one)");
+  options.text("--cluster", cluster,
+               "Cluster to run on: a built-in name (`foretoken devices` lists them) or a cluster file");
+  options.text("--node", node, "Single node to run on: a built-in name or a node file");
+  options.text("--topology", topology, "Links alone: a description such as switch:8@450GB/s,500ns, or a topology file");
+  options.integer("--nodes", nodes, {.least = 0, .most = most_nodes},
+                  "With --cluster: number of nodes to use; 0 = all nodes of the cluster");
+  options.integer("--domain", domain, {.least = 0},
+                  "With --topology: number of devices in one fast domain, for hierarchical algorithms; 0 = all");
+}
+
+void MachineFlags::declare_fidelity(Options& options, const std::string& name) {
+  options.choice(
+      name, fidelity, names_of(fidelity_names),
+      "How the network is modeled. closed = formulas; flow = simulate every transfer and how transfers share links");
+  options.choice(
+      "--routing", routing, names_of(link_routing_names),
+      "With flow simulation: how to choose among equally short paths. ecmp = one path by hash; adaptive = all paths");
+}
+
+CollectiveOptions MachineFlags::collective_options() const {
+  return {.fidelity = named<Fidelity>(fidelity_names, fidelity),
+          .routing = named<LinkRouting>(link_routing_names, routing)};
+}
+
+Machine MachineFlags::machine(const Library& library, CollectiveOptions options,
+                              const std::function<std::vector<KnownTime>(int64_t)>& known) const {
+  const int given = !cluster.empty() + !node.empty() + !topology.empty();
+  if (given != 1) {
+    throw InputError({.source = "--cluster, --node, --topology",
+                      .value = given == 0 ? "none of them" : "more than one",
+                      .expected = "exactly one machine to run on"});
+  }
+  if (!topology.empty()) {
+    return {.measured = nullptr, .model = {topology_from(topology), topology, domain, options}, .device = {}};
+  }
+  Cluster whole = node.empty() ? library.hardware().cluster(cluster) : cluster_of(library.hardware().node(node));
+  if (nodes > 0 && node.empty()) whole = cluster_with_nodes(std::move(whole), static_cast<int>(nodes));
+  const Device device = whole.node.device;
+  std::unique_ptr<const CommunicationPredictor> measured;
+  std::vector<KnownTime> times = known ? known(total_devices(whole)) : std::vector<KnownTime>();
+  if (std::optional<CommunicationPredictor> found = library.collectives(device, whole.node, std::move(times))) {
+    measured = std::make_unique<const CommunicationPredictor>(std::move(*found));
+  }
+  options.measured = measured.get();
+  return {.measured = std::move(measured), .model = {std::move(whole), options}, .device = device};
+}
+
+}  // namespace foretoken

@@ -1,0 +1,37 @@
+// The flags that say which machine collectives run on, and how finely; shared by every command that runs some.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/cli/grammar/options.h"
+#include "library/library.h"
+#include "network/collective_estimate.h"
+
+namespace foretoken {
+
+// A machine with what was measured on its like.
+struct Machine {
+  std::unique_ptr<const CommunicationPredictor> measured;  // the model looks at it
+  CollectiveModel model;
+  std::optional<Device> device;  // nothing for a topology
+};
+
+struct MachineFlags {
+  std::string cluster, node, topology;
+  int64_t nodes = 0, domain = 0;
+  std::string fidelity = "closed", routing = "ecmp";
+
+  void declare_machine(Options& options);
+  void declare_fidelity(Options& options, const std::string& name);
+
+  CollectiveOptions collective_options() const;
+  // InputError where none of cluster, node and topology is given, or more than one. `known`: times that were measured
+  // on it, for a machine of so many devices; a topology has no use for them.
+  Machine machine(const Library& library, CollectiveOptions options,
+                  const std::function<std::vector<KnownTime>(int64_t device_count)>& known = {}) const;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,287 @@
+#include "app/cli/flags/training_flags.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "report/parts/device_notes.h"
+#include "report/parts/table.h"
+#include "training/import/import_config.h"
+
+namespace foretoken {
+namespace {
+
+std::vector<std::string> convention_names() {
+  std::vector<std::string> names;
+  for (const FlopConvention& convention : flop_conventions()) names.emplace_back(convention.name);
+  return names;
+}
+
+// As people write token counts: 300B, 15T, 1.4e12.
+double parse_tokens(const std::string& text) {
+  constexpr std::pair<char, double> units[] = {{'k', 1e3}, {'m', 1e6}, {'b', 1e9}, {'t', 1e12}};
+  double unit = 1;
+  std::string_view digits = text;
+  for (const auto& [letter, factor] : units) {
+    if (!digits.empty() && (digits.back() == letter || digits.back() == letter - 'a' + 'A')) {
+      unit = factor;
+      digits.remove_suffix(1);
+      break;
+    }
+  }
+  const std::optional<double> number = parse_number(digits);
+  if (!number || !(*number * unit >= 1) || *number * unit > 1e18) {
+    throw InputError({.source = "--train-tokens",
+                      .value = printable(text),
+                      .expected = "a number of tokens from 1 to 1e18, for example 300B, 15T or 1.4e12"});
+  }
+  return *number * unit;
+}
+
+// What of a file was not used, and what it left open.
+std::vector<std::string> notes_of(const ImportedTraining& imported, const std::string& file) {
+  std::vector<std::string> notes = imported.notes;
+  for (const IgnoredKey& key : imported.ignored) {
+    notes.push_back(fmt::format("{} line {}: {} is not used{}", file, key.line, key.key,
+                                key.nearest.empty() ? "" : fmt::format(" (did you mean {}?)", key.nearest)));
+  }
+  return notes;
+}
+
+// InputError for devices that no whole number of replicas fills. Anything else wrong with a plan says more: it is left
+// to the estimate.
+void check_devices(const TrainingQuestion& question) {
+  const ParallelPlan& p = question.plan.parallel;
+  const int64_t replica = p.tensor * p.context * p.pipeline, devices = question.devices;
+  if (devices % replica == 0) return;
+  if (!is_valid_plan(question.job.model, question.job.sequence_length, question.plan, devices)) return;
+  throw InputError({.source = "--devices",
+                    .value = fmt::format("{}", devices),
+                    .expected = fmt::format("a multiple of {} ({} tensor x {} context x {} pipeline ranks), such as {}",
+                                            replica, p.tensor, p.context, p.pipeline, devices / replica * replica)});
+}
+
+}  // namespace
+
+void TrainingFlags::declare(Options& options) {
+  options_ = &options;
+  options.heading("Model and training data");
+  options.text("--model", model_,
+               "Built-in name (`foretoken models` lists them), a config.json, or a directory that contains one");
+  options.text("--config", config_,
+               "Training configuration to read (Megatron-LM script, NeMo or llm-foundry YAML, DeepSpeed JSON); flags "
+               "override it");
+  options.integer("--seq-length", sequence_length_, at_least_one, "Sequence length in tokens");
+  options.choice("--precision", precision_, training_recipe_names(), "Number format of the linear layers");
+  options.integer("--lora-rank", lora_rank_, none_or_more,
+                  "Train only LoRA adapters of this rank; 0 = train all weights");
+  options.choice("--lora-target", lora_target_, {"all", "attention", "mlp"}, "Linear layers that get an adapter");
+  options.choice("--base-weights", base_weights_, base_weight_names(),
+                 "Number format of the frozen weights under LoRA adapters, expanded before each use; nf4 is QLoRA");
+  options.choice("--routing", routing_, {"balanced", "random"},
+                 "How tokens are distributed over experts: forced balance, or random (the busiest rank sets the time)");
+  options.number(
+      "--moe-expert-capacity-factor", expert_capacity_, {.least = 0, .most = 1000},
+      "Maximum tokens per expert as a multiple of its even share; tokens beyond it are dropped. 0 = no limit");
+  options.integer("--packed-length", packed_length_, none_or_more,
+                  "Length in tokens of the documents packed into each sequence, which do not attend to each other; 0 = "
+                  "one document");
+
+  options.heading("Machine");
+  options.text("--cluster", cluster_,
+               "Cluster to train on: a built-in name (`foretoken devices` lists them), a cluster file, or a node such "
+               "as hgx_a100");
+  options.text("--device", device_,
+               "GPU to train on, instead of --cluster: --devices of them, in the node they usually come in");
+  options.integer("--nodes", nodes_, {.least = 0, .most = most_nodes},
+                  "Number of nodes; 0 = enough for --devices, otherwise all nodes of the cluster");
+  options.integer("--devices", devices_, none_or_more, "Number of GPUs to train on; 0 = all GPUs of the nodes");
+  options.text("--stack", stack_,
+               fmt::format("Training software: a built-in name or a stack file [the one of --config, otherwise {}]",
+                           usual_training_stack));
+  plan_.declare(options);
+  declare_memory(options);
+  declare_run(options);
+}
+
+// Goes on with the heading of the plan's own flags.
+void TrainingFlags::declare_memory(Options& options) {
+  options.choice("--optimizer", optimizer_, optimizer_state_names(),
+                 "Optimizer, which decides the state kept for each parameter");
+  options.flag("--optimizer-cpu-offload", offload_optimizer_, "Keep the optimizer state in host memory");
+  options.number("--optimizer-offload-fraction", optimizer_fraction_, {.least = 0, .most = 1},
+                 "Share of the optimizer state to keep in host memory");
+  options.number("--activation-offload-fraction", activation_fraction_, {.least = 0, .most = 1},
+                 "Share of activations to keep in host memory; transfers overlap with compute");
+  options.flag("--param-cpu-offload", offload_parameters_,
+               "Keep the weights in host memory and load them twice per micro-batch (DeepSpeed's offload_param)");
+  options.number("--memory-limit", usable_memory_, {.least = 0.1, .most = 1},
+                 "Share of GPU memory that a plan may use; the rest is a margin for fragmentation");
+}
+
+void TrainingFlags::declare_run(Options& options) {
+  options.heading("A long run");
+  options.text("--train-tokens", tokens_,
+               "Total tokens to train on, for example 15T: also reports days, failures, checkpoints and cost");
+  options.money("--gpu-price,--price", usd_per_hour_, {.least = -1, .most = 1000},
+                "Rent in USD per GPU-hour; -1 = a public list price (data/prices/rent.json)");
+  options.number("--watts-per-device", watts_, {.least = 0, .most = 100'000},
+                 "Power drawn from the grid per GPU, in W; 0 = the GPU's power limit");
+  options.number("--device-mtbf-hours", mtbf_hours_, {.least = 0, .most = 1e9},
+                 "Mean time between failures of one GPU, in hours; 0 = 50,700, as in the training of Llama 3");
+  options.choice("--checkpoint-mode", checkpoint_mode_, checkpoint_mode_names(), "How checkpoints are written");
+  options.number("--checkpoint-interval", checkpoint_interval_, {.least = 0, .most = 1e7},
+                 "Time between checkpoints in seconds; 0 = the optimum");
+  options.number("--storage-bandwidth", storage_gb_per_s_, {.least = 0.001, .most = 1e6},
+                 "Bandwidth from each node to storage, in GB/s");
+  options.integer("--spare-devices", spares_, none_or_more, "Spare GPUs kept ready to replace failed ones");
+  options.heading("Accounting");
+  options.choice("--flops", convention_, convention_names(),
+                 "How model FLOPs are counted for MFU [lora-2x-causal-half with adapters]");
+}
+
+std::optional<LongRun> TrainingFlags::long_run(const Library& library, const Cluster& cluster) const {
+  if (tokens_.empty()) {
+    options_->refuse({}, {"A long run"}, "a single step (no --train-tokens)");
+    return std::nullopt;
+  }
+  if (usd_per_hour_ < 0 && usd_per_hour_ != -1) {
+    throw InputError({.source = "--gpu-price",
+                      .value = fmt::format("{:g}", usd_per_hour_),
+                      .expected = "USD from 0 to 1000, or -1 for a public list price"});
+  }
+  LongRun run;
+  run.tokens = parse_tokens(tokens_);
+  if (mtbf_hours_ > 0) run.failures.device_mtbf_hours = mtbf_hours_;
+  run.recovery.spare_devices = spares_;
+  run.checkpoints.mode = checkpoint_mode_from_name(checkpoint_mode_).value();
+  if (checkpoint_interval_ > 0) run.checkpoints.interval_seconds = checkpoint_interval_;
+  run.checkpoints.storage_bytes_per_second = storage_bytes_per_second(1e9 * storage_gb_per_s_, cluster.node_count);
+  const Device& device = cluster.node.device;
+  if (usd_per_hour_ >= 0) {
+    run.usd_per_device_hour = usd_per_hour_;
+  } else if (const MaybeFact<double> rent = library.rent_usd_per_hour(device)) {
+    run.usd_per_device_hour = rent->value;
+  }
+  if (watts_ > 0) {
+    run.watts_per_device = watts_;
+  } else if (device.power_limit) {
+    run.watts_per_device = device.power_limit->value.value();
+  }
+  return run;
+}
+
+std::optional<ImportedTraining> TrainingFlags::imported_config() const {
+  if (config_.empty()) return std::nullopt;
+  return import_training_config(config_);
+}
+
+TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* imported) const {
+  if (model_.empty() && (imported == nullptr || !imported->model)) {
+    std::string expected = "a model, or a --config that names one";
+    if (imported != nullptr) {
+      expected = fmt::format("a model, because {} does not give all of its sizes", config_);
+      for (const std::string& note : imported->notes) expected += "; " + note;
+    }
+    throw InputError({.source = "--model", .value = "not given", .expected = std::move(expected)});
+  }
+  TrainingJob job;
+  job.model = model_.empty() ? *imported->model : library.models().model(model_);
+  job.sequence_length = sequence_length_;
+  std::string precision = precision_;
+  int64_t rank = lora_rank_;
+  if (imported != nullptr) {
+    const SaidSettings& said = imported->said;
+    if (said.sequence_length && !given("--seq-length")) job.sequence_length = *said.sequence_length;
+    if (said.precision && !given("--precision")) precision = *said.precision;
+    if (said.lora_rank && !given("--lora-rank")) rank = *said.lora_rank;
+  }
+  job.recipe = training_recipe(precision);
+  job.lora = {.rank = rank, .on_attention = lora_target_ != "mlp", .on_mlp = lora_target_ != "attention"};
+  job.expert_capacity = expert_capacity_;
+  job.packed_length = packed_length_;
+  job.routing = routing_ == "balanced" ? Routing::balanced : Routing::random;
+  if (rank == 0) options_->refuse({"--lora-target", "--base-weights"}, {}, "all weights trained (--lora-rank 0)");
+  if (!job.model.has_experts()) {
+    options_->refuse({"--routing", "--moe-expert-capacity-factor"}, {}, "a model without experts");
+  }
+  return job;
+}
+
+std::string TrainingFlags::stack(const ImportedTraining* imported, std::vector<std::string>& notes) const {
+  if (!stack_.empty() || imported == nullptr) return stack_;
+  if (imported->format == "llm-foundry") return imported->format;
+  if (imported->format == "deepspeed") {
+    notes.push_back(
+        fmt::format("no built-in stack models DeepSpeed, so times are those of {}; choose another with --stack",
+                    usual_training_stack));
+  }
+  return {};
+}
+
+void TrainingFlags::set_offloads(TrainingSpec& spec, const ImportedTraining* imported) const {
+  const SaidSettings said = imported != nullptr ? imported->said : SaidSettings{};
+  const bool offloads = given("--optimizer-cpu-offload") ? offload_optimizer_ : said.offloads_optimizer.value_or(false);
+  if (!offloads) options_->refuse({"--optimizer-offload-fraction"}, {}, "the optimizer's state on the device");
+  spec.offloaded_optimizer = offloads ? optimizer_fraction_ : 0;
+  const bool offloads_parameters =
+      given("--param-cpu-offload") ? offload_parameters_ : said.offloads_parameters.value_or(false);
+  spec.offloaded_parameters = offloads_parameters ? 1 : 0;
+  const double file_fraction = said.offloads_activations.value_or(false) ? 1 : 0;
+  spec.offloaded_activations = given("--activation-offload-fraction") ? activation_fraction_ : file_fraction;
+}
+
+TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
+  const std::optional<ImportedTraining> file = imported_config();
+  const ImportedTraining* imported = file ? &*file : nullptr;
+  TrainingRequest request;
+  TrainingQuestion& question = request.question;
+  if (imported != nullptr) request.notes = notes_of(*imported, config_);
+  if (cluster_.empty() == device_.empty()) {
+    throw InputError({.source = "--cluster",
+                      .value = cluster_.empty() ? "not given" : fmt::format("{} beside --device", printable(cluster_)),
+                      .expected = "a cluster, or --device with --devices"});
+  }
+  TrainingSpec spec{.job = job(library, imported),
+                    .cluster = cluster_.empty() ? device_ : cluster_,
+                    .nodes = nodes_,
+                    .devices = devices_};
+  if (devices_ == 0 && nodes_ == 0 && imported != nullptr) spec.devices = imported->devices().value_or(0);
+  spec.stack = stack(imported, request.notes);
+  spec.optimizer = optimizer_state_from_name(optimizer_).value();  // one of the choices
+  set_offloads(spec, imported);
+  if (given("--base-weights")) spec.base_weights = base_weights_;
+  spec.usable_memory = usable_memory_;
+  if (given("--flops")) spec.flops = convention_;
+  question = open_training(library, spec);
+  if (use == Use::one_plan) {
+    question.plan = plan_.plan(imported, question.job.model, question.job.sequence_length, question.devices);
+    check_devices(question);
+  } else {
+    TrainingPlanFlags::OpenPlan open = plan_.open_plan(imported, question.devices);
+    question.plan = std::move(open.start);
+    request.choices = std::move(open.choices);
+  }
+  question.run = long_run(library, question.cluster);
+  return request;
+}
+
+void add_notes(Answer& answer, const std::vector<std::string>& notes, const KernelPredictor& kernels) {
+  DeviceNotes devices;
+  devices.add_kernels(kernels);
+  Json list = Json::array();
+  for (const std::string& note : notes) {
+    answer.text += wrap_lines("note: " + note + "\n", page_width, 2);
+    list.push(note);
+  }
+  for (const std::string& note : devices.sentences) list.push(note);
+  answer.text += device_notes_text(devices);
+  answer.json.set("notes", std::move(list));
+  set_device_notes(answer.json, devices);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,66 @@
+// The flags that say what is trained, on which machine, by which software and for how long. How it is laid out:
+// training_plan_flags.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/flags/training_plan_flags.h"
+#include "app/cli/grammar/command.h"
+#include "app/cli/grammar/options.h"
+#include "library/library.h"
+#include "training/estimate/training_spec.h"
+
+namespace foretoken {
+
+// What the flags ask, on top of a configuration file where one is given.
+struct TrainingRequest {
+  TrainingQuestion question;
+  PlanChoices choices;  // of a search: what of the plan is fixed
+  // What a reader should know: settings of the file that were not used, devices that are only like others.
+  std::vector<std::string> notes;
+};
+
+struct TrainingFlags {
+  enum class Use { one_plan, search };
+
+  void declare(Options& options);
+  // InputError for what cannot be, and for flags that would change nothing.
+  TrainingRequest request(const Library& library, Use use) const;
+
+ private:
+  void declare_memory(Options& options);
+  void declare_run(Options& options);
+  bool given(const char* flag) const { return options_->was_given(flag); }
+  std::optional<ImportedTraining> imported_config() const;
+  TrainingJob job(const Library& library, const ImportedTraining* imported) const;
+  // Empty = the usual one.
+  std::string stack(const ImportedTraining* imported, std::vector<std::string>& notes) const;
+  void set_offloads(TrainingSpec& spec, const ImportedTraining* imported) const;
+  std::optional<LongRun> long_run(const Library& library, const Cluster& cluster) const;
+
+  const Options* options_ = nullptr;
+  TrainingPlanFlags plan_;
+  std::string model_, config_, cluster_, device_, stack_, precision_ = "bf16", convention_ = "model-3x-causal-half";
+  int64_t nodes_ = 0, devices_ = 0, sequence_length_ = 4096, lora_rank_ = 0;
+  std::string lora_target_ = "all", routing_ = "balanced";
+  double expert_capacity_ = 0;
+  int64_t packed_length_ = 0;
+
+  std::string optimizer_ = "adam";
+  bool offload_optimizer_ = false;
+  double optimizer_fraction_ = 1, activation_fraction_ = 0, usable_memory_ = MemoryOverheads{}.usable;
+  bool offload_parameters_ = false;
+  std::string base_weights_ = "bf16";
+
+  std::string tokens_;
+  double usd_per_hour_ = -1, watts_ = 0, mtbf_hours_ = 0, checkpoint_interval_ = 0, storage_gb_per_s_ = 2;
+  int64_t spares_ = 0;
+  std::string checkpoint_mode_ = "asynchronous";
+};
+
+// Those of the question, and what must be known of the devices whose kernels were priced.
+void add_notes(Answer& answer, const std::vector<std::string>& notes, const KernelPredictor& kernels);
+
+}  // namespace foretoken

@@ -1,0 +1,144 @@
+#include "app/cli/grammar/schema.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace foretoken {
+namespace {
+
+constexpr const char* dialect = "https://json-schema.org/draft/2020-12/schema";
+
+Json names_json(std::initializer_list<const char*> names) {
+  Json list = Json::array();
+  for (const char* name : names) list.push(name);
+  return list;
+}
+
+// Types as field_texts takes them: a number may be written as the flag takes it ("4K", "$2.5").
+void set_type(Json& property, const FlagDeclaration& flag) {
+  switch (flag.kind) {
+    case FlagKind::flag:
+      property.set("type", "boolean");
+      return;
+    case FlagKind::integer:
+      property.set("type", names_json({"integer", "string"}));
+      property.set("pattern", "^-?[0-9.]+(e[-+]?[0-9]+)?[kmgKMG]?$");
+      return;
+    case FlagKind::number:
+      property.set("type", names_json({"number", "string"}));
+      property.set("pattern", "^[$]?-?[0-9.]+(e[-+]?[0-9]+)?$");
+      return;
+    case FlagKind::choice: {
+      Json choices = Json::array();
+      for (const std::string& choice : flag.choices) choices.push(choice);
+      property.set("enum", std::move(choices));
+      return;
+    }
+    case FlagKind::text:
+    case FlagKind::list:
+    case FlagKind::texts:
+      break;
+  }
+  const bool takes_many = flag.kind != FlagKind::text || !flag.takes_settings;
+  Json types = names_json({"string"});
+  if (!flag.takes_settings) types.push("number");
+  types.push("object");
+  if (takes_many) property.set("items", Json::object({{"type", types}}));
+  if (takes_many) types.push("array");
+  property.set("type", std::move(types));
+}
+
+Json property_of(const FlagDeclaration& flag) {
+  Json property = Json::object({{"description", flag.help}});
+  set_type(property, flag);
+  if (flag.least.kind() != Json::Kind::null) property.set("minimum", flag.least);
+  if (flag.most.kind() != Json::Kind::null) property.set("maximum", flag.most);
+  if (flag.usual.kind() != Json::Kind::null) property.set("default", flag.usual);
+  return property;
+}
+
+// `place`: of the schema in its document, for references.
+Json schema_at(const std::string& place, const CommandDeclaration& command,
+               std::span<const CommandDeclaration* const> above) {
+  std::string name;
+  for (const CommandDeclaration* parent : above) name += parent->name + " ";
+  name += command.name;
+  std::vector<const CommandDeclaration*> levels(above.begin(), above.end());
+  levels.push_back(&command);
+  Json properties = Json::object({{"command", Json::object({{"const", name}})}});
+  Json required = names_json({"command"}), alternatives = Json::array();
+  std::set<std::string> known;
+  // Flags of a subcommand come before those of its command with the same name.
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+    for (const FlagDeclaration& flag : (*level)->flags) {
+      const std::string field = field_name(flag.names.front());
+      if (!known.insert(field).second) continue;
+      properties.set(field, property_of(flag));
+      Json any = Json::array({Json::object({{"required", Json::array({field})}})});
+      for (size_t i = 1; i < flag.names.size(); ++i) {
+        const std::string alias = field_name(flag.names[i]);
+        if (!known.insert(alias).second) continue;
+        properties.set(alias, Json::object({{"$ref", fmt::format("{}/properties/{}", place, field)}}));
+        any.push(Json::object({{"required", Json::array({alias})}}));
+      }
+      if (!flag.required) continue;
+      if (flag.names.size() == 1) {
+        required.push(field);
+      } else {
+        alternatives.push(Json::object({{"anyOf", std::move(any)}}));
+      }
+    }
+  }
+  Json schema = Json::object({{"title", "foretoken " + name},
+                              {"description", command.summary},
+                              {"type", "object"},
+                              {"properties", std::move(properties)},
+                              {"required", std::move(required)}});
+  if (!alternatives.items().empty()) schema.set("allOf", std::move(alternatives));
+  schema.set("additionalProperties", false);
+  return schema;
+}
+
+struct Asked {
+  const CommandDeclaration* command = nullptr;
+  std::vector<const CommandDeclaration*> above;
+  std::string name;  // "plan_serve"
+};
+
+void list_questions(const CommandDeclaration& command, std::vector<const CommandDeclaration*> above,
+                    std::vector<Asked>& all) {
+  std::string name;
+  for (const CommandDeclaration* parent : above) name += parent->name + "_";
+  if (!command.needs_subcommand) all.push_back({.command = &command, .above = above, .name = name + command.name});
+  above.push_back(&command);
+  for (const CommandDeclaration& child : command.subcommands) list_questions(child, above, all);
+}
+
+}  // namespace
+
+Json question_schema(const CommandDeclaration& command, std::span<const CommandDeclaration* const> above) {
+  Json schema = Json::object({{"$schema", dialect}});
+  const Json rest = schema_at("#", command, above);
+  for (const auto& [key, value] : rest.members()) schema.set(key, value);
+  return schema;
+}
+
+Json questions_schema(std::span<const CommandDeclaration> commands) {
+  std::vector<Asked> all;
+  for (const CommandDeclaration& command : commands) list_questions(command, {}, all);
+  Json choices = Json::array(), definitions = Json::object();
+  for (const Asked& one : all) {
+    const std::string place = "#/$defs/" + one.name;
+    choices.push(Json::object({{"$ref", place}}));
+    definitions.set(one.name, schema_at(place, *one.command, one.above));
+  }
+  return Json::object({{"$schema", dialect},
+                       {"title", "foretoken"},
+                       {"description", "A question to foretoken"},
+                       {"oneOf", std::move(choices)},
+                       {"$defs", std::move(definitions)}});
+}
+
+}  // namespace foretoken

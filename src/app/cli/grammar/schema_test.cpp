@@ -1,0 +1,83 @@
+#include "app/cli/grammar/schema.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/cli/grammar/command_line.h"
+#include "base/error.h"
+
+namespace foretoken::schema_test {
+
+Json schema_of(const std::string& name) {
+  for (const CommandKind& kind : all_commands()) {
+    if (kind.name == name) return question_schema(declaration_of(kind));
+  }
+  throw std::logic_error("no such command");
+}
+
+TEST(QuestionSchema, says_what_a_flag_declares) {
+  const Json schema = schema_of("serve");
+  const JsonView view(schema, "schema");
+  EXPECT_EQ(view.at("$schema").string(), "https://json-schema.org/draft/2020-12/schema");
+  EXPECT_FALSE(view.at("additionalProperties").boolean());
+  const JsonView fields = view.at("properties");
+  EXPECT_EQ(fields.at("command").at("const").string(), "serve");
+  EXPECT_EQ(fields.at("tensor_parallel_size").at("minimum").integer(), 1);
+  EXPECT_EQ(fields.at("tensor_parallel_size").at("default").integer(), 1);
+  EXPECT_EQ(fields.at("tensor_parallel_size").at("type").items().front().string(), "integer");
+  EXPECT_EQ(fields.at("energy").at("type").string(), "boolean");
+  EXPECT_FALSE(fields.at("energy").at("default").boolean());
+  EXPECT_TRUE(fields.at("intervals").at("default").boolean());
+  EXPECT_GT(fields.at("decode_router").at("enum").items().size(), 2U);
+  EXPECT_FALSE(fields.at("model").at("description").string().empty());
+  EXPECT_EQ(fields.at("tp").at("$ref").string(), "#/properties/tensor_parallel_size");
+  std::set<std::string> required;
+  for (const JsonView& name : view.at("required").items()) required.insert(name.string());
+  EXPECT_TRUE(required.contains("command"));
+  EXPECT_TRUE(required.contains("model"));
+  EXPECT_FALSE(required.contains("num_prompts"));
+}
+
+// Whatever is required may be given under any of its names.
+void check_required(const JsonView& schema, const CommandDeclaration& command) {
+  std::set<std::string> required;
+  for (const JsonView& name : schema.at("required").items()) required.insert(name.string());
+  for (const FlagDeclaration& flag : command.flags) {
+    EXPECT_EQ(required.contains(field_name(flag.names.front())), flag.required && flag.names.size() == 1)
+        << flag.names.front();
+  }
+}
+
+TEST(QuestionSchema, of_all_commands_has_every_field_once) {
+  std::vector<CommandDeclaration> commands;
+  for (const CommandKind& kind : all_commands()) commands.push_back(declaration_of(kind));
+  const Json schema = questions_schema(commands);
+  const JsonView definitions = JsonView(schema, "schema").at("$defs");
+  EXPECT_EQ(definitions.members().size(), schema.find("oneOf")->items().size());
+  for (const CommandDeclaration& command : commands) {
+    std::set<std::string> names = {"command"};
+    for (const FlagDeclaration& flag : command.flags) {
+      for (const std::string& name : flag.names)
+        EXPECT_TRUE(names.insert(field_name(name)).second) << command.name << " " << name;
+    }
+    if (!command.needs_subcommand) {
+      const JsonView one = definitions.at(command.name);
+      EXPECT_EQ(one.at("properties").members().size(), names.size()) << command.name;
+      check_required(one, command);
+    }
+    for (const CommandDeclaration& child : command.subcommands) {
+      const JsonView one = definitions.at(command.name + "_" + child.name);
+      EXPECT_EQ(one.at("properties").at("command").at("const").string(), command.name + " " + child.name);
+      for (const FlagDeclaration& flag : child.flags) {
+        for (const std::string& name : flag.names) {
+          EXPECT_NE(field_name(name), "command") << child.name;
+          EXPECT_TRUE(one.at("properties").has(field_name(name))) << child.name << " " << name;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace foretoken::schema_test

@@ -1,0 +1,321 @@
+#include "report/accuracy/suite_report.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/drawing/html_page.h"
+#include "report/parts/table.h"
+
+namespace foretoken {
+namespace {
+
+std::string command_text(const SuiteCard& card) {
+  std::string text = "foretoken";
+  for (const std::string& word : card.command) text += " " + shell_word(word);
+  return text;
+}
+
+std::string figure(double value) {
+  return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
+
+std::string interval_of(const SuiteAnswer& answer) {
+  return answer.low && answer.high ? fmt::format("{} to {}", figure(*answer.low), figure(*answer.high)) : "none";
+}
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json card_json(const SuiteCard& card) {
+  Json json = Json::object({{"id", card.id},
+                            {"name", card.name},
+                            {"group", card.group},
+                            {"model", card.model},
+                            {"hardware", card.hardware},
+                            {"strategy", card.strategy},
+                            {"metric", card.metric},
+                            {"unit", card.unit},
+                            {"command", command_text(card)},
+                            {"status", std::string(suite_status_name(card.status))},
+                            {"validated_against", card.against}});
+  if (card.measured) {
+    json.set("measured", Json::object({{"value", card.measured->value}, {"source", card.measured->source}}));
+  }
+  return json;
+}
+
+std::string dimension_text(const std::optional<double>& score) {
+  return score ? fmt::format("{:.0f}", *score) : "-";
+}
+
+Json case_errors_json(const ErrorSummary& errors) {
+  return Json::object({{"n", static_cast<int64_t>(errors.n)},
+                       {"mape", errors.mape},
+                       {"median_ape", errors.median_ape},
+                       {"p90_ape", errors.p90_ape},
+                       {"bias", errors.bias}});
+}
+
+std::string case_level_table(const SuiteScore& score) {
+  Table table({{.title = "level", .align = Table::Align::left},
+               {.title = "cases"},
+               {.title = "mean error"},
+               {.title = "median"},
+               {.title = "90th percentile"},
+               {.title = "maximum"},
+               {.title = "bias"}});
+  const auto percent = [](double value) { return fmt::format("{:.1f}%", value); };
+  for (const auto& [level, errors] : score.levels) {
+    table.add({std::string(suite_level_name(level)), fmt::format("{}", errors.errors.n), percent(errors.errors.mape),
+               percent(errors.errors.median_ape), percent(errors.errors.p90_ape), percent(errors.maximum),
+               fmt::format("{:+.1f}%", errors.errors.bias)});
+  }
+  return table.text();
+}
+
+constexpr std::string_view leaderboard_legend =
+    "assessed: share of the weights (fidelity 40, composition 20, generalization 20, deployment 10, extensibility 10) "
+    "for which something is known; the rest counts as 0. cases: answers to cases that somebody measured, and their "
+    "mean "
+    "error by level. same cases: what both the tool and foretoken answered, with the mean error of each. Each tool is "
+    "scored on what it was built for, so errors of two tools compare only on the same cases.";
+
+std::vector<std::string> leaderboard_cells(const RankedTool& tool) {
+  std::vector<std::string> cells = {tool.facts.name, fmt::format("{:.0f}", tool.score.total),
+                                    fmt::format("{:.0f}%", tool.score.assessed_weight)};
+  for (const DimensionScore& dimension : tool.score.dimensions) cells.push_back(dimension_text(dimension.score));
+  const auto percent = [](double value) { return fmt::format("{:.1f}%", value); };
+  cells.push_back(fmt::format("{}", tool.score.measured_cases));
+  cells.push_back(tool.score.mape ? percent(*tool.score.mape) : "-");
+  const bool compares = tool.common.cases > 0;
+  cells.push_back(compares ? fmt::format("{}", tool.common.cases) : "");
+  cells.push_back(compares ? percent(tool.common.mape) : "");
+  cells.push_back(compares ? percent(tool.common.other_mape) : "");
+  return cells;
+}
+
+}  // namespace
+
+std::string suite_list_text(const std::vector<SuiteCard>& cards) {
+  std::string text;
+  for (const SuiteCard& card : cards) {
+    text += wrap_lines(fmt::format("{:<6}{}: {} on {}; {}. {} ({})\n", card.id, card.name, card.model, card.hardware,
+                                   card.strategy, card.metric, card.unit),
+                       page_width, 6);
+    text += wrap_lines(fmt::format("      {}\n", command_text(card)), page_width, 10);
+  }
+  return text + fmt::format("\n{} scenarios. `foretoken suite` runs them.\n", cards.size());
+}
+
+Json suite_list_json(const std::vector<SuiteCard>& cards) {
+  Json list = Json::array();
+  for (const SuiteCard& card : cards) list.push(card_json(card));
+  return Json::object({{"scenarios", std::move(list)}});
+}
+
+std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs) {
+  Table table({{.title = "id", .align = Table::Align::left},
+               {.title = "scenario", .align = Table::Align::left},
+               {.title = "metric", .align = Table::Align::left},
+               {.title = "answer"},
+               {.title = "90% interval"},
+               {.title = "measured"},
+               {.title = "status", .align = Table::Align::left}});
+  size_t answered = 0;
+  std::string errors;
+  for (size_t i = 0; i < cards.size(); ++i) {
+    const SuiteCard& card = cards[i];
+    const SuiteRun& run = runs[i];
+    const bool fine = run.error.empty();
+    answered += fine ? 1 : 0;
+    table.add({card.id, card.name, fmt::format("{}, {}", card.metric, card.unit), fine ? figure(run.answer.value) : "-",
+               fine ? interval_of(run.answer) : "-", card.measured ? figure(card.measured->value) : "",
+               std::string(suite_status_name(card.status))});
+    if (!fine) errors += wrap_lines(fmt::format("{}: {}\n", card.id, run.error), page_width, 6);
+  }
+  return table.text() + fmt::format("\n{} of {} scenarios answered.\n", answered, cards.size()) + errors;
+}
+
+Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs) {
+  Json list = Json::array();
+  int64_t answered = 0;
+  for (size_t i = 0; i < cards.size(); ++i) {
+    Json json = card_json(cards[i]);
+    const SuiteRun& run = runs[i];
+    if (run.error.empty()) {
+      ++answered;
+      json.set("answer", Json::object({{"value", run.answer.value},
+                                       {"low", optional_json(run.answer.low)},
+                                       {"high", optional_json(run.answer.high)}}));
+    } else {
+      json.set("error", run.error);
+    }
+    list.push(std::move(json));
+  }
+  return Json::object(
+      {{"scenarios", std::move(list)}, {"answered", answered}, {"of", static_cast<int64_t>(cards.size())}});
+}
+
+std::string suite_score_text(const SuiteScore& score, const ToolFacts& facts) {
+  Table table({{.title = "dimension", .align = Table::Align::left},
+               {.title = "weight"},
+               {.title = "score"},
+               {.title = "figures", .align = Table::Align::left}});
+  for (const DimensionScore& dimension : score.dimensions) {
+    table.add(
+        {dimension.name, fmt::format("{:.0f}%", dimension.weight), dimension_text(dimension.score), dimension.why});
+  }
+  table.add_rule();
+  table.add({"total", fmt::format("{:.0f}%", score.assessed_weight), fmt::format("{:.0f}", score.total),
+             score.assessed_weight < 100 ? "dimensions without a score count as 0" : ""});
+  const auto share = [](size_t part, size_t whole) {
+    return whole == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  std::string text =
+      wrap_lines(fmt::format("{}, scored from 0 to 100 ({})\n\n", facts.name, facts.source), page_width, 2) +
+      table.text() + "\n";
+  if (!score.levels.empty()) text += case_level_table(score) + "\n";
+  text +=
+      fmt::format("answers {} of {} scenarios of the survey ({:.0f}%), {} of all {} ({:.0f}%)\n", score.survey_answered,
+                  score.survey_scenarios, share(score.survey_answered, score.survey_scenarios), score.answered,
+                  score.scenarios, share(score.answered, score.scenarios));
+  for (const ToolClaim& claim : facts.claims) {
+    text += wrap_lines(fmt::format("published, not scored: {} ({})\n", claim.figure, claim.source), page_width, 2);
+  }
+  return text;
+}
+
+Json suite_score_json(const SuiteScore& score, const ToolFacts& facts) {
+  Json dimensions = Json::object({});
+  for (const DimensionScore& dimension : score.dimensions) {
+    dimensions.set(
+        dimension.name,
+        Json::object({{"weight", dimension.weight}, {"score", optional_json(dimension.score)}, {"of", dimension.why}}));
+  }
+  Json levels = Json::object({});
+  for (const auto& [level, errors] : score.levels) {
+    Json json = case_errors_json(errors.errors);
+    json.set("maximum", errors.maximum);
+    levels.set(std::string(suite_level_name(level)), std::move(json));
+  }
+  Json withheld = Json::object({});
+  for (const auto& [kind, errors] : score.withheld) {
+    Json json = case_errors_json(errors.errors);
+    json.set("seen_mape", optional_json(errors.seen_mape));
+    withheld.set(std::string(withheld_name(kind)), std::move(json));
+  }
+  Json attribution;
+  if (score.attribution) {
+    attribution = Json::object({{"cases", static_cast<int64_t>(score.attribution->cases)},
+                                {"total_error", score.attribution->total_error},
+                                {"from_parts", score.attribution->from_parts},
+                                {"from_composition", score.attribution->from_composition}});
+  }
+  Json claims = Json::array();
+  for (const ToolClaim& claim : facts.claims) {
+    claims.push(Json::object({{"figure", claim.figure}, {"source", claim.source}}));
+  }
+  return Json::object({{"tool", facts.name},
+                       {"facts_source", facts.source},
+                       {"total", score.total},
+                       {"assessed_weight", score.assessed_weight},
+                       {"scenarios", static_cast<int64_t>(score.scenarios)},
+                       {"answered", static_cast<int64_t>(score.answered)},
+                       {"survey_scenarios", static_cast<int64_t>(score.survey_scenarios)},
+                       {"survey_answered", static_cast<int64_t>(score.survey_answered)},
+                       {"measured_cases", static_cast<int64_t>(score.measured_cases)},
+                       {"mape", optional_json(score.mape)},
+                       {"maximum_error", optional_json(score.maximum_error)},
+                       {"spearman", optional_json(score.rank)},
+                       {"coverage90", optional_json(score.coverage90)},
+                       {"scaling_error", optional_json(score.scaling_error)},
+                       {"levels", std::move(levels)},
+                       {"model_gap", optional_json(score.model_gap)},
+                       {"system_gap", optional_json(score.system_gap)},
+                       {"attribution", std::move(attribution)},
+                       {"withheld", std::move(withheld)},
+                       {"dimensions", std::move(dimensions)},
+                       {"claims", std::move(claims)}});
+}
+
+std::string leaderboard_text(const std::vector<RankedTool>& tools) {
+  Table table({{.title = "tool", .align = Table::Align::left, .is_name = true},
+               {.title = "total"},
+               {.title = "assessed"},
+               {.title = "fidelity"},
+               {.title = "compos."},
+               {.title = "general."},
+               {.title = "deploy"},
+               {.title = "extend"},
+               {.title = "cases"},
+               {.title = "error"}});
+  Table same({{.title = "tool", .align = Table::Align::left, .is_name = true},
+              {.title = "same cases"},
+              {.title = "its error"},
+              {.title = "foretoken's"}});
+  constexpr size_t own_columns = 10;
+  for (const RankedTool& tool : tools) {
+    const std::vector<std::string> cells = leaderboard_cells(tool);
+    table.add({cells.begin(), cells.begin() + own_columns});
+    if (tool.common.cases > 0) same.add({cells[0], cells[own_columns], cells[own_columns + 1], cells[own_columns + 2]});
+  }
+  std::string text =
+      "Prediction tools by their answers to measured cases, 0 to 100\n\n" + table.text() + "\n" + same.text() + "\n";
+  text += wrap_lines(std::string(leaderboard_legend) + "\n", page_width, 0);
+  for (const RankedTool& tool : tools) {
+    for (const ToolClaim& claim : tool.facts.claims) {
+      text +=
+          wrap_lines(fmt::format("{}, published, not scored: {} ({})\n", tool.facts.name, claim.figure, claim.source),
+                     page_width, 2);
+    }
+  }
+  return text;
+}
+
+Json leaderboard_json(const std::vector<RankedTool>& tools) {
+  Json list = Json::array();
+  for (const RankedTool& tool : tools) {
+    Json json = suite_score_json(tool.score, tool.facts);
+    json.set("unanswered", static_cast<int64_t>(tool.unanswered));
+    if (tool.common.cases > 0) {
+      json.set("same_cases", Json::object({{"cases", static_cast<int64_t>(tool.common.cases)},
+                                           {"mape", tool.common.mape},
+                                           {"foretoken_mape", tool.common.other_mape}}));
+    }
+    list.push(std::move(json));
+  }
+  return Json::object({{"tools", std::move(list)}});
+}
+
+std::string leaderboard_html(const std::vector<RankedTool>& tools) {
+  HtmlPage page("Prediction tools compared");
+  if (!tools.empty()) {
+    page.sentence(fmt::format("{} leads {} tools with {:.0f} of 100.", tools.front().facts.name, tools.size(),
+                              tools.front().score.total));
+  }
+  page.paragraph(leaderboard_legend);
+  std::vector<std::vector<std::string>> rows;
+  for (const RankedTool& tool : tools) rows.push_back(leaderboard_cells(tool));
+  page.table({"tool", "total", "assessed", "fidelity", "composition", "generalization", "deployment", "extensibility",
+              "measured cases", "error", "same cases", "error there", "foretoken there"},
+             rows);
+  for (const RankedTool& tool : tools) {
+    page.heading(tool.facts.name);
+    std::vector<std::vector<std::string>> dimensions;
+    for (const DimensionScore& dimension : tool.score.dimensions) {
+      dimensions.push_back(
+          {dimension.name, fmt::format("{:.0f}%", dimension.weight), dimension_text(dimension.score), dimension.why});
+    }
+    page.table({"dimension", "weight", "score", "figures"}, dimensions);
+    for (const ToolClaim& claim : tool.facts.claims) {
+      page.paragraph(fmt::format("Published, not scored: {} ({})", claim.figure, claim.source));
+    }
+    page.paragraph(fmt::format("Facts: {}", tool.facts.source));
+  }
+  page.heading("Repeat it");
+  page.preformatted("foretoken suite {leaderboard} {html} leaderboard.html");
+  return page.finish();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,159 @@
+#include "report/chip/accelerator_network_report.h"
+
+#include <fmt/format.h>
+
+#include "base/csv.h"
+#include "base/text.h"
+#include "report/chip/accelerator_report.h"
+#include "report/parts/table.h"
+
+namespace foretoken {
+namespace {
+
+double words_in_bytes(double words, const Architecture& architecture) {
+  return words * architecture.levels.front().word_bits / 8;
+}
+
+std::string totals_line(const NetworkTotals& totals, const Architecture& architecture) {
+  return fmt::format(
+      "{:.4g} cycles ({}), latency {}, {}, {} to and from {}, {:.1f}% of the multipliers", totals.cycles,
+      duration_text(totals.cycles / architecture.clock_hz),
+      duration_text(totals.latency_cycles / architecture.clock_hz), picojoule_text(totals.energy_pj),
+      bytes_text(words_in_bytes(totals.outer_words, architecture)), architecture.levels.front().name,
+      100 * totals.operations / (totals.cycles * static_cast<double>(instances(architecture.levels.back()))));
+}
+
+Json totals_json(const NetworkTotals& totals, const Architecture& architecture) {
+  return Json::object({{"operations", totals.operations},
+                       {"cycles", totals.cycles},
+                       {"seconds", totals.cycles / architecture.clock_hz},
+                       {"latency_cycles", totals.latency_cycles},
+                       {"energy_pj", totals.energy_pj},
+                       {"outer_words", totals.outer_words}});
+}
+
+std::string group_name(const FusedGroup& group, std::span<const AcceleratorLayer> layers) {
+  std::string name = layers[group.first].name;
+  for (size_t i = 1; i < group.count; ++i) name += " + " + layers[group.first + i].name;
+  return name;
+}
+
+}  // namespace
+
+VectorSummary vector_summary(std::span<const VectorWork> work, const Architecture& architecture) {
+  VectorSummary summary;
+  double operations = 0;
+  for (const VectorWork& own : work) operations += own.operations;
+  if (operations == 0) return summary;
+  const double rate = vector_operations_per_cycle(architecture);
+  const double cycles = operations / rate;
+  const bool assumed = architecture.vector.operations_per_cycle <= 0;
+  std::string families;
+  Json list = Json::array();
+  for (const VectorWork& own : work) {
+    if (own.operations == 0) continue;
+    families += fmt::format("{}{} ({:.4g})", families.empty() ? "" : ", ", own.family, own.count);
+    list.push(Json::object({{"family", own.family}, {"count", own.count}, {"operations", own.operations}}));
+  }
+  summary.text = fmt::format(
+      "Beside the array, not in the total: {} take {:.4g} cycles ({}) on a vector unit of {:.6g} operations per "
+      "cycle{}\n",
+      families, cycles, duration_text(cycles / architecture.clock_hz), rate,
+      assumed ? ", one for each column of the array (assumed; `vector` in the design changes it)" : "");
+  summary.json = Json::object({{"operations_per_cycle", rate},
+                               {"assumed", assumed},
+                               {"operations", operations},
+                               {"cycles", cycles},
+                               {"work", std::move(list)}});
+  return summary;
+}
+
+std::string network_map_text(const NetworkMap& map, const Architecture& architecture) {
+  Table table({{.title = "layer", .align = Table::Align::left},
+               {.title = "count"},
+               {.title = "MACs"},
+               {.title = "cycles"},
+               {.title = "used"},
+               {.title = "energy"},
+               {.title = "pJ/MAC"},
+               {.title = "outer words"},
+               {.title = "gap"}});
+  double layers = 0;
+  for (const SearchedLayer& own : map.layers) {
+    layers += own.layer.count;
+    const Evaluation& result = own.result.best->evaluation;
+    table.add({own.layer.name, fmt::format("{:.4g}", own.layer.count), fmt::format("{:.4g}", result.operations),
+               fmt::format("{:.0f}", result.cycles), fmt::format("{:.0f}%", 100 * utilization(result, architecture)),
+               picojoule_text(result.energy_pj), fmt::format("{:.3g}", result.energy_pj / result.operations),
+               fmt::format("{:.4g}", outer_words(result, own.layer.problem)),
+               fmt::format("{:.0f}%", 100 * own.result.gap)});
+  }
+  return fmt::format("{:.4g} layers of {} kinds on {}\n\n", layers, map.layers.size(), architecture.name) +
+         table.text() + "\nTotal: " + totals_line(map.totals, architecture) +
+         "\ngap: how far the mapping may be from the best one, by a bound that is proven\n";
+}
+
+Json network_map_json(const NetworkMap& map, const Architecture& architecture) {
+  Json layers = Json::array();
+  for (const SearchedLayer& own : map.layers) {
+    const FoundMapping& best = *own.result.best;
+    Json entry = mapping_report_json({architecture, own.layer.problem, best.mapping, best.evaluation});
+    entry.set("layer", own.layer.name);
+    entry.set("count", own.layer.count);
+    entry.set("gap", own.result.gap);
+    layers.push(std::move(entry));
+  }
+  return Json::object({{"architecture", architecture.name},
+                       {"total", totals_json(map.totals, architecture)},
+                       {"layers", std::move(layers)}});
+}
+
+std::string network_map_csv(const NetworkMap& map, const Architecture& architecture) {
+  std::string text = "layer,count,operations,cycles,utilization,energy_pj,outer_words,gap\n";
+  for (const SearchedLayer& own : map.layers) {
+    const Evaluation& result = own.result.best->evaluation;
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(own.layer.name), own.layer.count, result.operations,
+                        result.cycles, utilization(result, architecture), result.energy_pj,
+                        outer_words(result, own.layer.problem), own.result.gap);
+  }
+  return text;
+}
+
+std::string fusion_text(const FusionResult& result, std::span<const AcceleratorLayer> layers,
+                        const Architecture& architecture) {
+  Table table({{.title = "layers", .align = Table::Align::left},
+               {.title = "rows"},
+               {.title = "turns"},
+               {.title = "weights", .align = Table::Align::left},
+               {.title = "cycles"},
+               {.title = "energy"},
+               {.title = "outer words"}});
+  for (const FusedGroup& group : result.groups) {
+    table.add({group_name(group, layers), group.rows > 0 ? fmt::format("{}", group.rows) : "all",
+               fmt::format("{:.0f}", group.turns), group.weights_stay ? "stay" : "",
+               fmt::format("{:.4g}", group.totals.cycles), picojoule_text(group.totals.energy_pj),
+               fmt::format("{:.4g}", group.totals.outer_words)});
+  }
+  return table.text() + "\nTogether: " + totals_line(result.together, architecture) +
+         "\nApart:    " + totals_line(result.apart, architecture) + "\n";
+}
+
+Json fusion_json(const FusionResult& result, std::span<const AcceleratorLayer> layers,
+                 const Architecture& architecture) {
+  Json groups = Json::array();
+  for (const FusedGroup& group : result.groups) {
+    Json names = Json::array();
+    for (size_t i = 0; i < group.count; ++i) names.push(layers[group.first + i].name);
+    groups.push(Json::object({{"layers", std::move(names)},
+                              {"rows", group.rows},
+                              {"turns", group.turns},
+                              {"weights_stay", group.weights_stay},
+                              {"total", totals_json(group.totals, architecture)}}));
+  }
+  return Json::object({{"architecture", architecture.name},
+                       {"together", totals_json(result.together, architecture)},
+                       {"apart", totals_json(result.apart, architecture)},
+                       {"groups", std::move(groups)}});
+}
+
+}  // namespace foretoken

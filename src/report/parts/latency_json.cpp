@@ -1,0 +1,19 @@
+#include "report/parts/latency_json.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace foretoken {
+
+void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
+                   const std::vector<double>& percentiles) {
+  json.set(fmt::format("mean_{}_ms", name), summary.mean_ms);
+  json.set(fmt::format("median_{}_ms", name), summary.median_ms);
+  json.set(fmt::format("std_{}_ms", name), summary.deviation_ms);
+  for (size_t i = 0; i < percentiles.size(); ++i) {
+    json.set(fmt::format("p{}_{}_ms", number_text(percentiles[i]), name), summary.percentiles_ms[i]);
+  }
+}
+
+}  // namespace foretoken

@@ -1,0 +1,546 @@
+#include "report/plan/serving_plan_report.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "compose/device_formats.h"
+#include "plan/serving/launch_command.h"
+#include "plan/serving/layout_space.h"
+#include "report/parts/json_rows_csv.h"
+#include "report/parts/table.h"
+#include "report/plan/serving_plan_words.h"
+#include "report/plan/tried_engines.h"
+#include "report/plan/unmet_plan.h"
+
+namespace foretoken {
+namespace {
+
+constexpr size_t most_plan_rows = 12;
+constexpr std::pair<FrontierMeasure, const char*> frontier_measure_names[] = {
+    {FrontierMeasure::work, "work"}, {FrontierMeasure::cost, "cost"}, {FrontierMeasure::energy, "energy"}};
+
+std::string usd_text(const std::optional<double>& usd) {
+  return usd ? fmt::format("{:.2f}", *usd) : "-";
+}
+
+Json number_or_null(const std::optional<double>& number) {
+  return number ? Json(*number) : Json();
+}
+
+std::string cost_text(const ServingQuestion& question, const PlanPoint& point) {
+  const std::optional<double> usd = question.usd_per_hour(point.layout);
+  const PlanRun* run = shown_run(question, point);
+  if (!usd || run == nullptr) return "";
+  return fmt::format(", for ${:.2f} an hour (${:.2f} per million output tokens{})", *usd,
+                     usd_per_million_tokens(question, point.layout, *run).value_or(0),
+                     question.rate ? fmt::format(" at {} requests/s", number_text(*question.rate)) : "");
+}
+
+std::string joules_text(const PlanRun& run) {
+  return run.joules_per_token.value > 0 ? fmt::format("{:.2f}", run.joules_per_token.value) : "-";
+}
+
+std::string energy_text(const ServingQuestion& question, const PlanPoint& point) {
+  const PlanRun* run = shown_run(question, point);
+  if (run == nullptr || run->joules_per_token.value <= 0) return "";
+  const Headline& each = run->joules_per_token;
+  return fmt::format(", and {:.2f} J ({:.2f} to {:.2f}) of facility energy per output token", each.value, each.low,
+                     each.high);
+}
+
+std::string names_of_limits(const ServingQuestion& question) {
+  std::string names;
+  for (const LatencySlo& slo : question.slos) {
+    const std::string text = slo_text(slo);
+    names += fmt::format("{}{}", names.empty() ? "" : "/", text.substr(0, text.find(' ')));
+  }
+  return names;
+}
+
+std::string milliseconds_of(const PlanRun& run) {
+  std::string text;
+  for (const double ms : run.achieved_ms) {
+    text +=
+        fmt::format("{}{}", text.empty() ? "" : "/", ms >= 100 ? fmt::format("{:.0f}", ms) : fmt::format("{:.3g}", ms));
+  }
+  return text;
+}
+
+std::string usd_interval_text(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
+  const auto digits = [](double usd) { return usd >= 9.995 ? fmt::format("{:.3g}", usd) : fmt::format("{:.2f}", usd); };
+  const std::optional<Headline> interval = usd_per_million_interval(question, point);
+  if (interval)
+    return fmt::format("{} ({}-{})", digits(interval->value), digits(interval->low), digits(interval->high));
+  const std::optional<double> usd = usd_per_million_tokens(question, point.layout, run);
+  return usd ? digits(*usd) : "-";
+}
+
+// A row for every device with every engine; what serves nothing is listed below with its reason.
+std::string decision_text(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  std::vector<Table::Column> columns = {{"layout", Table::Align::left},
+                                        {.title = "device", .align = Table::Align::left, .is_name = true},
+                                        {"GPUs"},
+                                        {"max req/s"}};
+  if (question.rate) columns.push_back({"headroom"});
+  columns.insert(columns.end(),
+                 {{names_of_limits(question)}, {"$/Mtok (90%)"}, {"J/tok"}, {"rests on", Table::Align::left}});
+  Table table(std::move(columns));
+  std::string reasons;
+  bool is_empty = true;
+  for (const DecisionRow& row : decision_rows(report)) {
+    const std::string engine = row.tried != nullptr ? fmt::format("{} on {}", row.tried->engine, row.tried->device)
+                                                    : fmt::format("{} on {}", row.point->layout.pool.engine.engine,
+                                                                  devices_text(row.point->layout));
+    if (!row.reason.empty()) reasons += wrap_lines(fmt::format("  {}: {}.\n", engine, row.reason), page_width, 4);
+    if (row.point == nullptr) continue;
+    const PlanPoint& point = *row.point;
+    const PlanRun* run = row.serves ? shown_run(question, point) : point.at_capacity();
+    const std::string mark = row.is_best ? "best: " : row.is_tied ? "tied: " : row.serves ? "" : "too few: ";
+    std::vector<std::string> cells = {mark + layout_text(point.layout), devices_text(point.layout),
+                                      fmt::format("{}", point.layout.devices()),
+                                      (point.effort == Effort::full ? "" : "~") + rate_number(point.capacity.value)};
+    if (question.rate) cells.push_back(fmt::format("{:+.0f}%", 100 * (point.capacity.value / *question.rate - 1)));
+    cells.push_back(run != nullptr ? milliseconds_of(*run) : "-");
+    cells.push_back(run != nullptr ? usd_interval_text(question, point, *run) : "-");
+    cells.push_back(run != nullptr ? joules_text(*run) : "-");
+    cells.push_back(rests_on_text(question, point.layout));
+    table.add(std::move(cells));
+    is_empty = false;
+    if (report.result.ranked_by_slow_end && question.is_judged_by_slow_end(point.layout)) {
+      reasons += wrap_lines(fmt::format("  {} is ranked by the slow end of its interval: {} requests/s.\n", engine,
+                                        rate_number(point.capacity.low)),
+                            page_width, 4);
+    }
+  }
+  const std::string at = question.rate ? fmt::format("at {} requests/s", number_text(*question.rate))
+                                       : "at the most requests/s that it sustains";
+  std::string text = wrap_lines(
+      fmt::format("The best layout of each device and engine {} (latencies in ms at the percentiles asked for; ~ from "
+                  "short simulations; tied = within prediction error of the best{}):\n",
+                  at, question.rate ? "; too few = below the rate, shown at its own maximum" : ""),
+      page_width, 2);
+  text = is_empty ? "" : text + table.text();
+  return reasons.empty() ? text : text + "Not as asked:\n" + reasons;
+}
+
+// What a run of the frontier is best in: "work $ J".
+std::string best_in_text(const FrontierRun& one) {
+  constexpr std::array<std::string_view, frontier_measures> names = {"work", "$", "J"};
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (one.best_in[i]) text += (text.empty() ? "" : " ") + std::string(names[i]);
+  }
+  return text;
+}
+
+std::string stopped_note(const ServingSearchResult& result) {
+  if (result.by_closed_form) {
+    return "The search was stopped before it had simulated any layout: this answer is by closed form, as with {quick}.";
+  }
+  const auto at_length = std::count_if(result.points.begin(), result.points.end(),
+                                       [](const PlanPoint& point) { return point.effort == Effort::full; });
+  return fmt::format(
+      "The search was stopped before its end: this is the best of {} simulated layouts, {} of them simulated at "
+      "length. Another layout may be better.",
+      result.points.size(), at_length);
+}
+
+// What the reader should know of the model, and of engines that were not tried.
+std::vector<std::string> notes_of(const ServingPlanReport& report) {
+  std::vector<std::string> notes = report.question.model.notes;
+  if (const PlanPoint* winner = report.result.winner(); winner != nullptr && !winner->layout.pool.engine.scheme) {
+    notes = run_on(report.question.model, report.question.hardware_of(winner->layout.pool.engine.device).device).notes;
+  }
+  for (std::string& sentence : left_out(report.question)) notes.push_back(std::move(sentence));
+  notes.insert(notes.begin(), report.question.assumptions.begin(), report.question.assumptions.end());
+  if (report.result.stopped) notes.insert(notes.begin(), stopped_note(report.result));
+  return notes;
+}
+
+std::string goal_seek_text(const ServingPlanReport& report) {
+  Table table({{"change", Table::Align::left},
+               {"max req/s"},
+               {"capacity"},
+               {"cost at full load"},
+               {"layout", Table::Align::left}});
+  std::string cautions;
+  bool halves = false, doubles = false;
+  for (const SoughtChange& one : report.changes) {
+    table.add({one.change, (one.is_simulated ? "" : "~") + rate_number(one.requests_per_s),
+               fmt::format("x {:.2f}", one.capacity_ratio),
+               one.cost_ratio > 0 ? fmt::format("x {:.2f}", one.cost_ratio) : "-", layout_text(one.layout)});
+    if (!one.caution.empty())
+      cautions += wrap_lines(fmt::format("  {}: {}.\n", one.change, one.caution), page_width, 4);
+    halves = halves || (one.cost_ratio > 0 && one.cost_ratio <= 0.5);
+    doubles = doubles || one.capacity_ratio >= 2;
+  }
+  std::string text = wrap_lines(
+      "What would lower the cost of a request at full load or raise the capacity, one change at a time (against the "
+      "best layout; ~ by closed form, else by short simulations). At a lower rate, whole devices are paid for, and a "
+      "larger one saves nothing:\n",
+      page_width, 2);
+  if (!report.changes.empty()) text += table.text();
+  if (!halves) text += "No single change halves the cost.\n";
+  if (!doubles) text += "No single change doubles the capacity.\n";
+  return text + cautions;
+}
+
+Json goal_seek_json(const ServingPlanReport& report) {
+  Json changes = Json::array();
+  for (const SoughtChange& one : report.changes) {
+    changes.push(Json::object({{"change", one.change},
+                               {"caution", one.caution},
+                               {"key", one.layout.key()},
+                               {"requests_per_s", one.requests_per_s},
+                               {"capacity_ratio", one.capacity_ratio},
+                               {"cost_ratio", one.cost_ratio > 0 ? Json(one.cost_ratio) : Json()},
+                               {"simulated", one.is_simulated}}));
+  }
+  return changes;
+}
+
+// Latencies of the winner from a light load to more than it sustains.
+std::string curve_text(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const PlanRun* knee = knee_of(report.result.curve);
+  Table table({{"req/s"}, {names_of_limits(question)}, {"tok/s/user"}, {"tok/s/GPU"}, {"", Table::Align::left}});
+  const auto devices = static_cast<double>(report.result.winner()->layout.devices());
+  for (const PlanRun& run : report.result.curve) {
+    table.add({rate_number(run.rate), milliseconds_of(run), fmt::format("{:.1f}", run.tokens_per_s_of_user),
+               fmt::format("{:.0f}", run.output_tokens_per_s / devices),
+               !run.attained  ? "exceeds the limits"
+               : &run == knee ? "knee"
+                              : ""});
+  }
+  std::string text = wrap_lines(
+      "Latency of the best layout against request rate (ms at the percentiles asked for, by short simulations, which "
+      "find capacity within 8%):\n",
+      page_width, 2);
+  text += table.text();
+  if (knee == nullptr) return text;
+  return text + wrap_lines(fmt::format("The knee is at {} requests/s: beyond it, the speed for each user falls faster "
+                                       "than throughput grows.\n",
+                                       rate_number(knee->rate)),
+                           page_width, 2);
+}
+
+std::string frontier_table(const ServingPlanReport& report) {
+  Table table({{"tok/s/user"},
+               {"tok/s/GPU"},
+               {"req/s"},
+               {"$/Mtok"},
+               {"J/tok"},
+               {"best in", Table::Align::left},
+               {"layout", Table::Align::left}});
+  const std::vector<FrontierRun>& frontier = report.result.frontier;
+  const size_t step = std::max<size_t>(1, (frontier.size() + most_plan_rows - 1) / most_plan_rows);
+  for (size_t i = 0; i < frontier.size(); i += step) {
+    const PlanPoint& point = report.result.points[frontier[i].point];
+    const PlanRun& run = point.runs[frontier[i].run];
+    table.add({fmt::format("{:.1f}", frontier[i].tokens_per_s_of_user),
+               fmt::format("{:.0f}", frontier[i].tokens_per_s_of_device), rate_number(run.rate),
+               usd_text(usd_per_million_tokens(report.question, point.layout, run)), joules_text(run),
+               best_in_text(frontier[i]), layout_text(point.layout) + " on " + devices_text(point.layout)});
+  }
+  return table.text();
+}
+
+// The rate that was asked for; without one, the search looks for the most that a layout sustains.
+std::string asked_rate_words(const ServingQuestion& question) {
+  return question.rate ? fmt::format(" and arrive at {} requests/s", number_text(*question.rate)) : "";
+}
+
+std::string search_text(const ServingSearchResult& result) {
+  const auto line = [](auto count, const std::string& what) { return fmt::format("  {} {}\n", count, what); };
+  std::string text = fmt::format("Of {} layouts:\n", result.layouts) +
+                     line(result.points.size(), result.by_closed_form ? "shown, by closed form" : "simulated");
+  if (result.merged > 0)
+    text += line(result.merged, "the same as another: they differ only in limits that no run reaches");
+  for (size_t i = 0; i < prune_reasons; ++i) {
+    if (result.pruned[i] == 0) continue;
+    text += line(result.pruned[i], fmt::format("ruled out: {}", prune_reason_text(static_cast<PruneReason>(i))));
+  }
+  if (result.beaten > 0) text += line(result.beaten, "skipped: they cannot be expected to beat the winner");
+  if (result.unexplored > 0) {
+    text +=
+        line(result.unexplored, result.stopped ? "not tried, although some might be better (raise {time_limit})"
+                                               : "not tried, although some might be better (raise {most_simulated})");
+  }
+  if (result.without_rate) {
+    text += line(result.without_rate->points.size(), "also simulated without the rate, to show what is possible");
+  }
+  if (result.largest_gap > 0) {
+    text += fmt::format(
+        "There are too many layouts to judge every number of replicas: the numbers tried are up to {:.2g}% apart.\n",
+        100 * result.largest_gap);
+  }
+  return text;
+}
+
+Json plan_run_json(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
+  Json json = Json::object(
+      {{"rate", run.rate},
+       {"requests", run.requests},
+       {"attained", run.attained},
+       {"output_tokens_per_s", run.output_tokens_per_s},
+       {"tokens_per_s_per_device", run.output_tokens_per_s / static_cast<double>(point.layout.devices())},
+       {"tokens_per_s_per_user", run.tokens_per_s_of_user},
+       {"goodput", run.goodput},
+       {"failed_share", run.failed_share},
+       {"usd_per_million_output_tokens", number_or_null(usd_per_million_tokens(question, point.layout, run))}});
+  const Headline& joules = run.joules_per_token;
+  json.set(
+      "joules_per_output_token",
+      joules.value > 0 ? Json::object({{"value", joules.value}, {"low", joules.low}, {"high", joules.high}}) : Json());
+  for (size_t i = 0; i < question.slos.size(); ++i) json.set(slo_key(question.slos[i]), run.achieved_ms[i]);
+  return json;
+}
+
+Json point_json(const ServingPlanReport& report, const PlanPoint& point) {
+  const ServingQuestion& question = report.question;
+  Json json = Json::object(
+      {{"key", point.layout.key()},
+       {"layout", layout_text(point.layout)},
+       {"device", devices_text(point.layout)},
+       {"engine", point.layout.pool.engine.engine},
+       {"devices", point.layout.devices()},
+       {"usd_per_hour", number_or_null(question.usd_per_hour(point.layout))},
+       {"effort", effort_name(point.effort)},
+       {"capacity_requests_per_s",
+        Json::object({{"value", point.capacity.value}, {"low", point.capacity.low}, {"high", point.capacity.high}})},
+       {"kv_tokens", point.kv_tokens}});
+  const PlanRun* run = shown_run(question, point);
+  json.set("run", run != nullptr ? plan_run_json(question, point, *run) : Json());
+  return json;
+}
+
+// An entry for each device and engine, in the question's order.
+Json decision_json(const ServingPlanReport& report) {
+  const std::vector<DecisionRow> rows = decision_rows(report);
+  Json list = Json::array();
+  for (const TriedEngine& tried : report.result.tried) {
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const DecisionRow& one) { return one.tried == &tried; });
+    ensure(row != rows.end(), "every engine on every device has a row");
+    const PlanPoint* point = row->point;
+    const std::optional<Headline> usd =
+        point != nullptr && row->serves ? usd_per_million_interval(report.question, *point) : std::nullopt;
+    const bool has_headroom = point != nullptr && report.question.rate;
+    list.push(Json::object(
+        {{"device", tried.device},
+         {"engine", tried.engine},
+         {"layouts", tried.layouts},
+         {"simulated", tried.simulated},
+         {"sheet_only", report.question.hardware_of(tried.device).sheet_only},
+         {"serves", row->serves},
+         {"place", point != nullptr && row->serves ? Json(static_cast<int64_t>(row - rows.begin()) + 1) : Json()},
+         {"tied_with_best", row->is_tied},
+         {"best", point != nullptr ? Json(point->layout.key()) : Json()},
+         {"answer", point != nullptr ? point_json(report, *point) : Json()},
+         {"headroom", has_headroom ? Json(point->capacity.value / *report.question.rate - 1) : Json()},
+         {"usd_per_million_output_tokens",
+          usd ? Json::object({{"value", usd->value}, {"low", usd->low}, {"high", usd->high}}) : Json()},
+         {"rests_on", point != nullptr ? Json(rests_on_text(report.question, point->layout)) : Json()},
+         {"reason", row->reason.empty() ? Json() : Json(row->reason)}}));
+  }
+  return list;
+}
+
+// A command that a shell reads as one line, though it is broken before flags.
+std::string shell_lines(const std::string& command) {
+  constexpr size_t most = page_width - 4;  // the indent, and what follows a line
+  std::string text;
+  size_t width = 0;
+  for (const std::string_view word : split(command, " ")) {
+    if (width > 0 && width + 1 + word.size() > most) {
+      text += " \\\n    ";
+      width = 4;
+    } else if (width > 0) {
+      text += ' ';
+    }
+    text += word;
+    width += 1 + word.size();
+  }
+  return text;
+}
+
+// Null where nothing was simulated, or nothing wins.
+Json curve_json(const ServingPlanReport& report) {
+  if (report.result.curve.empty()) return {};
+  Json runs = Json::array();
+  for (const PlanRun& run : report.result.curve) {
+    runs.push(plan_run_json(report.question, *report.result.winner(), run));
+  }
+  const PlanRun* knee = knee_of(report.result.curve);
+  return Json::object(
+      {{"runs", std::move(runs)}, {"knee_requests_per_s", knee != nullptr ? Json(knee->rate) : Json()}});
+}
+
+}  // namespace
+
+std::string serving_plan_sentence(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const PlanPoint* winner = report.result.winner();
+  if (winner == nullptr) return unmet_plan_text(report);
+  std::string text = fmt::format("Serve {} on {} as {}: it sustains {} with {}", question.model.served_name(),
+                                 hardware_text(question, winner->layout), layout_text(winner->layout),
+                                 capacity_interval(winner->capacity), slos_text(question));
+  text += cost_text(question, *winner) + energy_text(question, *winner) + ".";
+  if (question.rate) {
+    if (const PlanRun* run = winner->at_rate(*question.rate)) {
+      text += fmt::format(" At {} requests/s: {}.", number_text(*question.rate), achieved_text(question, *run));
+    }
+    if (winner->capacity.low < *question.rate) {
+      text += fmt::format(
+          " At the slow end of the interval it sustains only {} requests/s ({{pessimistic}} plans for that case).",
+          rate_number(winner->capacity.low));
+    }
+  }
+  constexpr double least_share = 0.33;
+  if (winner->capacity.low < least_share * winner->capacity.value) {
+    text +=
+        " That interval is too wide to rely on: few measurements on this device, or too few requests in the sample.";
+  }
+  const std::vector<size_t> alike = indistinguishable(question, report.result);
+  if (!alike.empty()) {
+    const PlanPoint& second = report.result.points[alike.front()];
+    const std::string others =
+        alike.size() > 1 ? fmt::format(" and {} other{}", alike.size() - 1, alike.size() == 2 ? "" : "s") : "";
+    text += fmt::format(" Tied, within prediction error, with {} on {} ({} requests/s, {} to {}){}.",
+                        layout_text(second.layout), hardware_text(question, second.layout),
+                        rate_number(second.capacity.value), rate_number(second.capacity.low),
+                        rate_number(second.capacity.high), others);
+  }
+  return text + "\n";
+}
+
+std::string launch_text(const ServingPlanReport& report, const ServingLayout& layout,
+                        const std::optional<HostPlace>& shared) {
+  std::string text;
+  for (const LaunchCommand& command :
+       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic), shared)) {
+    if (command.count > 1) {
+      text += fmt::format("  # {} {}servers, each on devices of its own\n", command.count,
+                          command.role.empty() ? "" : command.role + " ");
+    }
+    if (!command.line.empty()) text += "  " + shell_lines(command.line) + "\n";
+    if (!command.note.empty()) text += "  # " + command.note + "\n";
+  }
+  return text;
+}
+
+Json launch_json(const ServingPlanReport& report, const ServingLayout& layout, const std::optional<HostPlace>& shared) {
+  Json list = Json::array();
+  for (const LaunchCommand& command :
+       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic), shared)) {
+    list.push(Json::object(
+        {{"count", command.count}, {"role", command.role}, {"line", command.line}, {"note", command.note}}));
+  }
+  return list;
+}
+
+std::string serving_plan_text(const ServingPlanReport& report) {
+  std::string text = wrap_lines(serving_plan_sentence(report), page_width, 2);
+  if (const PlanPoint* winner = report.result.winner()) {
+    text += "\nTo start it:\n" + launch_text(report, winner->layout);
+  }
+  for (const std::string& note : notes_of(report)) text += wrap_lines(fmt::format("note: {}\n", note), page_width, 2);
+  if (!report.result.tried.empty()) text += "\n" + decision_text(report);
+  if (report.sought) text += "\n" + goal_seek_text(report);
+  if (!report.result.curve.empty()) text += "\n" + curve_text(report);
+  if (!report.result.frontier.empty()) {
+    text += "\nTrade-off between speed per user, throughput per GPU (tok/s/GPU), cost and facility energy:\n" +
+            frontier_table(report);
+  }
+  const TrafficLengths& lengths = report.traffic.lengths();
+  text += "\n" +
+          wrap_lines(
+              search_text(report.result) +
+                  fmt::format("Requests average {:.0f} prompt and {:.0f} output tokens{}. Engines are set up for the "
+                              "longest request. Intervals cover the error of step times and the variation between "
+                              "samples of such requests.\n",
+                              lengths.mean_input, lengths.mean_output, asked_rate_words(report.question)),
+              page_width, 0);
+  return text + device_notes_text(plan_device_notes(report));
+}
+
+Json serving_plan_json(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const ServingSearchResult& result = report.result;
+  Json slos = Json::array(), ranking = Json::array(), frontier = Json::array(), points = Json::array();
+  for (const LatencySlo& slo : question.slos) slos.push(slo_key(slo));
+  for (const size_t i : result.ranking) ranking.push(point_json(report, result.points[i]));
+  for (const PlanPoint& point : result.points) points.push(point_json(report, point));
+  for (const FrontierRun& one : result.frontier) {
+    const PlanPoint& point = result.points[one.point];
+    Json row = plan_run_json(question, point, point.runs[one.run]);
+    row.set("key", point.layout.key());
+    Json best_in = Json::array();
+    for (const auto& [measure, name] : frontier_measure_names) {
+      if (one.best_in[static_cast<size_t>(measure)]) best_in.push(name);
+    }
+    row.set("best_in", std::move(best_in));
+    frontier.push(std::move(row));
+  }
+  Json pruned = Json::object();
+  for (size_t i = 0; i < prune_reasons; ++i) {
+    pruned.set(std::string(prune_reason_text(static_cast<PruneReason>(i))), result.pruned[i]);
+  }
+  Json notes = Json::array();
+  for (const std::string& note : notes_of(report)) notes.push(note);
+  Json alike = Json::array();
+  for (const size_t i : indistinguishable(question, result)) alike.push(result.points[i].layout.key());
+  Json json = Json::object({{"sentence", serving_plan_sentence(report)},
+                            {"model", question.model.served_name()},
+                            {"slos", std::move(slos)},
+                            {"attainment_percent", number_or_null(question.joint_percent)},
+                            {"rate", number_or_null(question.rate)},
+                            {"layouts", result.layouts},
+                            {"pruned", std::move(pruned)},
+                            {"merged", result.merged},
+                            {"beaten", result.beaten},
+                            {"unexplored", result.unexplored},
+                            {"stopped", result.stopped}});
+  if (result.largest_gap > 0) json.set("largest_gap_of_replicas", result.largest_gap);
+  const PlanPoint* winner = result.winner();
+  json.set("winner", winner != nullptr ? point_json(report, *winner) : Json());
+  json.set("commands", winner != nullptr ? launch_json(report, winner->layout) : Json::array());
+  json.set("notes", std::move(notes));
+  json.set("not_distinguishable", std::move(alike));
+  json.set("ranking", std::move(ranking));
+  if (report.sought) json.set("goal_seek", goal_seek_json(report));
+  json.set("curve", curve_json(report));
+  json.set("frontier", std::move(frontier));
+  json.set("points", std::move(points));
+  json.set("by_device_and_engine", decision_json(report));
+  json.set("ranked_by_slow_end", result.ranked_by_slow_end);
+  set_device_notes(json, plan_device_notes(report));
+  json.set("reachable", winner == nullptr ? reachable_json(report) : Json());
+  return json;
+}
+
+std::string serving_plan_csv(const ServingPlanReport& report) {
+  Json rows = Json::array();
+  for (const PlanPoint& point : report.result.points) {
+    for (const PlanRun& run : point.runs) {
+      Json row = Json::object({{"key", point.layout.key()},
+                               {"devices", point.layout.devices()},
+                               {"usd_per_hour", number_or_null(report.question.usd_per_hour(point.layout))},
+                               {"effort", effort_name(point.effort)},
+                               {"capacity", point.capacity.value}});
+      const Json run_columns = plan_run_json(report.question, point, run);
+      for (const Json::Member& member : run_columns.members()) row.set(member.first, member.second);
+      rows.push(std::move(row));
+    }
+  }
+  return json_rows_csv(rows);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,158 @@
+#include "report/plan/training_search_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "plan/megatron_flags.h"
+#include "report/parts/json_parts.h"
+#include "report/parts/table.h"
+#include "report/training/training_report.h"
+
+namespace foretoken {
+namespace {
+
+double mfu_of(const TrainingQuestion& question, const RankedPlan& one) {
+  const TokenFlops flops =
+      token_flops(question.job.model, {.sequence_length = question.job.sequence_length, .lora = question.job.lora});
+  return flop_use(*question.convention, flops, one.tokens_per_second_per_device, question.cluster.node.device,
+                  facts(question.job.recipe.scheme).math)
+      .mfu;
+}
+
+std::string recompute_text(const TrainingPlan& plan) {
+  std::string text(recompute_name(plan.recompute));
+  if (plan.recompute_layers > 0) text += fmt::format(" {}", plan.recompute_layers);
+  return text;
+}
+
+bool is_schedule_of_megatron(const TrainingPlan& plan) {
+  return plan.schedule == "1f1b" || plan.schedule == "interleaved";
+}
+
+std::string plans_table(const TrainingQuestion& question, const std::vector<RankedPlan>& plans) {
+  Table table({{"step"},
+               {"tokens/s/device"},
+               {"MFU"},
+               {"memory"},
+               {"tp"},
+               {"cp"},
+               {"ep"},
+               {"pp"},
+               {"dp"},
+               {"batch"},
+               {"sharding", Table::Align::left},
+               {"recompute", Table::Align::left}});
+  for (const RankedPlan& one : plans) {
+    const ParallelPlan& p = one.plan.parallel;
+    const std::string stages = one.plan.virtual_stages > 1 ? fmt::format("{}x{}", p.pipeline, one.plan.virtual_stages)
+                                                           : fmt::format("{}", p.pipeline);
+    table.add({duration_text(one.seconds.value), fmt::format("{:.0f}", one.tokens_per_second_per_device),
+               fmt::format("{:.1f}%", 100 * mfu_of(question, one)), bytes_text(one.memory.value()),
+               fmt::format("{}", p.tensor), fmt::format("{}", p.context), fmt::format("{}", p.expert), stages,
+               fmt::format("{}", p.data), fmt::format("{}", one.plan.micro_batch),
+               std::string(sharding_name(one.plan.sharding)), recompute_text(one.plan)});
+  }
+  return table.text();
+}
+
+// Of plans that need about the same memory, the fastest.
+std::vector<RankedPlan> thinned(const std::vector<RankedPlan>& frontier) {
+  constexpr double less = 0.9;
+  std::vector<RankedPlan> shown;
+  for (size_t i = frontier.size(); i-- > 0;) {
+    if (shown.empty() || frontier[i].memory <= less * shown.back().memory) shown.push_back(frontier[i]);
+  }
+  return shown;
+}
+
+Json plans_json(const TrainingQuestion& question, const std::vector<RankedPlan>& plans) {
+  Json list = Json::array();
+  for (const RankedPlan& one : plans) {
+    list.push(Json::object({{"plan", to_json(one.plan)},
+                            {"seconds", to_json(one.seconds)},
+                            {"tokens_per_second_per_device", one.tokens_per_second_per_device},
+                            {"mfu", mfu_of(question, one)},
+                            {"memory_bytes", one.memory.value()}}));
+  }
+  return list;
+}
+
+Json search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {
+  return Json::object({{"model", question.job.model.name},
+                       {"cluster", question.cluster.name},
+                       {"device", question.cluster.node.device.name},
+                       {"stack", question.stack.name},
+                       {"precision", question.job.recipe.name},
+                       {"sequence_length", question.job.sequence_length},
+                       {"looked_at", result.looked_at},
+                       {"too_large", result.too_large},
+                       {"estimated", result.estimated},
+                       {"best", plans_json(question, result.best)},
+                       {"frontier", plans_json(question, result.frontier)},
+                       {"roomy", result.roomy ? plans_json(question, {*result.roomy}).items().front() : Json()}});
+}
+
+}  // namespace
+
+std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result) {
+  std::string text = fmt::format(
+      "{} on {} x {} ({}), {} x {} tokens per step: {} plans considered, {} of them too large, {} estimated in "
+      "full.\n\n",
+      question.job.model.name, question.plan.devices(), question.cluster.node.device.title, question.cluster.name,
+      question.plan.global_batch, question.job.sequence_length, result.looked_at, result.too_large, result.estimated);
+  text +=
+      "The fastest plan of each choice of ranks (pp 16x8: 8 chunks of layers on each of 16 stages; batch: sequences "
+      "per micro-batch; recompute full 4: 4 layers of each chunk):\n";
+  text = wrap_lines(text, page_width, 2) + plans_table(question, result.best);
+  text += "\nPlans with less memory, and their cost in time:\n" + plans_table(question, thinned(result.frontier));
+  if (result.roomy) {
+    const RankedPlan& best = result.best.front();
+    text +=
+        wrap_lines(fmt::format("\nMore headroom: {:.1f}% slower than the fastest, {} instead of {} of memory:\n  {}\n",
+                               100 * (result.roomy->seconds.value / best.seconds.value - 1),
+                               bytes_text(result.roomy->memory.value()), bytes_text(best.memory.value()),
+                               megatron_flags(result.roomy->plan)),
+                   page_width, 4);
+  }
+  const TrainingPlan& fastest = result.best.front().plan;
+  text += "\nThe fastest plan, for Megatron-LM:\n";
+  if (!is_schedule_of_megatron(fastest)) {
+    text += fmt::format("  Megatron-LM has no schedule like {}: these flags run {} instead.\n", fastest.schedule,
+                        fastest.virtual_stages > 1 ? "interleaved" : "1f1b");
+  }
+  return text + "  " + wrap_lines(megatron_flags(fastest), page_width - 2, 4) + "\n";
+}
+
+Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {
+  Json json = search_json(question, result);
+  json.set("megatron_flags", megatron_flags(result.best.front().plan));
+  return json;
+}
+
+std::string unfit_training_search_sentence(const TrainingQuestion& question, const NearestPlan& nearest) {
+  return fmt::format(
+      "Out of memory: none of {} plans for {} fits on {} x {} ({}). The plan that needs the least memory takes "
+      "{} per device, which has {}.",
+      nearest.looked_at, question.job.model.name, nearest.plan.devices(), question.cluster.node.device.title,
+      question.cluster.name, bytes_text(nearest.memory.value()), bytes_text(nearest.capacity.value()));
+}
+
+std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest) {
+  return wrap_lines(unfit_training_search_sentence(question, nearest) + "\n", page_width, 2) +
+         "Use more devices, shorter sequences or a smaller model, or fix fewer sizes with flags.\n\n"
+         "The plan that needs the least memory, for Megatron-LM:\n  " +
+         wrap_lines(megatron_flags(nearest.plan), page_width - 2, 4);
+}
+
+Json unfit_training_search_json(const TrainingQuestion& question, const NearestPlan& nearest) {
+  Json json = search_json(question, {.looked_at = nearest.looked_at, .too_large = nearest.looked_at});
+  json.set("nearest", Json::object({{"plan", to_json(nearest.plan)},
+                                    {"memory_bytes", nearest.memory.value()},
+                                    {"capacity_bytes", nearest.capacity.value()},
+                                    {"megatron_flags", megatron_flags(nearest.plan)}}));
+  return json;
+}
+
+}  // namespace foretoken

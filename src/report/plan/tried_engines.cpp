@@ -1,0 +1,208 @@
+#include "report/plan/tried_engines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "model/weights.h"
+#include "plan/serving/layout_space.h"
+#include "report/plan/serving_plan_words.h"
+
+namespace foretoken {
+namespace {
+
+bool is_of(const ServingLayout& layout, const TriedEngine& tried) {
+  const EngineChoice& engine = layout.pool.engine;
+  return engine.device == tried.device && engine.engine == tried.engine && !layout.is_mixed();
+}
+
+// Whether layouts are ranked as those of `result`: where nothing serves the rate, as if none had been asked for.
+struct Ranked {
+  const ServingQuestion* question;
+  const ServingSearchResult* result;
+
+  std::optional<LayoutScore> score(const PlanPoint& point) const {
+    return layout_score(*question, point.layout, ranked_capacity(*question, *result, point));
+  }
+  // The best that keeps the limits at any rate; simulated at length before others.
+  const PlanPoint* best(const std::function<bool(const ServingLayout&)>& is_its) const {
+    const PlanPoint* best = nullptr;
+    const auto rank = [&](const PlanPoint& point) { return std::tuple(score(point), point.capacity.value); };
+    for (const PlanPoint& point : result->points) {
+      if (point.capacity.value <= 0 || !is_its(point.layout)) continue;
+      if (best == nullptr || rank(point) > rank(*best)) best = &point;
+    }
+    if (const PlanPoint* winner = result->winner(); winner != nullptr && is_its(winner->layout)) return winner;
+    return best;
+  }
+};
+
+// How far a run is from keeping its limits: above 1 where it breaks one.
+double worst_ratio(const ServingQuestion& question, const PlanRun& run) {
+  double worst = 0;
+  for (size_t i = 0; i < question.slos.size(); ++i) {
+    const double ratio = run.achieved_ms[i] / question.slos[i].limit_ms;
+    if (!(ratio <= worst)) worst = ratio;
+  }
+  return worst;
+}
+
+std::string memory_text(const ServingPlanReport& report, const HardwareChoice& hardware) {
+  const MaybeFact<Bytes>& memory = hardware.device.memory;
+  if (!memory) return "";
+  return fmt::format(" ({:.0f} GB of weights in the model's own format, {} x {:.0f} GB of memory)",
+                     weight_bytes(report.question.model).value() / 1e9, hardware.most_devices,
+                     memory->value.value() / 1e9);
+}
+
+// "TTFT p99 < 500 ms is out of reach: a request alone takes 812 ms or more"; empty where each limit is in reach.
+std::string out_of_reach_text(const ServingQuestion& question, const TriedEngine& tried) {
+  std::string text;
+  for (size_t i = 0; i < tried.alone_ms.size(); ++i) {
+    if (tried.alone_ms[i] <= question.slos[i].limit_ms) continue;
+    text += fmt::format("{}{} is out of reach: a request alone takes at least {:.3g} ms", text.empty() ? "" : "; ",
+                        slo_text(question.slos[i]), tried.alone_ms[i]);
+  }
+  return text;
+}
+
+// "weights and the longest request do not fit the memory (12 of 20 layouts)", the most frequent first.
+std::string pruned_text(const ServingPlanReport& report, const TriedEngine& tried) {
+  std::vector<size_t> reasons;
+  for (size_t i = 0; i < prune_reasons; ++i) {
+    if (tried.pruned[i] > 0) reasons.push_back(i);
+  }
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [&](size_t a, size_t b) { return tried.pruned[a] > tried.pruned[b]; });
+  std::string text;
+  for (const size_t i : reasons) {
+    const auto reason = static_cast<PruneReason>(i);
+    text += fmt::format("{}{}", text.empty() ? "" : "; ", prune_reason_text(reason));
+    if (reason == PruneReason::no_room) text += memory_text(report, report.question.hardware_of(tried.device));
+    if (reason == PruneReason::too_few_requests && tried.most_capable) {
+      text += fmt::format(": at most {} requests/s, with {}", rate_number(tried.most_requests_per_s),
+                          layout_text(*tried.most_capable));
+    }
+    if (reasons.size() > 1) text += fmt::format(" ({} of {} layouts)", tried.pruned[i], tried.layouts);
+  }
+  return text;
+}
+
+// Why none of its layouts keeps the limits.
+std::string reason_of(const ServingPlanReport& report, const TriedEngine& tried) {
+  if (tried.layouts == 0) {
+    return why_no_layouts(report.question, report.question.hardware_of(tried.device), tried.engine);
+  }
+  const std::string out_of_reach = out_of_reach_text(report.question, tried);
+  if (!out_of_reach.empty()) return out_of_reach;
+  const NearRun nearest = nearest_run(report, &tried);
+  if (nearest.run == nullptr) return pruned_text(report, tried);
+  return fmt::format("no layout keeps the limits; the nearest, {}, reaches {} at {} requests/s",
+                     layout_text(nearest.point->layout), achieved_text(report.question, *nearest.run),
+                     rate_number(nearest.run->rate));
+}
+
+std::string below_rate_text(const ServingQuestion& question, const PlanPoint& point) {
+  return fmt::format("sustains {} of {} requests/s; about {} GPUs would do", rate_number(point.capacity.value),
+                     number_text(*question.rate), devices_for_rate(*question.rate, point));
+}
+
+}  // namespace
+
+NearRun nearest_run(const ServingPlanReport& report, const TriedEngine* of) {
+  NearRun nearest;
+  const auto look = [&](const std::vector<PlanPoint>& points) {
+    for (const PlanPoint& point : points) {
+      if (of != nullptr && !is_of(point.layout, *of)) continue;
+      for (const PlanRun& run : point.runs) {
+        const double ratio = worst_ratio(report.question, run);
+        const bool nearer = nearest.run == nullptr || ratio < worst_ratio(report.question, *nearest.run);
+        if (std::isfinite(ratio) && nearer) nearest = {.point = &point, .run = &run};
+      }
+    }
+  };
+  look(report.result.points);
+  if (nearest.run == nullptr && report.result.without_rate) look(report.result.without_rate->points);
+  return nearest;
+}
+
+std::string rests_on_text(const ServingQuestion& question, const ServingLayout& layout) {
+  bool sheet_only = false, is_swept = true;
+  for (const auto& [choice, devices] : question.hardware_of(layout)) {
+    sheet_only = sheet_only || choice->sheet_only || choice->is_bound;
+    is_swept = is_swept && choice->is_swept;
+  }
+  return sheet_only ? "spec sheet" : is_swept ? "this GPU" : "other GPUs";
+}
+
+std::vector<DecisionRow> decision_rows(const ServingPlanReport& report) {
+  ServingQuestion any_rate = report.question;
+  any_rate.rate.reset();
+  any_rate.objective = PlanObjective::capacity;
+  const Ranked asked{.question = &report.question, .result = &report.result};
+  const Ranked lower{.question = &any_rate,
+                     .result = report.result.without_rate ? report.result.without_rate.get() : &report.result};
+  const std::vector<size_t> alike = indistinguishable(report.question, report.result);
+  std::vector<DecisionRow> serving, below, none;
+  const auto add = [&](const TriedEngine* tried, const std::function<bool(const ServingLayout&)>& is_its) {
+    DecisionRow row{.tried = tried, .point = asked.best(is_its), .reason = {}};
+    row.serves = row.point != nullptr && asked.score(*row.point).has_value();
+    if (row.serves) {
+      row.is_best = row.point == report.result.winner();
+      row.is_tied =
+          std::any_of(alike.begin(), alike.end(), [&](size_t i) { return is_its(report.result.points[i].layout); });
+      row.is_tied = row.is_tied && !row.is_best;
+      serving.push_back(row);
+      return;
+    }
+    row.point = lower.best(is_its);
+    if (row.point != nullptr) {
+      row.reason = report.question.rate ? below_rate_text(report.question, *row.point) : "";
+      below.push_back(row);
+    } else if (tried != nullptr) {
+      row.reason = reason_of(report, *tried);
+      none.push_back(row);
+    }
+  };
+  for (const TriedEngine& tried : report.result.tried) {
+    add(&tried, [&](const ServingLayout& layout) { return is_of(layout, tried); });
+  }
+  add(nullptr, [](const ServingLayout& layout) { return layout.is_mixed(); });
+  std::stable_sort(serving.begin(), serving.end(), [&](const DecisionRow& a, const DecisionRow& b) {
+    return a.is_best != b.is_best ? a.is_best : asked.score(*a.point) > asked.score(*b.point);
+  });
+  std::stable_sort(below.begin(), below.end(), [&](const DecisionRow& a, const DecisionRow& b) {
+    return a.point->capacity.value > b.point->capacity.value;
+  });
+  serving.insert(serving.end(), below.begin(), below.end());
+  serving.insert(serving.end(), none.begin(), none.end());
+  return serving;
+}
+
+DeviceNotes plan_device_notes(const ServingPlanReport& report) {
+  DeviceNotes notes;
+  for (const HardwareChoice& choice : report.question.hardware) {
+    notes.add_like(choice.device);
+    for (const std::string& engine : report.question.choices.engines) {
+      if (runs_on(engine_kind(engine), choice.device)) notes.add_engine(engine, choice.device);
+    }
+    for (const std::string& note : choice.link_notes) notes.add_sentence(note);
+    if (choice.is_bound) notes.add_bounds(choice.device);
+    if (!choice.sheet_only) continue;
+    if (choice.is_bound) notes.sheet_only.push_back(choice.device.name);
+    if (!choice.is_bound) notes.add_sheet_only(choice.device);
+  }
+  if (report.result.ranked_by_slow_end) {
+    notes.sentences.emplace_back(
+        "Layouts on devices known from their spec sheet only are ranked by the slow end of their intervals, because "
+        "{hardware} also names measured devices.");
+  }
+  for (const std::string& sentence : tensor_sizes_left_out(report.question)) notes.sentences.push_back(sentence);
+  return notes;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,151 @@
+#include "report/plan/unmet_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "model/weights.h"
+#include "plan/serving/layout_space.h"
+#include "report/plan/serving_plan_words.h"
+#include "report/plan/tried_engines.h"
+
+namespace foretoken {
+namespace {
+
+// The layout that serves most requests within the limits, whatever rate is asked for; null = none keeps them.
+const PlanPoint* most_capable(const ServingPlanReport& report) {
+  const PlanPoint* best = nullptr;
+  const auto look = [&](const std::vector<PlanPoint>& points) {
+    for (const PlanPoint& point : points) {
+      if (point.capacity.value > 0 && (best == nullptr || point.capacity.value > best->capacity.value)) best = &point;
+    }
+  };
+  if (report.result.without_rate) {
+    if (const PlanPoint* winner = report.result.without_rate->winner()) return winner;
+    look(report.result.without_rate->points);
+  }
+  if (best == nullptr) look(report.result.points);
+  return best;
+}
+
+std::string on_hardware(const ServingQuestion& question, const ServingLayout& layout) {
+  return fmt::format("{} on {}", layout_text(layout), hardware_text(question, layout));
+}
+
+// Latencies that no layout reaches, even for a request that runs alone.
+std::string out_of_reach(const ServingPlanReport& report) {
+  std::string text;
+  const std::vector<FastestAlone>& fastest = report.result.fastest_alone;
+  for (size_t i = 0; i < fastest.size(); ++i) {
+    const LatencySlo& slo = report.question.slos[i];
+    if (fastest[i].ms <= slo.limit_ms) continue;
+    text += fmt::format(" {} is out of reach: even a request alone takes at least {:.3g} ms, with {}.", slo_text(slo),
+                        fastest[i].ms, on_hardware(report.question, fastest[i].layout));
+  }
+  return text;
+}
+
+std::string too_little_memory(const ServingPlanReport& report) {
+  const double weights = weight_bytes(report.question.model).value();
+  std::string offered;
+  for (const HardwareChoice& choice : report.question.hardware) {
+    const MaybeFact<Bytes>& memory = choice.device.memory;
+    offered += fmt::format("{}{} x {} of {}", offered.empty() ? "" : ", ", choice.most_devices,
+                           memory ? fmt::format("{:.0f} GB", memory->value.value() / 1e9) : "unknown memory",
+                           choice.device.name);
+  }
+  std::string nodes;
+  for (const HardwareChoice& choice : report.question.hardware) {
+    if (choice.most_devices <= choice.node_devices) continue;
+    nodes += fmt::format(" Tensor-parallel and expert-parallel ranks stay inside a node, which has {} of {}.",
+                         choice.node_devices, choice.device.name);
+  }
+  return fmt::format(
+             " No engine has room for the weights ({:.0f} GB in the model's own format) and the longest "
+             "request on {}. Give more devices, or a narrower format ({{quantizations}}).",
+             weights / 1e9, offered) +
+         nodes;
+}
+
+// Why not one engine starts.
+std::string does_not_start(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const int64_t longest = report.traffic.lengths().totals.back();
+  if (report.result.layouts == 0) {
+    std::string text;
+    for (const HardwareChoice& choice : question.hardware) {
+      text += fmt::format(" No layout is possible on {}: {}.", choice.device.name,
+                          why_no_layouts(question, choice, question.choices.engines.front()));
+    }
+    return text;
+  }
+  if (question.model.max_positions > 0 && longest > question.model.max_positions) {
+    return fmt::format(" Its longest request has {} tokens, more than the {} positions of the model.", longest,
+                       question.model.max_positions);
+  }
+  if (question.max_model_len > 0 && longest > question.max_model_len) {
+    return fmt::format(" Its longest request has {} tokens, more than {{max_model_len}} {}.", longest,
+                       question.max_model_len);
+  }
+  return too_little_memory(report);
+}
+
+}  // namespace
+
+std::string unmet_plan_text(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const ServingSearchResult& result = report.result;
+  std::string text = fmt::format("None of {} layouts serves {}", result.layouts, question.model.served_name());
+  if (question.rate) text += fmt::format(" at {} requests/s", number_text(*question.rate));
+  text += fmt::format(" with {}.", slos_text(question));
+  if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";
+  if (result.unexplored > 0) {
+    text += fmt::format(" {} layouts were not tried and might succeed (raise {{most_simulated}}).", result.unexplored);
+  }
+  if (const PlanPoint* best = most_capable(report)) {
+    text += fmt::format(" The best layout sustains {}: {}.", capacity_interval(best->capacity),
+                        on_hardware(question, best->layout));
+    if (question.rate) {
+      const int64_t devices = devices_for_rate(*question.rate, *best);
+      text += fmt::format(" {} requests/s would need about {} of these devices", number_text(*question.rate), devices);
+      if (const std::optional<double> usd = question.usd_per_hour(best->layout)) {
+        text += fmt::format(" (${:.2f} an hour)",
+                            *usd * static_cast<double>(devices) / static_cast<double>(best->layout.devices()));
+      }
+      text += ".";
+      if (question.budget_usd_per_hour) {
+        text += fmt::format(" The budget is ${:.2f} an hour.", *question.budget_usd_per_hour);
+      }
+    }
+    return text + "\n";
+  }
+  const std::string unreachable = out_of_reach(report);
+  if (!unreachable.empty()) return text + unreachable + "\n";
+  const NearRun nearest = nearest_run(report);
+  if (nearest.run != nullptr) {
+    text += fmt::format(" The nearest is {}: {} at {} requests/s.", on_hardware(question, nearest.point->layout),
+                        achieved_text(question, *nearest.run), rate_number(nearest.run->rate));
+  }
+  return text + "\n";
+}
+
+Json reachable_json(const ServingPlanReport& report) {
+  Json alone = Json::array();
+  for (size_t i = 0; i < report.result.fastest_alone.size(); ++i) {
+    const FastestAlone& one = report.result.fastest_alone[i];
+    alone.push(
+        Json::object({{"slo", slo_key(report.question.slos[i])}, {"least_ms", one.ms}, {"key", one.layout.key()}}));
+  }
+  Json json =
+      Json::object({{"alone", std::move(alone)}, {"most_requests_per_s", Json()}, {"devices_for_rate", Json()}});
+  if (const PlanPoint* best = most_capable(report)) {
+    json.set("most_requests_per_s", best->capacity.value);
+    json.set("key", best->layout.key());
+    if (report.question.rate) json.set("devices_for_rate", devices_for_rate(*report.question.rate, *best));
+  }
+  return json;
+}
+
+}  // namespace foretoken

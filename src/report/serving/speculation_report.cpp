@@ -1,0 +1,89 @@
+#include "report/serving/speculation_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/parts/json_parts.h"
+#include "report/parts/table.h"
+
+namespace foretoken {
+namespace {
+
+constexpr size_t bar_width = 20;
+
+std::string context_text(const SpeculationReport::Context& context) {
+  double most = 1;
+  for (const SpeculationPoint& point : context.points) most = std::max(most, point.speedup.value);
+  Table table({{"batch"},
+               {"plain step"},
+               {"verify"},
+               {"draft"},
+               {"tokens"},
+               {"speed-up"},
+               {"90% interval"},
+               {"", Table::Align::left}});
+  for (const SpeculationPoint& point : context.points) {
+    const double draft = std::max(0.0, point.speculated_seconds.value - point.verify_seconds);
+    table.add({fmt::format("{}", point.batch), duration_text(point.plain_seconds.value),
+               duration_text(point.verify_seconds), duration_text(draft), fmt::format("{:.2f}", point.tokens),
+               fmt::format("{:.2f}x", point.speedup.value),
+               fmt::format("{:.2f} to {:.2f}", point.speedup.low, point.speedup.high),
+               bar(point.speedup.value / most, bar_width)});
+  }
+  std::string text = fmt::format("{} tokens in the KV cache of each sequence\n{}", context.tokens, table.text());
+  if (context.break_even) {
+    text += fmt::format("Speculative decoding stops paying off at a batch of {}.\n", *context.break_even);
+  } else {
+    text += fmt::format("Speculative decoding pays off at every batch up to {}.\n", context.largest_batch);
+  }
+  return text;
+}
+
+Json context_json(const SpeculationReport::Context& context) {
+  Json points = Json::array();
+  for (const SpeculationPoint& point : context.points) {
+    points.push(Json::object({{"batch", point.batch},
+                              {"plain_seconds", to_json(point.plain_seconds)},
+                              {"speculated_seconds", to_json(point.speculated_seconds)},
+                              {"verify_seconds", point.verify_seconds},
+                              {"tokens_per_step", point.tokens},
+                              {"speedup", to_json(point.speedup)}}));
+  }
+  return Json::object({{"context_len", context.tokens},
+                       {"points", std::move(points)},
+                       {"break_even_batch", context.break_even ? Json(*context.break_even) : Json()},
+                       {"largest_batch", context.largest_batch}});
+}
+
+}  // namespace
+
+std::string speculation_text(const SpeculationReport& report) {
+  const Speculation& speculation = report.speculation;
+  std::string text = fmt::format("{} on {}: {}, {} drafts{}, {:.2f} tokens expected per verification step\n",
+                                 report.model, report.device, report.method, speculation.draft_tokens,
+                                 speculation.verified_tokens > speculation.draft_tokens
+                                     ? fmt::format(" deep in a tree of {}", speculation.verified_tokens)
+                                     : "",
+                                 speculation.acceptance.expected_tokens(speculation.draft_tokens));
+  for (const SpeculationReport::Context& context : report.contexts) text += "\n" + context_text(context);
+  return text;
+}
+
+Json speculation_json(const SpeculationReport& report) {
+  const Speculation& speculation = report.speculation;
+  Json rates = Json::array();
+  for (const double chance : speculation.acceptance.reached()) rates.push(chance);
+  Json contexts = Json::array();
+  for (const SpeculationReport::Context& context : report.contexts) contexts.push(context_json(context));
+  return Json::object({{"model", report.model},
+                       {"device", report.device},
+                       {"method", report.method},
+                       {"num_speculative_tokens", speculation.draft_tokens},
+                       {"verified_tokens", speculation.verified_tokens},
+                       {"acceptance_rates", std::move(rates)},
+                       {"contexts", std::move(contexts)}});
+}
+
+}  // namespace foretoken

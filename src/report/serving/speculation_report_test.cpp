@@ -1,0 +1,45 @@
+#include "report/serving/speculation_report.h"
+
+#include <gtest/gtest.h>
+
+namespace foretoken::speculation_report_test {
+
+SpeculationReport some_report(std::optional<int64_t> break_even) {
+  SpeculationReport report{
+      .model = "m",
+      .device = "d",
+      .method = "eagle3",
+      .speculation = {.draft_tokens = 2, .verified_tokens = 6, .acceptance = Acceptance({0.5, 0.25}, "test")}};
+  const SpeculationPoint point{.batch = 8,
+                               .context = 1000,
+                               .plain_seconds = exactly(0.010),
+                               .speculated_seconds = exactly(0.014),
+                               .verify_seconds = 0.012,
+                               .tokens = 1.75,
+                               .speedup = exactly(1.25)};
+  report.contexts.push_back({.tokens = 1000, .points = {point}, .break_even = break_even, .largest_batch = 8});
+  return report;
+}
+
+TEST(SpeculationReport, tells_parts_of_a_step_and_what_they_yield) {
+  const std::string text = speculation_text(some_report(31));
+  for (const char* part : {"2 drafts deep in a tree of 6", "1.75 tokens", "10.0 ms", "12.0 ms", "2.00 ms", "1.25x",
+                           "Speculative decoding stops paying off at a batch of 31."}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+TEST(SpeculationReport, says_when_it_pays_everywhere) {
+  EXPECT_NE(speculation_text(some_report({})).find("Speculative decoding pays off at every batch up to 8."),
+            std::string::npos);
+}
+
+TEST(SpeculationReport, json_has_the_same_numbers) {
+  const Json json = speculation_json(some_report(31));
+  const Json& context = json.find("contexts")->items().front();
+  EXPECT_EQ(context.find("break_even_batch")->integer(), 31);
+  EXPECT_DOUBLE_EQ(context.find("points")->items().front().find("tokens_per_step")->number(), 1.75);
+  EXPECT_EQ(json.find("acceptance_rates")->items().size(), 2U);
+}
+
+}  // namespace foretoken::speculation_report_test
