@@ -3,6 +3,7 @@
 
 # To build and run the program.
 build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libsqlite3-dev libssl-dev
+  libpcre2-dev
   libxnnpack-dev libpthreadpool-dev  # for `profile cpu`; a build without them says so
   libpq-dev                          # for `--store postgresql://...`; likewise
   python3-dev pybind11-dev)          # for `import foretoken`; likewise

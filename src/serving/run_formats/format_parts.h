@@ -12,13 +12,16 @@
 
 namespace foretoken {
 
+class TokenCounter;
+
 // A file, looked at once: JSON where it is one document, JSON Lines where each line is one.
 struct RunFile {
   std::string source;
   std::string_view text;
-  Json json;                // null = no JSON document
-  std::vector<Json> lines;  // of JSON Lines; empty = none
-  std::string header;       // the content of a YAML file of the same name beside a table; empty = none
+  Json json;                          // null = no JSON document
+  std::vector<Json> lines;            // of JSON Lines; empty = none
+  std::string header;                 // the content of a YAML file of the same name beside a table; empty = none
+  TokenCounter* tokenizer = nullptr;  // for texts; none = their tokens are estimated
 
   JsonView view() const { return JsonView(json, source); }
 };

@@ -14,6 +14,7 @@
 #include "serving/run_formats/format_parts.h"
 #include "serving/runs/prometheus_text.h"
 #include "serving/runs/run_folder.h"
+#include "serving/tokenizer/token_counter.h"
 
 namespace foretoken {
 namespace {
@@ -291,13 +292,16 @@ MeasuredRun read_sharegpt(const RunFile& file) {
     const std::vector<JsonView> said = turns->items();
     if (said.size() < 2) continue;
     MeasuredRequest request;
-    request.input_tokens = estimated_tokens(said[0].at("value").string());
-    request.output_tokens = estimated_tokens(said[1].at("value").string());
+    const std::string prompt = said[0].at("value").string(), answer = said[1].at("value").string();
+    TokenCounter* const counter = file.tokenizer;
+    request.input_tokens = counter != nullptr ? counter->prompt_tokens(prompt) : estimated_tokens(prompt);
+    request.output_tokens = counter != nullptr ? counter->answer_tokens(answer) : estimated_tokens(answer);
     run.requests.push_back(std::move(request));
   }
   if (run.requests.empty()) file.view().fail("conversations of at least two turns");
-  run.notes.emplace_back(
-      "prompts and answers are the first two turns of each conversation; token counts are estimated as bytes / 4");
+  run.notes.push_back(
+      fmt::format("prompts and answers are the first two turns of each conversation; token counts are {}",
+                  file.tokenizer != nullptr ? "those of the tokenizer" : "estimated as bytes / 4"));
   return run;
 }
 

@@ -34,7 +34,8 @@ constexpr RunFormat listed_formats[] = {
     {"Prometheus range", "result of /api/v1/query_range with metrics of vLLM or SGLang", is_prometheus_range,
      read_prometheus_range},
     {"OpenAI usage log", "one API response per line, with created and usage", is_usage_log, read_usage_log},
-    {"ShareGPT", "conversations; token counts are estimated", is_sharegpt, read_sharegpt},
+    {"ShareGPT", "conversations; token counts are estimated unless a tokenizer file is given", is_sharegpt,
+     read_sharegpt},
     {"vLLM log", "startup log of vLLM", is_vllm_log, read_vllm_log},
 };
 
@@ -66,8 +67,9 @@ std::span<const RunFormat> run_formats() {
   return listed_formats;
 }
 
-MeasuredRun parse_run(std::string_view text, const std::string& source, const std::string& header) {
-  RunFile file{.source = source, .text = text, .json = {}, .lines = {}, .header = header};
+MeasuredRun parse_run(std::string_view text, const std::string& source, const std::string& header,
+                      TokenCounter* tokenizer) {
+  RunFile file{.source = source, .text = text, .json = {}, .lines = {}, .header = header, .tokenizer = tokenizer};
   parse_json_of(file);
   // A single line is both.
   if (file.lines.empty() && file.json.kind() == Json::Kind::object) file.lines.push_back(file.json);
@@ -85,7 +87,7 @@ MeasuredRun parse_run(std::string_view text, const std::string& source, const st
                     .expected = fmt::format("a run folder, or a file in one of these formats: {}", names)});
 }
 
-MeasuredRun read_run(const std::filesystem::path& path) {
+MeasuredRun read_run(const std::filesystem::path& path, TokenCounter* tokenizer) {
   if (std::filesystem::is_directory(path) || path.filename() == "run.json") return read_run_folder(path);
   const std::string text = read_file(path, most_file_bytes);
   std::string header;
@@ -97,7 +99,7 @@ MeasuredRun read_run(const std::filesystem::path& path) {
       header = read_file(beside, most_file_bytes);
     }
   }
-  return parse_run(text, path.string(), header);
+  return parse_run(text, path.string(), header, tokenizer);
 }
 
 void complete_run(MeasuredRun& run, MeasuredRun more) {

@@ -11,6 +11,7 @@
 namespace foretoken {
 
 struct RunFile;
+class TokenCounter;
 
 struct RunFormat {
   std::string_view name;
@@ -23,11 +24,12 @@ struct RunFormat {
 std::span<const RunFormat> run_formats();
 
 // The text of one file. InputError, which lists the formats, where none recognizes it.
-MeasuredRun parse_run(std::string_view text, const std::string& source, const std::string& header = "");
+MeasuredRun parse_run(std::string_view text, const std::string& source, const std::string& header = "",
+                      TokenCounter* tokenizer = nullptr);
 
-// A run folder, or one file of any format. Some hold no times (a log, samples, a list of prompts): check_run() refuses
-// those.
-MeasuredRun read_run(const std::filesystem::path& path);
+// A run folder, or one file of any format. A tokenizer counts the tokens of files that hold texts. Some hold no times
+// (a log, samples, a list of prompts): check_run() refuses those.
+MeasuredRun read_run(const std::filesystem::path& path, TokenCounter* tokenizer = nullptr);
 
 // What another file of the same run knows on top: fields that are empty are filled, requests and samples come from the
 // one that has them.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "serving/runs/run_folder.h"
+#include "serving/tokenizer/token_counter.h"
 
 namespace foretoken::run_formats_test {
 
@@ -162,6 +163,17 @@ TEST(RunFormats, loads_without_times) {
   EXPECT_EQ(conversations.requests[0].input_tokens, 8);
   EXPECT_THAT(conversations.notes, ElementsAre(HasSubstr("bytes / 4")));
   EXPECT_THROW(check_run(conversations, "run"), InputError);
+}
+
+TEST(RunFormats, a_tokenizer_counts_the_tokens_of_conversations) {
+  TokenCounter counter = TokenCounter::read(FORETOKEN_SOURCE_DIR "/tests/data/tokenizers/llama3.json");
+  const MeasuredRun conversations = read_run(samples / "sharegpt.json", &counter);
+  ASSERT_EQ(conversations.requests.size(), 1U);
+  const Json file = read_json_file(samples / "sharegpt.json");
+  const auto said = JsonView(file, "sharegpt.json").items()[0].at("conversations").items();
+  EXPECT_EQ(conversations.requests[0].input_tokens, counter.prompt_tokens(said[0].at("value").string()));
+  EXPECT_EQ(conversations.requests[0].output_tokens, counter.answer_tokens(said[1].at("value").string()));
+  EXPECT_THAT(conversations.notes, ElementsAre(HasSubstr("of the tokenizer")));
 }
 
 TEST(RunFormats, what_vllm_logs_completes_a_run) {

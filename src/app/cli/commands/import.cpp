@@ -13,6 +13,7 @@
 #include "report/serving/measured_run_report.h"
 #include "serving/run_formats/run_formats.h"
 #include "serving/runs/run_folder.h"
+#include "serving/tokenizer/token_counter.h"
 
 namespace foretoken {
 namespace {
@@ -66,17 +67,24 @@ class ImportCommand : public Command {
         "--launch-line", launch_line_,
         "Command that started the server, as text or @FILE (see serve --from); stored in run.json as the deployment");
     runs_->text("--device", run_device_, "GPU of the server, stored in run.json (`foretoken devices` lists them)");
+    runs_->text("--tokenizer", tokenizer_file_,
+                "The model's tokenizer.json, which counts the tokens of files that hold texts (ShareGPT); without it, "
+                "four bytes count as one token");
     runs_->text("--name", run_name_, "Name of the run, for reports");
     runs_->footer(
         "Formats are recognized by the contents of the files. Files after the first add information that it "
         "lacks,\nfor example vLLM's log or samples of Prometheus.\nExamples:\n  foretoken import run "
         "path/to/vllm-result.json --as-run path/to/run\n  foretoken import run "
-        "path/to/profile_export.jsonl,path/to/vllm.log --device h100_sxm --as-run path/to/run");
+        "path/to/profile_export.jsonl,path/to/vllm.log --device h100_sxm --as-run path/to/run\n  foretoken import run "
+        "path/to/ShareGPT.json --tokenizer path/to/tokenizer.json --as-run path/to/load");
   }
 
   Answer import_run() const {
-    MeasuredRun run = read_run(run_files_.front());
-    for (size_t i = 1; i < run_files_.size(); ++i) complete_run(run, read_run(run_files_[i]));
+    std::optional<TokenCounter> tokenizer;
+    if (!tokenizer_file_.empty()) tokenizer.emplace(TokenCounter::read(tokenizer_file_));
+    TokenCounter* const counter = tokenizer ? &*tokenizer : nullptr;
+    MeasuredRun run = read_run(run_files_.front(), counter);
+    for (size_t i = 1; i < run_files_.size(); ++i) complete_run(run, read_run(run_files_[i], counter));
     if (!launch_line_.empty()) {
       const LaunchLine line = read_launch_text("--launch-line", launch_line_);
       for (const auto& [key, value] : line.fields.members()) run.deployment.set(key, value);
@@ -155,7 +163,7 @@ class ImportCommand : public Command {
 
   Options* runs_ = nullptr;
   std::vector<std::string> traces_, run_files_;
-  std::string run_folder_, launch_line_, run_device_, run_name_;
+  std::string run_folder_, launch_line_, run_device_, run_name_, tokenizer_file_;
   std::string name_, chakra_, out_, extends_, device_;
   std::string dispatch_ = "trace";
   bool summary_ = false, costs_only_ = false;
