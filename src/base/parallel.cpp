@@ -1,5 +1,7 @@
 #include "base/parallel.h"
 
+#include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -24,6 +26,14 @@ void run_on_threads(unsigned threads, const std::function<void()>& work) {
     guarded();
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+void for_each_on_threads(unsigned threads, size_t count, const std::function<void(size_t i)>& work) {
+  std::atomic<size_t> next = 0;
+  const auto most = static_cast<unsigned>(std::clamp<size_t>(count, 1, std::max(1U, threads)));
+  run_on_threads(most, [&] {
+    for (size_t i = next++; i < count; i = next++) work(i);
+  });
 }
 
 unsigned threads_to_use(int64_t asked) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <limits>
 
 #include "accelerator/mapper/annealing.h"
@@ -118,10 +117,7 @@ class MappingSearch {
 
   template <typename Work>
   void run_chains(std::vector<AnnealingChain>& chains, const Work& work) {
-    std::atomic<int> next = 0;
-    run_on_threads(std::max(1U, options_.threads), [&] {
-      for (int i = next++; i < std::ssize(chains); i = next++) work(chains[i], i);
-    });
+    for_each_on_threads(options_.threads, chains.size(), [&](size_t i) { work(chains[i], static_cast<int>(i)); });
   }
 
   void report(const std::vector<AnnealingChain>& chains) {

@@ -1,6 +1,5 @@
 #include "accelerator/workload/network_map.h"
 
-#include <atomic>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -23,12 +22,9 @@ NetworkMap map_network(const Architecture& architecture, std::vector<Accelerator
   MapperOptions each = options;
   each.threads = 1;
   each.progress = {};
-  std::atomic<size_t> next = 0;
-  run_on_threads(options.threads, [&] {
-    for (size_t i = next++; i < map.layers.size(); i = next++) {
-      SearchedLayer& own = map.layers[i];
-      own.result = search_mappings(architecture, own.layer.problem, constraints(own.layer.problem), each);
-    }
+  for_each_on_threads(options.threads, map.layers.size(), [&](size_t i) {
+    SearchedLayer& own = map.layers[i];
+    own.result = search_mappings(architecture, own.layer.problem, constraints(own.layer.problem), each);
   });
   for (const SearchedLayer& own : map.layers) {
     if (!own.result.best) {

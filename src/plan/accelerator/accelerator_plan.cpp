@@ -1,7 +1,6 @@
 #include "plan/accelerator/accelerator_plan.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -103,12 +102,9 @@ AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const 
   best.resize(std::min(best.size(), has_frontier ? most_of_a_frontier : candidates_per_finalist * question.finalists));
   if (tell) tell(fmt::format("{} designs with up to {} tries of each layer", best.size(), question.final_tries));
   const auto remap = [&](std::vector<EvaluatedDesign>& designs_to_map, uint64_t seed) {
-    std::atomic<size_t> next = 0;
-    run_on_threads(question.work.mapper.threads, [&] {
-      for (size_t i = next++; i < designs_to_map.size(); i = next++) {
-        designs_to_map[i].costs =
-            evaluator.settled_costs_of(space.design(designs_to_map[i].point).architecture, question.final_tries, seed);
-      }
+    for_each_on_threads(question.work.mapper.threads, designs_to_map.size(), [&](size_t i) {
+      designs_to_map[i].costs =
+          evaluator.settled_costs_of(space.design(designs_to_map[i].point).architecture, question.final_tries, seed);
     });
   };
   remap(best, question.work.mapper.seed);

@@ -1,6 +1,5 @@
 #include "plan/accelerator/design_evaluator.h"
 
-#include <atomic>
 
 #include <fmt/format.h>
 
@@ -68,12 +67,8 @@ std::vector<DesignCosts> MappedDesigns::evaluate(std::span<const DesignPoint> po
       costs[i] = found->second;
     }
   }
-  std::atomic<size_t> next = 0;
-  run_on_threads(work_.mapper.threads, [&] {
-    for (size_t u = next++; u < unknown.size(); u = next++) {
-      const size_t i = unknown[u];
-      costs[i] = costs_of(space_.design(points[i]).architecture);
-    }
+  for_each_on_threads(work_.mapper.threads, unknown.size(), [&](size_t u) {
+    costs[unknown[u]] = costs_of(space_.design(points[unknown[u]]).architecture);
   });
   for (const size_t i : unknown) known_.emplace(points[i], costs[i]);
   return costs;

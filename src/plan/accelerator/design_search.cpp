@@ -1,7 +1,6 @@
 #include "plan/accelerator/design_search.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 
 #include "base/parallel.h"
@@ -140,15 +139,11 @@ std::vector<EvaluatedDesign> design_frontier(std::vector<EvaluatedDesign> design
 std::optional<SpaceBound> space_bound(const DesignObjective& objective, const ChoiceGrid& grid,
                                       const DesignEvaluator& evaluator, double found, int64_t most, unsigned threads) {
   if (grid.size() > static_cast<double>(most)) return std::nullopt;
-  const auto size = static_cast<int64_t>(grid.size());
-  std::vector<std::optional<double>> bounds(size);
-  std::atomic<int64_t> next = 0;
-  run_on_threads(threads, [&] {
-    for (int64_t i = next++; i < size; i = next++) {
-      const DesignPoint point = grid.at(i);
-      if (!grid.allowed(point)) continue;
-      if (const auto least = evaluator.least(point)) bounds[i] = objective.value(*least);
-    }
+  std::vector<std::optional<double>> bounds(static_cast<size_t>(grid.size()));
+  for_each_on_threads(threads, bounds.size(), [&](size_t i) {
+    const DesignPoint point = grid.at(static_cast<int64_t>(i));
+    if (!grid.allowed(point)) return;
+    if (const auto least = evaluator.least(point)) bounds[i] = objective.value(*least);
   });
   SpaceBound all{.value = infinity};
   for (const std::optional<double>& bound : bounds) {

@@ -1,12 +1,10 @@
 #include "training/fit/fit_training.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -396,28 +394,24 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
 
   // Every fold and, last, the fit to all runs: each on its own, so that the order does not matter.
   std::vector<FoldResult> results(static_cast<size_t>(request.folds) + 1);
-  std::atomic<size_t> next_fold = 0;
   std::mutex telling;
-  const auto work = [&] {
-    for (size_t fold = next_fold++; fold < results.size(); fold = next_fold++) {
-      if (progress) {
-        const std::lock_guard lock(telling);
-        progress(fmt::format("fit {} of {}", fold + 1, results.size()));
-      }
-      std::vector<bool> seen(cases.size());
-      for (size_t i = 0; i < cases.size(); ++i)
-        seen[i] = folds.at(configuration_of(cases[i].row)) != static_cast<int64_t>(fold);
-      TrainingFitter fitter(request, start, cases);
-      fitter.fit(seen);
-      FoldResult& done = results[fold];
-      for (size_t i = 0; i < cases.size(); ++i) {
-        done.predicted.push_back(std::exp(fitter.error_of(i)) * *cases[i].row.iter_time_s);
-        if (fold + 1 == results.size()) done.composed.push_back(fitter.composed(i));
-      }
-      done.table = std::move(fitter.table());
+  for_each_on_threads(threads_to_use(request.threads), results.size(), [&](size_t fold) {
+    if (progress) {
+      const std::lock_guard lock(telling);
+      progress(fmt::format("fit {} of {}", fold + 1, results.size()));
     }
-  };
-  run_on_threads(request.threads > 0 ? request.threads : std::max(1U, std::thread::hardware_concurrency()), work);
+    std::vector<bool> seen(cases.size());
+    for (size_t i = 0; i < cases.size(); ++i)
+      seen[i] = folds.at(configuration_of(cases[i].row)) != static_cast<int64_t>(fold);
+    TrainingFitter fitter(request, start, cases);
+    fitter.fit(seen);
+    FoldResult& done = results[fold];
+    for (size_t i = 0; i < cases.size(); ++i) {
+      done.predicted.push_back(std::exp(fitter.error_of(i)) * *cases[i].row.iter_time_s);
+      if (fold + 1 == results.size()) done.composed.push_back(fitter.composed(i));
+    }
+    done.table = std::move(fitter.table());
+  });
 
   TrainingFit result;
   ValidationTally seen_tally(0), unseen_tally(0);

@@ -1,7 +1,6 @@
 #include "validate/deployment/calibration_points.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -228,15 +227,12 @@ void score_points(const CalibrationValidationRequest& request, const Library& li
   for (auto& [name, points] : read) groups.emplace_back(&name, some_of(std::move(points), request.points_per_group));
   std::vector<GroupScore> scores(groups.size());
   const std::string source = request.data.string();
-  std::atomic<size_t> next = 0;
   std::mutex telling;
   size_t done = 0;
-  run_on_threads(std::min<unsigned>(threads_to_use(request.threads), static_cast<unsigned>(groups.size() + 1)), [&] {
-    for (size_t i = next++; i < groups.size(); i = next++) {
-      scores[i] = PointGroup(std::move(groups[i].second), facts, source).score();
-      const std::lock_guard lock(telling);
-      if (request.tell) request.tell(fmt::format("{} of {} groups", ++done, groups.size()));
-    }
+  for_each_on_threads(threads_to_use(request.threads), groups.size(), [&](size_t i) {
+    scores[i] = PointGroup(std::move(groups[i].second), facts, source).score();
+    const std::lock_guard lock(telling);
+    if (request.tell) request.tell(fmt::format("{} of {} groups", ++done, groups.size()));
   });
   GroupScores tpot, ttft;
   for (size_t i = 0; i < groups.size(); ++i) {

@@ -1,11 +1,9 @@
 #include "validate/serving/validate_serving.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <map>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -68,14 +66,11 @@ class ServingValidator {
     points_.push_back(std::move(point));
   }
 
-  std::vector<Answered> answer(int threads) const {
+  std::vector<Answered> answer(unsigned threads) const {
     std::vector<Answered> answers(points_.size());
     std::vector<const std::vector<size_t>*> work;
     for (const auto& [key, rows] : families_) work.push_back(&rows);
-    std::atomic<size_t> next = 0;
-    run_on_threads(static_cast<unsigned>(std::max(1, threads)), [&] {
-      for (size_t index = next++; index < work.size(); index = next++) answer_family(*work[index], answers);
-    });
+    for_each_on_threads(threads, work.size(), [&](size_t index) { answer_family(*work[index], answers); });
     return answers;
   }
 
@@ -147,8 +142,7 @@ Validation validate_serving(const ServingValidationRequest& request, const Libra
                       .value = "no row",
                       .expected = "filters that leave at least one"});
   }
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const std::vector<Answered> answers = validator.answer(request.threads > 0 ? request.threads : cores);
+  const std::vector<Answered> answers = validator.answer(threads_to_use(request.threads));
   ErrorTable errors;
   std::map<std::string, std::pair<double, double>> effort;  // rows and seconds by group
   double seconds = 0, values = 0;

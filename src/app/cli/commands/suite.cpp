@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <mutex>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -194,17 +192,12 @@ class SuiteCommand : public Command {
 
   std::vector<SuiteRun> run_all(const std::vector<SuiteCard>& cards, const Library& library) const {
     std::vector<SuiteRun> runs(cards.size());
-    std::atomic<size_t> next = 0;
     std::mutex progress;
     size_t done = 0;
-    const unsigned threads =
-        threads_ > 0 ? static_cast<unsigned>(threads_) : std::max(1U, std::thread::hardware_concurrency());
-    run_on_threads(threads, [&] {
-      for (size_t i = next++; i < cards.size(); i = next++) {
-        runs[i] = run_card(cards[i], library);
-        const std::lock_guard lock(progress);
-        show_progress(fmt::format("{} of {} scenarios", ++done, cards.size()));
-      }
+    for_each_on_threads(threads_to_use(threads_), cards.size(), [&](size_t i) {
+      runs[i] = run_card(cards[i], library);
+      const std::lock_guard lock(progress);
+      show_progress(fmt::format("{} of {} scenarios", ++done, cards.size()));
     });
     return runs;
   }
