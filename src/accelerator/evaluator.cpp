@@ -159,11 +159,17 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
       double& part = own.written ? result.latency.drain_cycles : result.latency.fill_cycles;
       part += from.access_cycles + (rate > 0 ? first / rate : 0);
       double exposed = first;
-      if (!computes && level[child].single_buffer && rate > 0) {
-        result.latency.stall_cycles += (all - first) / rate;
-        exposed = all;
-      }
       LevelUse& use = result.levels[parent];
+      if (!computes && level[child].single_buffer) {
+        if (rate > 0) result.latency.stall_cycles += (all - first) / rate;
+        exposed = all;
+        // Partial sums that come back in wait as well.
+        const double back_rate = slower_rate(from.read_rate, from.shared_rate);
+        if (own.written && back_rate > 0) {
+          result.latency.stall_cycles += width * above.reads / back_rate;
+          use.exposed_reads += width * above.reads;
+        }
+      }
       (own.written ? use.exposed_writes : use.exposed_reads) += exposed;
       add_network_energy(moved, parent, child, tensor_index, result);
     }
