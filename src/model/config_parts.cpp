@@ -61,6 +61,18 @@ Attention grouped_attention(const ConfigReader& config, int64_t hidden) {
   return attention;
 }
 
+std::vector<bool> rotary_layers(const ConfigReader& config, int64_t layers, int64_t interval) {
+  const std::vector<int64_t> flags = config.layer_numbers("no_rope_layers");
+  if (!flags.empty() && std::cmp_less(flags.size(), layers)) {
+    config.text().at("no_rope_layers").fail("one flag for each layer");
+  }
+  std::vector<bool> rotary;
+  for (int64_t i = 0; i < layers; ++i) {
+    rotary.push_back(flags.empty() ? (i + 1) % interval != 0 : flags[static_cast<size_t>(i)] != 0);
+  }
+  return rotary;
+}
+
 void check_top_k(const ConfigReader& config, const Moe& moe, std::string_view key) {
   if (moe.top_k <= moe.experts) return;
   config.text().at(key).fail(fmt::format("at most the {} experts", moe.experts));

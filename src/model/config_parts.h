@@ -22,6 +22,9 @@ int64_t head_dimension(const ConfigReader& config, int64_t hidden, int64_t heads
 int64_t rotary_dimension(const ConfigReader& config, int64_t head_dim);
 void check_head_groups(const ConfigReader& config, const Attention& attention, std::string_view key);
 
+// Layers with rotary positions: those flagged 1 in no_rope_layers; absent, all but every `interval`-th.
+std::vector<bool> rotary_layers(const ConfigReader& config, int64_t layers, int64_t interval);
+
 // top_k must not exceed the experts; names the key that holds it.
 void check_top_k(const ConfigReader& config, const Moe& moe, std::string_view key);
 

@@ -139,14 +139,11 @@ Model read_llama4(ConfigReader& config) {
   const int64_t chunk = config.count_or("attention_chunk_size", 0);
   const int64_t step = config.size_or("interleave_moe_layer_step", 1, ConfigReader::most_layers);
   const std::vector<int64_t> sparse = config.layer_numbers("moe_layers");
-  const std::vector<int64_t> rotary = config.layer_numbers("no_rope_layers");  // one flag per layer: 1 = rotary
-  if (!rotary.empty() && std::cmp_less(rotary.size(), layers)) {
-    config.text().at("no_rope_layers").fail("one flag for each layer");
-  }
+  const std::vector<bool> rotary = rotary_layers(config, layers, 4);
   Moe moe = local_experts(config);
   moe.shared_width = moe.width;
   for (int64_t i = 0; i < layers; ++i) {
-    const bool has_rotary = rotary.empty() ? (i + 1) % 4 != 0 : rotary[static_cast<size_t>(i)] != 0;
+    const bool has_rotary = rotary[static_cast<size_t>(i)];
     const bool has_experts = sparse.empty() ? (i + 1) % step == 0 : std::count(sparse.begin(), sparse.end(), i) > 0;
     Attention own = attention;
     own.window = has_rotary ? chunk : 0;

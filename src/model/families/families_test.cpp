@@ -139,6 +139,44 @@ TEST(Families, a_language_model_is_found_under_the_names_of_its_part) {
   }
 }
 
+TEST(Families, starcoder_shares_one_key_head) {
+  const auto& attention = std::get<Attention>(catalogue().model("bigcode/starcoder").layers[0].mixer);
+  EXPECT_EQ(attention.heads, 48);
+  EXPECT_EQ(attention.kv_heads, 1);
+  const auto read = [](const std::string& rest) {
+    return parse_model_config(R"({"model_type": "gpt_bigcode", "n_embd": 64, "n_layer": 1, "n_head": 4,
+                                  "n_positions": 32, "vocab_size": 9)" +
+                                  rest + "}",
+                              "config.json", "x");
+  };
+  EXPECT_EQ(std::get<Attention>(read(R"(, "multi_query": false)").layers[0].mixer).kv_heads, 4);
+}
+
+TEST(Families, mpt_counts_biases_and_positions_only_where_the_config_has_them) {
+  const Model model = catalogue().model("mosaicml/mpt-7b");
+  EXPECT_EQ(count_parameters(model).total, 6'649'286'656);  // as the checkpoint has
+  EXPECT_EQ(model.position_rows, 0);
+  const Model other = parse_model_config(R"({"model_type": "mpt", "d_model": 64, "n_heads": 4, "n_layers": 1,
+      "max_seq_len": 128, "vocab_size": 9, "no_bias": false, "attn_config": {"alibi": false, "kv_n_heads": 2}})",
+                                         "config.json", "x");
+  EXPECT_EQ(other.position_rows, 128);
+  EXPECT_TRUE(std::get<Attention>(other.layers[0].mixer).qkv_bias);
+  EXPECT_EQ(std::get<Attention>(other.layers[0].mixer).kv_heads, 2);
+}
+
+TEST(Families, smollm3_has_no_positions_in_every_fourth_layer) {
+  const Model model = catalogue().model("HuggingFaceTB/SmolLM3-3B");
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    EXPECT_EQ(std::get<Attention>(model.layers[i].mixer).rotary_dim, (i + 1) % 4 == 0 ? 0 : 128) << i;
+  }
+}
+
+TEST(Families, nemotron_has_an_ungated_mlp_and_half_rotary_heads) {
+  const Model model = catalogue().model("nvidia/Nemotron-4-340B-Base");
+  EXPECT_FALSE(std::get<Mlp>(model.layers[0].feed_forward).gated);
+  EXPECT_EQ(std::get<Attention>(model.layers[0].mixer).rotary_dim, 96);
+}
+
 TEST(Families, every_model_of_the_library_can_take_a_step) {
   for (const std::string& name : catalogue().names()) {
     const Model model = catalogue().model(name);

@@ -30,6 +30,14 @@ Model read_gpt2(ConfigReader& config) {
   return model;
 }
 
+// GPT-2 whose query heads share one key and value head.
+Model read_gpt_bigcode(ConfigReader& config) {
+  Model model = read_gpt2(config);
+  if (!config.flag("multi_query", true)) return model;
+  for (Layer& layer : model.layers) std::get<Attention>(layer.mixer).kv_heads = 1;
+  return model;
+}
+
 Model read_opt(ConfigReader& config) {
   Model model = start_model(config, true);
   model.position_rows = model.max_positions + 2;  // the first two rows are never used
@@ -94,6 +102,54 @@ Model read_phi(ConfigReader& config) {
   layer.norms = 1;
   model.head_bias = true;
   model.layers.assign(static_cast<size_t>(layer_count(config)), layer);
+  return model;
+}
+
+// Keys of llm-foundry. transformers assumes ALiBi and no biases where the config says nothing.
+Model read_mpt(ConfigReader& config) {
+  Model model;
+  model.hidden = config.size("d_model");
+  model.vocabulary = config.size("vocab_size");
+  model.max_positions = config.count_or("max_seq_len", 0);
+  model.tied_embeddings = tied_embeddings(config, true);
+  const int64_t heads = config.size("n_heads");
+  Attention attention{
+      .heads = heads, .kv_heads = heads, .head_dim = head_dimension(config, model.hidden, heads, "n_heads")};
+  bool learned_positions = config.flag("learned_pos_emb", true);
+  if (const auto part = config.inside("attn_config")) {
+    const bool rotary = part->flag("rope", false);
+    if (rotary) attention.rotary_dim = attention.head_dim;
+    if (rotary || part->flag("alibi", true)) learned_positions = false;
+    attention.qk_norm = attention.qk_norm_whole = part->flag("qk_ln", false);
+    attention.kv_heads = part->size_or("kv_n_heads", heads);
+    check_head_groups(*part, attention, "kv_n_heads");
+  } else {
+    learned_positions = false;
+  }
+  if (learned_positions) model.position_rows = config.size("max_seq_len");
+  const int64_t ratio = config.size_or("expansion_ratio", 4, 64);
+  Layer layer = biased_layer(attention, ratio * model.hidden);
+  if (config.flag("no_bias", true)) {  // of the norms too
+    auto& own = std::get<Attention>(layer.mixer);
+    own.qkv_bias = own.output_bias = std::get<Mlp>(layer.feed_forward).bias = layer.layer_norm = false;
+  }
+  model.layers.assign(static_cast<size_t>(config.size("n_layers", ConfigReader::most_layers)), layer);
+  return model;
+}
+
+Model read_nemotron(ConfigReader& config) {
+  Model model = start_model(config);
+  Attention attention = grouped_attention(config, model.hidden);
+  if (!config.has("partial_rotary_factor") && !config.has("rope_parameters")) {
+    attention.rotary_dim = attention.head_dim / 4 * 2;
+  }
+  attention.qkv_bias = attention.output_bias = config.flag("attention_bias", false);
+  model.layers.assign(
+      static_cast<size_t>(layer_count(config)),
+      {.mixer = attention,
+       .feed_forward =
+           Mlp{.width = config.size("intermediate_size"), .gated = false, .bias = config.flag("mlp_bias", false)},
+       .layer_norm = true});
   return model;
 }
 

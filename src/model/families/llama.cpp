@@ -162,4 +162,20 @@ Model read_olmo2(ConfigReader& config) {
   return model;
 }
 
+// Llama with full attention, and every fourth layer without positions.
+Model read_smollm3(ConfigReader& config) {
+  Layer layer = plain_layer(config);
+  attention_of(layer).qkv_bias = attention_of(layer).output_bias = config.flag("attention_bias", false);
+  std::get<Mlp>(layer.feed_forward).bias = config.flag("mlp_bias", false);
+  Model model = decoder(config, layer, true);
+  const std::vector<bool> rotary =
+      rotary_layers(config, static_cast<int64_t>(model.layers.size()),
+                    config.size_or("no_rope_layer_interval", 4, ConfigReader::most_layers));
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    if (!rotary[i]) attention_of(model.layers[i]).rotary_dim = 0;
+  }
+  apply_qwen_windows(config, model);
+  return model;
+}
+
 }  // namespace foretoken

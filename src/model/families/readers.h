@@ -18,6 +18,7 @@ Model read_phi3(ConfigReader& config);
 Model read_glm(ConfigReader& config);
 Model read_chatglm(ConfigReader& config);
 Model read_olmo2(ConfigReader& config);
+Model read_smollm3(ConfigReader& config);
 
 // gpt.cpp: decoders with layer norms and an ungated MLP
 Model read_gpt2(ConfigReader& config);
@@ -25,6 +26,9 @@ Model read_opt(ConfigReader& config);
 Model read_bloom(ConfigReader& config);
 Model read_falcon(ConfigReader& config);
 Model read_phi(ConfigReader& config);
+Model read_gpt_bigcode(ConfigReader& config);
+Model read_mpt(ConfigReader& config);
+Model read_nemotron(ConfigReader& config);
 
 // encoder.cpp
 Model read_bert(ConfigReader& config);
