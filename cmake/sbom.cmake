@@ -3,6 +3,14 @@
 function(foretoken_sbom file)
   set(packages "")
   set(relations "")
+  set(optional "")
+  if(TARGET _foretoken)
+    find_package(pybind11 CONFIG QUIET)  # its version is known to src/app/python alone
+    list(APPEND optional "pybind11|${pybind11_VERSION}|BSD-3-Clause|https://github.com/pybind/pybind11")
+  endif()
+  if(FORETOKEN_XNNPACK_LIBRARY)
+    list(APPEND optional "xnnpack||BSD-3-Clause|https://github.com/google/XNNPACK")
+  endif()
   # name|version|license|website
   foreach(entry
       "zlib|${ZLIB_VERSION_STRING}|Zlib|https://zlib.net"
@@ -10,7 +18,9 @@ function(foretoken_sbom file)
       "eigen|${Eigen3_VERSION}|MPL-2.0|https://eigen.tuxfamily.org"
       "cli11|${CLI11_VERSION}|BSD-3-Clause|https://github.com/CLIUtils/CLI11"
       "yaml-cpp|${yaml-cpp_VERSION}|MIT|https://github.com/jbeder/yaml-cpp"
-      "sqlite|${SQLite3_VERSION}|blessing|https://sqlite.org")
+      "sqlite|${SQLite3_VERSION}|blessing|https://sqlite.org"
+      "openssl|${OPENSSL_VERSION}|Apache-2.0|https://www.openssl.org"
+      ${optional})
     string(REPLACE "|" ";" parts "${entry}")
     list(GET parts 0 name)
     list(GET parts 1 version)
@@ -39,7 +49,7 @@ function(foretoken_sbom file)
   \"creationInfo\": {\"created\": \"${created}\", \"creators\": [\"Tool: foretoken-cmake\"]},
   \"packages\": [
     {\"SPDXID\": \"SPDXRef-foretoken\", \"name\": \"foretoken\", \"versionInfo\": \"${PROJECT_VERSION}\", \"downloadLocation\": \"NOASSERTION\",
-     \"filesAnalyzed\": false, \"licenseConcluded\": \"NOASSERTION\", \"licenseDeclared\": \"NOASSERTION\", \"copyrightText\": \"NOASSERTION\"}${packages}
+     \"filesAnalyzed\": false, \"licenseConcluded\": \"NOASSERTION\", \"licenseDeclared\": \"Apache-2.0\", \"copyrightText\": \"NOASSERTION\"}${packages}
   ],
   \"relationships\": [
     {\"spdxElementId\": \"SPDXRef-DOCUMENT\", \"relationshipType\": \"DESCRIBES\", \"relatedSpdxElement\": \"SPDXRef-foretoken\"}${relations}

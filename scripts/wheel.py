@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Packs an installed foretoken into a Python wheel: the module, the program, the data.
+"""Packs an installed foretoken into a Python wheel: the module, the program, the data, and the shared libraries they need.
 
   cmake --install build --prefix PREFIX && scripts/wheel.py --prefix PREFIX --out DIR
 
-The wheel is for the Python version and the machine of the build, and needs the shared libraries that the program was
-linked with (fmt, yaml-cpp, SQLite, zlib). Equal prefixes give equal bytes.
+The wheel is for the Python version, the machine and the C and C++ libraries of the build. Equal prefixes give equal bytes.
 """
 
 import argparse
@@ -14,6 +13,7 @@ import json
 import pathlib
 import platform
 import re
+import subprocess
 import sys
 import zipfile
 
@@ -22,6 +22,22 @@ MODULE = re.compile(r"_foretoken\.cpython-(\d+)-.*\.so$")
 
 def digest(data):
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+# Every system has these; a second copy of them in one process does harm.
+OF_THE_SYSTEM = re.compile(r"(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)\.so")
+
+
+def shared_libraries(binary):
+    """Names and files of the libraries that `binary` loads, libraries of libraries too."""
+    listed = subprocess.run(["ldd", binary], check=True, capture_output=True, text=True).stdout
+    for line in listed.splitlines():
+        name, _, rest = line.strip().partition(" => ")
+        if not rest or OF_THE_SYSTEM.match(name):
+            continue
+        if rest.startswith("not found"):
+            sys.exit(f"{binary}: needs {name}, which this machine lacks")
+        yield name, pathlib.Path(rest.split(" (")[0])
 
 
 def contents(prefix, version):
@@ -34,7 +50,13 @@ def contents(prefix, version):
     for file in sorted(shared.rglob("*")):
         if file.is_file():
             yield file, f"foretoken-{version}.data/data/share/foretoken/{file.relative_to(shared)}"
-    yield prefix / "bin/foretoken", f"foretoken-{version}.data/scripts/foretoken"
+    program = prefix / "bin/foretoken"
+    yield program, f"foretoken-{version}.data/scripts/foretoken"
+    libraries = {}
+    for binary in [program, *sorted(package.glob("*.so"))]:
+        libraries.update(shared_libraries(binary))
+    for name, file in sorted(libraries.items()):
+        yield file, f"foretoken-{version}.data/data/lib/foretoken/{name}"
 
 
 def main():

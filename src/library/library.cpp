@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 
 #include "accelerator/device/designed_device.h"
 #include "accelerator/formats/mapper_constraints.h"
@@ -131,7 +132,11 @@ Cluster usual_cluster(const HardwareCatalogue& catalogue, Node node) {
 
 fs::path Library::this_program() {
   std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error);
+  const fs::path running = fs::read_symlink("/proc/self/exe", error);
+  if (!error) return running;
+  // A chroot or a container may lack /proc; the kernel also says by what path it was asked to run the program.
+  const auto* asked = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  return asked == nullptr ? fs::path() : fs::weakly_canonical(asked, error);
 }
 
 Library::Library(fs::path data_directory, const fs::path& program)

@@ -33,7 +33,7 @@ endif()
 # Unpacked where nothing else of it is, the package must answer by itself: with its own data, and in a clean environment.
 set(root ${SCRATCH}/root)
 execute_process(COMMAND ${DPKG_DEB} --extract ${package} ${root} COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND ${CMAKE_COMMAND} -E env -i PATH=/usr/bin:/bin HOME=${SCRATCH} ${root}/usr/bin/foretoken demo
+execute_process(COMMAND /usr/bin/env -i PATH=/usr/bin:/bin HOME=${SCRATCH} ${root}/usr/bin/foretoken demo
   OUTPUT_VARIABLE demo TIMEOUT 60 COMMAND_ERROR_IS_FATAL ANY)
 expect("${demo}" "h100_sxm|H100")
 file(READ ${root}/usr/share/doc/foretoken/foretoken.spdx.json sbom)

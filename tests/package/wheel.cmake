@@ -9,7 +9,7 @@ execute_process(COMMAND ${PYTHON} -m venv --without-pip ${SCRATCH}/env COMMAND_E
 execute_process(COMMAND ${PYTHON} -m pip --python ${SCRATCH}/env/bin/python install --no-index --no-deps --quiet ${wheel}
   COMMAND_ERROR_IS_FATAL ANY)
 file(REMOVE_RECURSE ${SCRATCH}/prefix)  # nothing but the wheel is left
-set(clean ${CMAKE_COMMAND} -E env -i PATH=/usr/bin:/bin HOME=${SCRATCH})
+set(clean /usr/bin/env -i PATH=/usr/bin:/bin HOME=${SCRATCH})
 execute_process(COMMAND ${clean} ${SCRATCH}/env/bin/foretoken demo OUTPUT_VARIABLE demo TIMEOUT 60 COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${clean} ${SCRATCH}/env/bin/python -c
     "import foretoken; print(foretoken.step(model='Llama-3.1-8B', device='h100_sxm', batch=8)['seconds'])"
