@@ -54,14 +54,22 @@ TEST(SuiteCommand, the_leaderboard_scores_shipped_answers_of_five_tools_and_more
       EXPECT_EQ(tool.at("assessed_weight").number(), 100);
       continue;
     }
-    scored += tool.at("measured_cases").integer() > 0 ? 1 : 0;
-    compared += tool.find("same_cases") ? 1 : 0;
+    EXPECT_EQ(tool.at("ranked").boolean(), tool.at("measured_cases").integer() > 0);
+    scored += tool.at("ranked").boolean() ? 1 : 0;
+    const auto same = tool.find("same_cases");
+    if (!same) continue;
+    ++compared;
+    EXPECT_NE(same->at("known_before").string(), "") << tool.at("tool").string();
+    if (same->at("cases").integer() == tool.at("measured_cases").integer()) {
+      EXPECT_NEAR(same->at("mape").number(), tool.at("case_mape").number(), 1e-6) << "one definition of error";
+    }
   }
   EXPECT_GE(scored, 5);
   EXPECT_GE(compared, 5);
   const std::string html = read_file(page, 1 << 20);
   EXPECT_NE(html.find("NeuSight"), std::string::npos);
   EXPECT_NE(html.find("generalization"), std::string::npos);
+  EXPECT_NE(html.find("Not ranked"), std::string::npos);
 }
 
 TEST(SuiteCommand, shipped_answers_are_scored_by_name) {
@@ -72,6 +80,9 @@ TEST(SuiteCommand, shipped_answers_are_scored_by_name) {
   EXPECT_EQ(mtap.at("tool").string(), "Calculon");
   EXPECT_NEAR(mtap.at("mape").number(), 3.65, 0.05);  // as its authors publish it
   EXPECT_EQ(run_foretoken("suite --mtap --answers calculonn").status, 2);
+  const Outcome text = run_foretoken("suite --mtap --answers calculon");
+  EXPECT_TRUE(text.out.starts_with("Calculon, scored from 0 to 100")) << text.out.substr(0, 200);
+  EXPECT_LT(std::count(text.out.begin(), text.out.end(), '\n'), 40);
 }
 
 TEST(SuiteCommand, wrong_flags_say_what_is_missing) {

@@ -1,5 +1,7 @@
 #include "app/observe/completion_stream.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -28,6 +30,23 @@ std::optional<int64_t> usage_count(const Json& object, std::string_view key) {
   return value != nullptr && value->kind() == Json::Kind::integer ? std::optional(value->integer()) : std::nullopt;
 }
 
+// Gateways and web servers answer with pages of their own.
+bool is_html(std::string_view body) {
+  const size_t first = body.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return false;
+  const std::string start = lower_case(body.substr(first, 14));
+  return start.starts_with("<!doctype html") || start.starts_with("<html");
+}
+
+std::string html_summary(std::string_view body) {
+  constexpr std::string_view open = "<title>", close = "</title>";
+  const std::string page = lower_case(body);
+  const size_t begin = page.find(open), end = page.find(close);
+  if (begin == std::string::npos || end == std::string::npos || end < begin + open.size()) return "an HTML page";
+  const size_t text = begin + open.size();
+  return fmt::format("an HTML page titled \"{}\"", printable(body.substr(text, end - text), 60));
+}
+
 }  // namespace
 
 std::string server_error_text(std::string_view body) {
@@ -43,8 +62,9 @@ std::string server_error_text(std::string_view body) {
       }
     }
   } catch (const InputError&) {
-    // Not JSON: the text as it is.
+    // Not JSON: a page, or the text as it is.
   }
+  if (is_html(body)) return html_summary(body);
   return printable(body, 200);
 }
 

@@ -38,7 +38,11 @@ TEST(CompletionStream, an_error_inside_a_stream_is_told) {
   stream.take("data: {\"error\":{\"message\":\"the engine died\",\"code\":500}}\n\n", true);
   EXPECT_EQ(stream.error(), "the engine died");
   EXPECT_EQ(server_error_text("{\"object\":\"error\",\"message\":\"too long\"}"), "too long");
-  EXPECT_EQ(server_error_text("<html>"), "<html>");
+  EXPECT_EQ(server_error_text("busy"), "busy");
+  EXPECT_EQ(server_error_text("<html>"), "an HTML page");
+  EXPECT_EQ(server_error_text("\n<!DOCTYPE html><head><Title>404 Not Found</Title></head><p>no"),
+            "an HTML page titled \"404 Not Found\"");
+  EXPECT_EQ(server_error_text("<html></title><title>"), "an HTML page");
   EXPECT_THROW(stream.take("data: {\"usage\" \n", true), InputError);
 }
 

@@ -169,6 +169,7 @@ void fill_errors(SuiteScore& score, const std::vector<ScoredCase>& scored) {
   }
   if (level_mapes.empty()) return;
   score.mape = mean(level_mapes);
+  score.case_mape = errors_of(scored).mape;
   score.rank = rank_correlation(scored);
   const std::vector<ScoredCase> stated =
       those(scored, [](const ScoredCase& one) { return one.answer->low && one.answer->high; });
@@ -194,8 +195,8 @@ DimensionScore fidelity(const SuiteScore& score) {
   }
   std::vector<double> parts = {by_error(*score.mape, worthless_error),
                                by_error(*score.maximum_error, worthless_maximum)};
-  result.why = fmt::format("error {:.1f}% mean, {:.0f}% at most, over {} measured cases", *score.mape,
-                           *score.maximum_error, score.measured_cases);
+  result.why = fmt::format("error {:.1f}% mean{}, {:.0f}% at most, over {} measured cases", *score.mape,
+                           score.levels.size() > 1 ? " of the levels" : "", *score.maximum_error, score.measured_cases);
   if (score.rank) {
     parts.push_back(clipped(100 * *score.rank));
     result.why += fmt::format("; rank {:.2f}", *score.rank);
@@ -318,7 +319,8 @@ DimensionScore extensibility(const SuiteScore& score, const ToolFacts& facts) {
 
 ToolFacts read_tool_facts(const JsonView& document) {
   document.allow_only({"name", "source", "install_commands", "seconds_to_first_prediction", "seconds_per_scenario",
-                       "needs_gpu", "needs_network", "device_by_file", "model_by_file", "technique_by_flag", "claims"});
+                       "needs_gpu", "needs_network", "device_by_file", "model_by_file", "technique_by_flag", "claims",
+                       "seen"});
   const auto number = [&](std::string_view key) -> std::optional<double> {
     const auto found = document.find(key);
     return found ? std::optional(found->number({.least = 0, .most = 1e9})) : std::nullopt;
@@ -336,6 +338,7 @@ ToolFacts read_tool_facts(const JsonView& document) {
   facts.device_by_file = truth("device_by_file");
   facts.model_by_file = truth("model_by_file");
   facts.technique_by_flag = truth("technique_by_flag");
+  if (const auto seen = document.find("seen")) facts.seen = seen->string();
   if (const auto claims = document.find("claims")) {
     for (const JsonView& claim : claims->items()) {
       claim.allow_only({"figure", "source"});

@@ -32,6 +32,7 @@ struct ToolFacts {
   // Extensibility: what is added by a file or a flag alone.
   std::optional<bool> device_by_file, model_by_file, technique_by_flag;
   std::vector<ToolClaim> claims;
+  std::string seen;  // what the tool, or foretoken, had seen of the cases that both answer; empty = nothing
 };
 
 // InputError with file and path.
@@ -68,6 +69,7 @@ struct SuiteScore {
   size_t measured_cases = 0;  // cards and other cases with a measurement
   std::map<SuiteLevel, LevelErrors> levels;
   std::optional<double> mape;                   // mean over the levels
+  std::optional<double> case_mape;              // mean over the cases
   std::optional<double> maximum_error;          // of any case
   std::optional<double> rank;                   // mean rank correlation within groups
   std::optional<double> coverage90;             // of answers with intervals

@@ -76,10 +76,27 @@ std::string case_level_table(const SuiteScore& score) {
 
 constexpr std::string_view leaderboard_legend =
     "assessed: share of the weights (fidelity 40, composition 20, generalization 20, deployment 10, extensibility 10) "
-    "for which something is known; the rest counts as 0. cases: answers to cases that somebody measured, and their "
-    "mean "
-    "error by level. same cases: what both the tool and foretoken answered, with the mean error of each. Each tool is "
-    "scored on what it was built for, so errors of two tools compare only on the same cases.";
+    "for which something is known; the rest counts as 0. cases: predictions of something that was measured. error: "
+    "mean absolute error over those cases. Each tool is scored on what it was built for, so compare the errors of two "
+    "tools only on the same cases.";
+
+bool is_ranked(const RankedTool& tool) {
+  return tool.score.measured_cases > 0;
+}
+
+std::vector<std::string> names_without_cases(const std::vector<RankedTool>& tools) {
+  std::vector<std::string> names;
+  for (const RankedTool& tool : tools) {
+    if (!is_ranked(tool)) names.push_back(tool.facts.name);
+  }
+  return names;
+}
+
+std::string unranked_text(const std::vector<RankedTool>& tools) {
+  const std::vector<std::string> names = names_without_cases(tools);
+  if (names.empty()) return "";
+  return fmt::format("Not ranked, because no predictions beside measurements were found: {}.", fmt::join(names, ", "));
+}
 
 std::vector<std::string> leaderboard_cells(const RankedTool& tool) {
   std::vector<std::string> cells = {tool.facts.name, fmt::format("{:.0f}", tool.score.total),
@@ -87,11 +104,12 @@ std::vector<std::string> leaderboard_cells(const RankedTool& tool) {
   for (const DimensionScore& dimension : tool.score.dimensions) cells.push_back(dimension_text(dimension.score));
   const auto percent = [](double value) { return fmt::format("{:.1f}%", value); };
   cells.push_back(fmt::format("{}", tool.score.measured_cases));
-  cells.push_back(tool.score.mape ? percent(*tool.score.mape) : "-");
+  cells.push_back(tool.score.case_mape ? percent(*tool.score.case_mape) : "-");
   const bool compares = tool.common.cases > 0;
   cells.push_back(compares ? fmt::format("{}", tool.common.cases) : "");
   cells.push_back(compares ? percent(tool.common.mape) : "");
   cells.push_back(compares ? percent(tool.common.other_mape) : "");
+  cells.push_back(compares ? tool.facts.seen : "");
   return cells;
 }
 
@@ -124,9 +142,14 @@ std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<Su
                {.title = "status", .align = Table::Align::left}});
   size_t answered = 0;
   std::string errors;
+  std::vector<std::string> missing;
   for (size_t i = 0; i < cards.size(); ++i) {
     const SuiteCard& card = cards[i];
     const SuiteRun& run = runs[i];
+    if (run.error == not_answered) {
+      missing.push_back(card.id);
+      continue;
+    }
     const bool fine = run.error.empty();
     answered += fine ? 1 : 0;
     table.add({card.id, card.name, fmt::format("{}, {}", card.metric, card.unit), fine ? figure(run.answer.value) : "-",
@@ -134,7 +157,11 @@ std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<Su
                std::string(suite_status_name(card.status))});
     if (!fine) errors += wrap_lines(fmt::format("{}: {}\n", card.id, run.error), page_width, 6);
   }
-  return table.text() + fmt::format("\n{} of {} scenarios answered.\n", answered, cards.size()) + errors;
+  if (!missing.empty()) {
+    errors += wrap_lines(fmt::format("not answered: {}\n", fmt::join(missing, ", ")), page_width, 2);
+  }
+  const std::string rows = missing.size() < cards.size() ? table.text() + "\n" : "";
+  return rows + fmt::format("{} of {} scenarios answered.\n", answered, cards.size()) + errors;
 }
 
 Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs) {
@@ -226,6 +253,7 @@ Json suite_score_json(const SuiteScore& score, const ToolFacts& facts) {
                        {"survey_answered", static_cast<int64_t>(score.survey_answered)},
                        {"measured_cases", static_cast<int64_t>(score.measured_cases)},
                        {"mape", optional_json(score.mape)},
+                       {"case_mape", optional_json(score.case_mape)},
                        {"maximum_error", optional_json(score.maximum_error)},
                        {"spearman", optional_json(score.rank)},
                        {"coverage90", optional_json(score.coverage90)},
@@ -253,16 +281,24 @@ std::string leaderboard_text(const std::vector<RankedTool>& tools) {
   Table same({{.title = "tool", .align = Table::Align::left, .is_name = true},
               {.title = "same cases"},
               {.title = "its error"},
-              {.title = "foretoken's"}});
+              {.title = "foretoken's"},
+              {.title = "known before", .align = Table::Align::left}});
   constexpr size_t own_columns = 10;
   for (const RankedTool& tool : tools) {
+    if (!is_ranked(tool)) continue;
     const std::vector<std::string> cells = leaderboard_cells(tool);
     table.add({cells.begin(), cells.begin() + own_columns});
-    if (tool.common.cases > 0) same.add({cells[0], cells[own_columns], cells[own_columns + 1], cells[own_columns + 2]});
+    if (tool.common.cases == 0) continue;
+    std::vector<std::string> row(cells.begin() + own_columns, cells.end());
+    row.insert(row.begin(), cells.front());
+    same.add(row);
   }
-  std::string text =
-      "Prediction tools by their answers to measured cases, 0 to 100\n\n" + table.text() + "\n" + same.text() + "\n";
+  std::string text = "Prediction tools by their answers to measured cases, 0 to 100\n\n" + table.text() +
+                     "\nBoth on the same cases\n\n" + same.text() + "\n";
   text += wrap_lines(std::string(leaderboard_legend) + "\n", page_width, 0);
+  if (const std::string unranked = unranked_text(tools); !unranked.empty()) {
+    text += "\n" + wrap_lines(unranked + "\n", page_width, 0);
+  }
   for (const RankedTool& tool : tools) {
     for (const ToolClaim& claim : tool.facts.claims) {
       text +=
@@ -277,11 +313,13 @@ Json leaderboard_json(const std::vector<RankedTool>& tools) {
   Json list = Json::array();
   for (const RankedTool& tool : tools) {
     Json json = suite_score_json(tool.score, tool.facts);
+    json.set("ranked", is_ranked(tool));
     json.set("unanswered", static_cast<int64_t>(tool.unanswered));
     if (tool.common.cases > 0) {
       json.set("same_cases", Json::object({{"cases", static_cast<int64_t>(tool.common.cases)},
                                            {"mape", tool.common.mape},
-                                           {"foretoken_mape", tool.common.other_mape}}));
+                                           {"foretoken_mape", tool.common.other_mape},
+                                           {"known_before", tool.facts.seen}}));
     }
     list.push(std::move(json));
   }
@@ -290,16 +328,18 @@ Json leaderboard_json(const std::vector<RankedTool>& tools) {
 
 std::string leaderboard_html(const std::vector<RankedTool>& tools) {
   HtmlPage page("Prediction tools compared");
-  if (!tools.empty()) {
-    page.sentence(fmt::format("{} leads {} tools with {:.0f} of 100.", tools.front().facts.name, tools.size(),
-                              tools.front().score.total));
+  std::vector<std::vector<std::string>> rows;
+  for (const RankedTool& tool : tools) {
+    if (is_ranked(tool)) rows.push_back(leaderboard_cells(tool));
+  }
+  if (!rows.empty()) {
+    page.sentence(fmt::format("{} leads {} tools with {} of 100.", rows.front()[0], rows.size(), rows.front()[1]));
   }
   page.paragraph(leaderboard_legend);
-  std::vector<std::vector<std::string>> rows;
-  for (const RankedTool& tool : tools) rows.push_back(leaderboard_cells(tool));
   page.table({"tool", "total", "assessed", "fidelity", "composition", "generalization", "deployment", "extensibility",
-              "measured cases", "error", "same cases", "error there", "foretoken there"},
+              "measured cases", "error", "same cases", "error there", "foretoken there", "known before"},
              rows);
+  if (const std::string unranked = unranked_text(tools); !unranked.empty()) page.paragraph(unranked);
   for (const RankedTool& tool : tools) {
     page.heading(tool.facts.name);
     std::vector<std::vector<std::string>> dimensions;

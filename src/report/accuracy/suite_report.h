@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -10,6 +11,9 @@
 #include "plan/suite/suite_score.h"
 
 namespace foretoken {
+
+// Why a file of answers has none to a scenario.
+inline constexpr std::string_view not_answered = "not answered";
 
 struct SuiteRun {
   SuiteAnswer answer;

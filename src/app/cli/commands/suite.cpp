@@ -74,7 +74,7 @@ class SuiteCommand : public Command {
       all.insert(all.end(), cases.answers.begin(), cases.answers.end());
       const ToolFacts facts = facts_of(folder, others ? tool_ : std::string(own_name));
       const SuiteScore score = score_answers(chosen, all, facts);
-      answer.text += "\n" + suite_score_text(score, facts);
+      answer.text = suite_score_text(score, facts) + "\n" + answer.text;  // what was asked for comes first
       answer.json.set("mtap", suite_score_json(score, facts));
     }
     return answer;
@@ -213,7 +213,7 @@ class SuiteCommand : public Command {
     for (const SuiteCard& card : cards) {
       const auto found =
           std::find_if(given.begin(), given.end(), [&](const SuiteAnswer& answer) { return answer.id == card.id; });
-      SuiteRun run{.answer = {.id = card.id}, .error = "not answered"};
+      SuiteRun run{.answer = {.id = card.id}, .error = std::string(not_answered)};
       if (found != given.end()) run = {.answer = *found};
       runs.push_back(std::move(run));
     }
