@@ -7,7 +7,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;
   const std::string body(as_text(data, size));
-  for (const CompletionKind kind : {CompletionKind::chat, CompletionKind::text, CompletionKind::embedding}) {
+  for (const CompletionKind kind :
+       {CompletionKind::chat, CompletionKind::text, CompletionKind::embedding, CompletionKind::response}) {
     read_or_refuse([&] {
       const CompletionRequest request = read_completion_request(kind, body);
       const auto choices = static_cast<int64_t>(request.prompts.size()) * request.samples;
@@ -15,5 +16,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     });
   }
   read_or_refuse([&] { read_tokenize_request(body); });
+  read_or_refuse([&] { read_detokenize_request(body); });
   return 0;
 }

@@ -15,15 +15,6 @@ std::string json_string(std::string_view text) {
   return Json(text).dump(0);
 }
 
-Json timing_json(const RequestRecord& record) {
-  const auto since_arrival = [&](Picoseconds when) { return to_seconds(when - record.arrival).value(); };
-  return Json::object({{"replica", static_cast<int64_t>(record.replica)},
-                       {"queue_s", since_arrival(record.scheduled)},
-                       {"ttft_s", since_arrival(record.first_token)},
-                       {"e2e_s", since_arrival(record.last_token)},
-                       {"preemptions", static_cast<int64_t>(record.preemptions)}});
-}
-
 std::string_view error_type(int status) {
   if (status == 404) return "NotFoundError";
   if (status == 429) return "RateLimitError";
@@ -49,37 +40,13 @@ Json usage_json(const TokenUsage& usage) {
                        {"prompt_tokens_details", Json::object({{"cached_tokens", usage.cached_tokens}})}});
 }
 
-ChunkWriter::ChunkWriter(const AnswerHead& head)
-    : chat_(head.kind == CompletionKind::chat),
-      open_(fmt::format(R"(data: {{"id":{},"object":"{}","created":{},"model":{},"choices":[)", json_string(head.id),
-                        chat_ ? "chat.completion.chunk" : "text_completion", head.created, json_string(head.model))),
-      before_text_(chat_ ? R"(,"delta":{"content":")" : R"(,"text":")"),
-      after_text_(chat_ ? R"("},"logprobs":null,"finish_reason":)" : R"(","logprobs":null,"finish_reason":)") {}
-
-void ChunkWriter::add_choice(std::string& out, int64_t choice, std::string_view text, std::string_view end) const {
-  const fmt::format_int index(choice);
-  out.append(open_).append(R"({"index":)").append(index.data(), index.size());
-  out.append(before_text_).append(text).append(after_text_).append(end).append("}]}\n\n");
-}
-
-void ChunkWriter::add_role(std::string& out, int64_t choice) const {
-  if (!chat_) return;
-  add_choice(out, choice, R"(","role":"assistant)", "null");
-}
-
-void ChunkWriter::add_text(std::string& out, int64_t choice, std::string_view text) const {
-  add_choice(out, choice, text, "null");
-}
-
-void ChunkWriter::add_last(std::string& out, const AnsweredChoice& choice) const {
-  add_choice(
-      out, choice.index, choice.text,
-      fmt::format(R"("{}","foretoken":{})", finish_reason_text(choice.reason), timing_json(choice.record).dump(0)));
-}
-
-void ChunkWriter::add_usage(std::string& out, const TokenUsage& usage) const {
-  out += open_;
-  fmt::format_to(std::back_inserter(out), "],\"usage\":{}}}\n\n", usage_json(usage).dump(0));
+Json timing_json(const RequestRecord& record) {
+  const auto since_arrival = [&](Picoseconds when) { return to_seconds(when - record.arrival).value(); };
+  return Json::object({{"replica", static_cast<int64_t>(record.replica)},
+                       {"queue_s", since_arrival(record.scheduled)},
+                       {"ttft_s", since_arrival(record.first_token)},
+                       {"e2e_s", since_arrival(record.last_token)},
+                       {"preemptions", static_cast<int64_t>(record.preemptions)}});
 }
 
 Json completion_json(const AnswerHead& head, std::span<const AnsweredChoice> choices, const TokenUsage& usage) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ struct AnswerHead {
   std::string id;
   int64_t created = 0;  // seconds since 1970
   std::string model;
+  std::optional<int64_t> max_output_tokens;  // that were asked for
 };
 
 struct TokenUsage {
@@ -36,25 +38,7 @@ struct AnsweredChoice {
   RequestRecord record;  // what was simulated: each choice says so in its member "foretoken"
 };
 
-// Chunks as server-sent events. They are written for every token, so without building documents.
-class ChunkWriter {
- public:
-  explicit ChunkWriter(const AnswerHead& head);
-  // `text` of our own words: nothing in it needs escaping.
-  void add_role(std::string& out, int64_t choice) const;  // a chat begins with it; else nothing
-  void add_text(std::string& out, int64_t choice, std::string_view text) const;
-  void add_last(std::string& out, const AnsweredChoice& choice) const;  // its text: what was not sent yet
-  void add_usage(std::string& out, const TokenUsage& usage) const;
-  static void add_done(std::string& out) { out += "data: [DONE]\n\n"; }
-
- private:
-  // `end`: the reason of the end and what follows it.
-  void add_choice(std::string& out, int64_t choice, std::string_view text, std::string_view end) const;
-
-  bool chat_;
-  std::string open_;  // up to the choice
-  std::string_view before_text_, after_text_;
-};
+Json timing_json(const RequestRecord& record);
 
 Json completion_json(const AnswerHead& head, std::span<const AnsweredChoice> choices, const TokenUsage& usage);
 // `embeddings`: by prompt.

@@ -52,8 +52,10 @@ void add_content(const JsonView& content, std::vector<TokenId>& tokens) {
   if (!content.is(Json::Kind::array)) content.fail("a text or a list of parts");
   for (const JsonView& part : content.items()) {
     const std::string type = part.at("type").string();
-    if (type != "text" && type != "refusal") part.at("type").fail("text: other parts are not simulated");
-    add_tokens(part.at(type).string(), tokens);
+    // The names of /v1/chat/completions, and of /v1/responses.
+    const bool is_text = type == "text" || type == "input_text" || type == "output_text";
+    if (!is_text && type != "refusal") part.at("type").fail("text: other parts are not simulated");
+    add_tokens(part.at(is_text ? "text" : type).string(), tokens);
   }
 }
 
@@ -75,6 +77,34 @@ std::vector<TokenId> chat_tokens(const JsonView& messages) {
     tokens.push_back(special_token("<end>"));
   }
   if (tokens.empty()) messages.fail("at least one message");
+  tokens.push_back(special_token("assistant"));
+  return tokens;
+}
+
+// The input of /v1/responses: a text, or messages; instructions come before it.
+std::vector<TokenId> response_tokens(const JsonView& body) {
+  std::vector<TokenId> tokens;
+  const auto add_message = [&](std::string_view role, const JsonView& content) {
+    tokens.push_back(special_token(role));
+    add_content(content, tokens);
+    tokens.push_back(special_token("<end>"));
+  };
+  if (const auto instructions = body.find("instructions")) {
+    if (!instructions->is(Json::Kind::string)) instructions->fail("a text");
+    add_message("system", *instructions);
+  }
+  const JsonView input = body.at("input");
+  if (input.is(Json::Kind::string)) {
+    add_message("user", input);
+  } else {
+    if (!input.is(Json::Kind::array) || input.items().empty()) input.fail("a text, or at least one message");
+    for (const JsonView& item : input.items()) {
+      if (const auto type = item.find("type"); type && type->string() != "message") {
+        type->fail("message: tool calls and other items are not simulated");
+      }
+      add_message(known_role(item.at("role")), item.at("content"));
+    }
+  }
   tokens.push_back(special_token("assistant"));
   return tokens;
 }
@@ -164,6 +194,21 @@ void read_generation(const JsonView& body, CompletionRequest& request) {
   }
 }
 
+void read_response(const JsonView& body, CompletionRequest& request) {
+  check_sampling(body);
+  refuse_forms(body);
+  if (const auto text = body.find("text")) {
+    if (const auto format = text->find("format"); format && format->at("type").string() != "text") {
+      format->at("type").fail("text: structured answers are not simulated");
+    }
+  }
+  refuse(body, "previous_response_id", "nothing: responses are not kept. Send the whole conversation as input");
+  refuse(body, "background", "false: responses are not kept");
+  if (const auto most = body.find("max_output_tokens")) request.max_tokens = most->integer(token_counts);
+  request.ignore_eos = asks(body, "ignore_eos");
+  request.stream = asks(body, "stream");
+}
+
 void read_embedding(const JsonView& body, CompletionRequest& request) {
   if (const auto dimensions = body.find("dimensions")) {
     request.dimensions = dimensions->integer({.least = 1, .most = 65'536});
@@ -192,6 +237,10 @@ CompletionRequest read_completion_request(CompletionKind kind, const std::string
       request.prompts = read_prompts(view.at("prompt"));
       read_generation(view, request);
       if (!request.max_tokens) request.max_tokens = 16;  // OpenAI's and vLLM's default for this route
+      break;
+    case CompletionKind::response:
+      request.prompts.push_back(response_tokens(view));
+      read_response(view, request);
       break;
     case CompletionKind::embedding:
       request.prompts = read_prompts(view.at("input"));

@@ -10,7 +10,7 @@
 
 namespace foretoken {
 
-enum class CompletionKind : uint8_t { chat, text, embedding };
+enum class CompletionKind : uint8_t { chat, text, embedding, response };
 
 struct CompletionRequest {
   CompletionKind kind = CompletionKind::chat;

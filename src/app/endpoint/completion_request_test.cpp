@@ -110,4 +110,29 @@ TEST(CompletionRequest, refuses_values_that_an_engine_refuses_and_forms_that_mad
   EXPECT_THAT(chat(R"(, "stop": ["a", "b"])").stop, testing::ElementsAre("a", "b"));
 }
 
+TEST(CompletionRequest, responses_take_a_text_or_messages) {
+  const auto read = [](const std::string& body) { return read_completion_request(CompletionKind::response, body); };
+  const CompletionRequest text = read(R"({"input": "hello", "max_output_tokens": 7, "stream": true})");
+  EXPECT_EQ(text.max_tokens, 7);
+  EXPECT_TRUE(text.stream);
+  const CompletionRequest messages = read(R"({"input": [{"type": "message", "role": "user", "content":
+      [{"type": "input_text", "text": "hello"}]}]})");
+  EXPECT_EQ(messages.prompts, text.prompts);
+  const CompletionRequest chat =
+      read_completion_request(CompletionKind::chat, R"({"messages": [{"role": "user", "content": "hello"}]})");
+  EXPECT_EQ(chat.prompts, text.prompts);
+  EXPECT_GT(read(R"({"input": "hello", "instructions": "be brief"})").prompts.front().size(),
+            text.prompts.front().size());
+  for (const char* wrong :
+       {R"({})", R"({"input": 5})", R"({"input": []})", R"({"input": [{"role": "king", "content": "x"}]})",
+        R"({"input": [{"type": "function_call_output", "call_id": "a", "output": "b"}]})",
+        R"({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]})",
+        R"({"input": "x", "instructions": 3})", R"({"input": "x", "max_output_tokens": 0})",
+        R"({"input": "x", "previous_response_id": "resp_1"})", R"({"input": "x", "background": true})",
+        R"({"input": "x", "temperature": "hot"})", R"({"input": "x", "tool_choice": "required"})",
+        R"({"input": "x", "text": {"format": {"type": "json_schema"}}})"}) {
+    EXPECT_THROW(read(wrong), InputError) << wrong;
+  }
+}
+
 }  // namespace foretoken::completion_request_test

@@ -5,15 +5,18 @@
 
 #include <fmt/format.h>
 
+#include "app/endpoint/chunk_stream.h"
 #include "app/endpoint/prometheus.h"
+#include "app/endpoint/response_answer.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
 
 constexpr int64_t least_prefix_block = 16;  // tokens; caches of single tokens are described in such pieces
 
-enum class Route : uint8_t { chat, text, embedding, tokenize, detokenize, reset_prefix_cache, look_up };
+enum class Route : uint8_t { chat, text, response, embedding, tokenize, detokenize, reset_prefix_cache, look_up };
 
 struct RouteEntry {
   std::string_view path;
@@ -22,6 +25,7 @@ struct RouteEntry {
 };
 constexpr RouteEntry routes[] = {{"/v1/chat/completions", "POST", Route::chat},
                                  {"/v1/completions", "POST", Route::text},
+                                 {"/v1/responses", "POST", Route::response},
                                  {"/v1/embeddings", "POST", Route::embedding},
                                  {"/tokenize", "POST", Route::tokenize},
                                  {"/detokenize", "POST", Route::detokenize},
@@ -40,8 +44,8 @@ int64_t unix_seconds() {
 }
 
 std::string answer_id(CompletionKind kind, int64_t number) {
-  constexpr std::string_view prefixes[] = {"chatcmpl", "cmpl", "embd"};
-  return fmt::format("{}-{:024x}", prefixes[static_cast<size_t>(kind)], number);
+  constexpr std::string_view prefixes[] = {"chatcmpl-", "cmpl-", "embd-", "resp_"};
+  return fmt::format("{}{:024x}", prefixes[static_cast<size_t>(kind)], number);
 }
 
 constexpr std::string_view model_route = "/v1/models/";
@@ -54,7 +58,11 @@ Json model_json(const std::string& name, int64_t max_model_len) {
                        {"max_model_len", max_model_len}});
 }
 
-// As vLLM's server answers browsers that ask whether a page of any origin may call it.
+bool is_listed(const std::vector<std::string>& list, std::string_view name) {
+  return std::any_of(list.begin(), list.end(), [&](const std::string& one) { return one == "*" || one == name; });
+}
+
+// As vLLM's server answers browsers that ask whether a page may call it.
 HttpResponse preflight(const HttpRequest& request) {
   const std::string_view wanted = request.header("access-control-request-headers");
   HttpResponse response{.body = "OK", .content_type = "text/plain; charset=utf-8"};
@@ -85,11 +93,14 @@ struct Endpoint::Choice {
 };
 
 struct Endpoint::Answer {
-  Answer(ConnectionId to, AnswerHead its_head) : connection(to), head(std::move(its_head)), chunks(head) {}
+  Answer(ConnectionId to, AnswerHead its_head)
+      : connection(to),
+        head(std::move(its_head)),
+        events(head.kind == CompletionKind::response ? make_response_stream(head) : make_chunk_stream(head)) {}
 
   ConnectionId connection;
   AnswerHead head;
-  ChunkWriter chunks;
+  std::unique_ptr<AnswerStream> events;  // where it is a stream
   bool stream = false, include_usage = false, base64 = false;
   int64_t samples = 1, dimensions = 0;
   int64_t first_request = 0;  // those of its choices follow each other
@@ -129,6 +140,9 @@ HttpResponse Endpoint::refusal(int status, const std::string& why) {
 void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
   wake();  // an answer that the connection had is forgotten
   ++totals_.requests;
+  if (const std::string why = unwelcome(request); !why.empty()) {
+    return server_->respond(connection, refusal(403, why));
+  }
   if (request.method == "OPTIONS" && !request.header("origin").empty()) {
     return server_->respond(connection, preflight(request));
   }
@@ -151,6 +165,8 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
         return complete(CompletionKind::chat, connection, request.body);
       case Route::text:
         return complete(CompletionKind::text, connection, request.body);
+      case Route::response:
+        return complete(CompletionKind::response, connection, request.body);
       case Route::embedding:
         return complete(CompletionKind::embedding, connection, request.body);
       case Route::look_up:
@@ -175,6 +191,17 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
   } catch (const InputError& error) {
     server_->respond(connection, refusal(400, error.what()));
   }
+}
+
+std::string Endpoint::unwelcome(const HttpRequest& request) const {
+  if (const std::string host = request.host_name(); !is_listed(settings_.allowed_hosts, host)) {
+    return fmt::format("host {} is not served here", printable(host));
+  }
+  const std::string origin = lower_case(request.header("origin"));
+  if (!origin.empty() && !is_listed(settings_.allowed_origins, origin)) {
+    return fmt::format("a page of {} may not use this server", printable(origin));
+  }
+  return "";
 }
 
 HttpResponse Endpoint::look_up(const std::string& path) const {
@@ -225,7 +252,8 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
   auto made = std::make_unique<Answer>(connection, AnswerHead{.kind = kind,
                                                               .id = answer_id(kind, next_answer_++),
                                                               .created = unix_seconds(),
-                                                              .model = settings_.model_name});
+                                                              .model = settings_.model_name,
+                                                              .max_output_tokens = asked.max_tokens});
   Answer& answer = *made;
   answer.stream = asked.stream;
   answer.include_usage = asked.include_usage;
@@ -245,6 +273,7 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
   } else if (answer.stream) {
     server_->begin_stream(
         connection, {.content_type = "text/event-stream; charset=utf-8", .headers = {{"Cache-Control", "no-cache"}}});
+    if (std::string* const out = server_->stream_buffer(connection)) answer.events->begin(*out);
   }
 }
 
@@ -379,8 +408,8 @@ void Endpoint::request_stepped(const RequestStep& own, const StepRecord& /*step*
     return;
   }
   if (std::string* const out = answer.stream ? server_->stream_buffer(answer.connection) : nullptr) {
-    if (choice.sent == 0) answer.chunks.add_role(*out, choice.answered.index);
-    answer.chunks.add_text(*out, choice.answered.index, choice.words(choice.sent, own.yields));
+    if (choice.sent == 0) answer.events->add_role(*out, choice.answered.index);
+    answer.events->add_text(*out, choice.answered.index, choice.words(choice.sent, own.yields));
   }
   choice.sent += own.yields;
 }
@@ -412,8 +441,8 @@ void Endpoint::request_ended(const RequestRecord& record) {
   if (answer.stream) {
     choice.answered.text = choice.words(choice.sent, choice.held);
     if (std::string* const out = server_->stream_buffer(answer.connection)) {
-      if (choice.sent == 0) answer.chunks.add_role(*out, choice.answered.index);
-      answer.chunks.add_last(*out, choice.answered);
+      if (choice.sent == 0) answer.events->add_role(*out, choice.answered.index);
+      answer.events->add_last(*out, choice.answered);
     }
   } else if (answer.head.kind != CompletionKind::embedding) {
     choice.answered.text = choice.words(0, choice.output_tokens);
@@ -427,14 +456,16 @@ void Endpoint::finish(Answer& answer) {
   totals_.completion_tokens += answer.usage.completion_tokens;
   if (answer.stream) {
     if (std::string* const out = server_->stream_buffer(answer.connection)) {
-      if (answer.include_usage) answer.chunks.add_usage(*out, answer.usage);
-      ChunkWriter::add_done(*out);
+      answer.events->end(*out, answer.usage, answer.include_usage);
     }
     server_->end_stream(answer.connection);
   } else if (answer.head.kind == CompletionKind::embedding) {
     std::vector<std::vector<float>> vectors;
     for (const Choice& choice : answer.choices) vectors.push_back(made_up_vector(choice.key, answer.dimensions));
     server_->respond(answer.connection, {.body = embedding_text(answer.head, vectors, answer.base64, answer.usage)});
+  } else if (answer.head.kind == CompletionKind::response) {
+    server_->respond(answer.connection,
+                     json_answer(response_json(answer.head, answer.choices.front().answered, answer.usage)));
   } else {
     std::vector<AnsweredChoice> choices;
     for (const Choice& choice : answer.choices) choices.push_back(choice.answered);

@@ -320,4 +320,57 @@ TEST_F(EndpointTest, browsers_are_told_that_any_page_may_ask) {
   EXPECT_THAT(answer.head, HasSubstr("Access-Control-Allow-Headers: content-type"));
 }
 
+TEST_F(EndpointTest, responses_are_one_document_or_events_that_end_with_it) {
+  start();
+  const std::string question = R"({"input": "some text", "max_output_tokens": 5, "ignore_eos": true)";
+  const Json whole = parsed(post("/v1/responses", question + "}"));
+  const JsonView view(whole, "answer");
+  EXPECT_EQ(view.at("object").string(), "response");
+  EXPECT_EQ(view.at("status").string(), "incomplete");
+  EXPECT_EQ(view.at("incomplete_details").at("reason").string(), "max_output_tokens");
+  EXPECT_EQ(view.at("usage").at("output_tokens").integer(), 5);
+  const JsonView message = view.at("output").items().front();
+  EXPECT_EQ(message.at("role").string(), "assistant");
+  const std::string text = message.at("content").items().front().at("text").string();
+
+  const TestAnswer stream = post("/v1/responses", question + R"(, "stream": true})");
+  EXPECT_THAT(stream.body, testing::StartsWith("event: response.created\ndata: "));
+  std::vector<std::string> kinds;
+  std::string deltas;
+  int64_t number = 0;
+  for (size_t at = 0; (at = stream.body.find("data: {", at)) != std::string::npos; ++at) {
+    const Json event = parse_json(stream.body.substr(at + 6, stream.body.find("\n\n", at) - at - 6), "event");
+    const JsonView of(event, "event");
+    EXPECT_EQ(of.at("sequence_number").integer(), number++);
+    kinds.push_back(of.at("type").string());
+    if (kinds.back() == "response.output_text.delta") deltas += of.at("delta").string();
+    if (kinds.back() == "response.output_text.done") EXPECT_EQ(of.at("text").string(), text);
+    if (kinds.back() == "response.incomplete") {
+      EXPECT_EQ(of.at("response").at("usage").at("output_tokens").integer(), 5);
+      EXPECT_EQ(of.at("response").at("output").items().front().at("content").items().front().at("text").string(), text);
+    }
+  }
+  EXPECT_EQ(deltas, text);
+  EXPECT_EQ(kinds,
+            (std::vector<std::string>{
+                "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
+                "response.output_text.delta", "response.output_text.delta", "response.output_text.delta",
+                "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
+                "response.content_part.done", "response.output_item.done", "response.incomplete"}));
+  EXPECT_EQ(post("/v1/responses", R"({"input": [{"role": "nobody", "content": "x"}]})").status, 400);
+}
+
+TEST_F(EndpointTest, other_hosts_and_origins_are_refused_where_a_list_is_given) {
+  start({.allowed_hosts = {"localhost"}, .allowed_origins = {"http://app.example"}});
+  const auto with = [&](std::string_view headers) {
+    TestClient client(server_->port());
+    client.send_bytes(fmt::format("GET /v1/models HTTP/1.1\r\n{}Connection: close\r\n\r\n", headers));
+    return client.read_all();
+  };
+  EXPECT_THAT(with("Host: localhost:8000\r\n"), HasSubstr(" 200 "));
+  EXPECT_THAT(with("Host: LOCALHOST\r\nOrigin: http://App.example\r\n"), HasSubstr(" 200 "));
+  EXPECT_THAT(with("Host: rebound.example\r\n"), HasSubstr(" 403 "));
+  EXPECT_THAT(with("Host: localhost\r\nOrigin: http://other.example\r\n"), HasSubstr(" 403 "));
+}
+
 }  // namespace foretoken::endpoint_endpoint_test

@@ -1,8 +1,11 @@
 #include "app/http/message.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -23,6 +26,12 @@ std::string_view HttpRequest::header(std::string_view lower_case_name) const {
     if (name == lower_case_name) return value;
   }
   return {};
+}
+
+std::string HttpRequest::host_name() const {
+  const std::string_view host = header("host");
+  if (host.starts_with('[')) return lower_case(host.substr(1, std::min(host.find(']'), host.size()) - 1));
+  return lower_case(host.substr(0, host.find(':')));
 }
 
 std::string_view status_text(int status) {

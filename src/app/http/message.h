@@ -21,6 +21,8 @@ struct HttpRequest {
 
   // Empty when there is none.
   std::string_view header(std::string_view lower_case_name) const;
+  // Of its Host header, without the port and in lower case: "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "::1".
+  std::string host_name() const;
   bool operator==(const HttpRequest&) const = default;
 };
 

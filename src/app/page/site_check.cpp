@@ -12,12 +12,6 @@
 namespace foretoken {
 namespace {
 
-// "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "::1".
-std::string host_name(std::string_view host) {
-  if (host.starts_with('[')) return std::string(host.substr(1, std::min(host.find(']'), host.size()) - 1));
-  return lower_case(host.substr(0, host.find(':')));
-}
-
 bool is_address(const std::string& name) {
   unsigned char bytes[16];
   return inet_pton(AF_INET, name.c_str(), bytes) == 1 || inet_pton(AF_INET6, name.c_str(), bytes) == 1;
@@ -27,7 +21,7 @@ bool is_address(const std::string& name) {
 
 std::string site_problem(const HttpRequest& request, const std::vector<std::string>& further_hosts) {
   const std::string_view host = request.header("host");
-  const std::string name = host_name(host);
+  const std::string name = request.host_name();
   const bool is_ours = name == "localhost" || is_address(name) ||
                        std::find(further_hosts.begin(), further_hosts.end(), name) != further_hosts.end();
   if (!is_ours) {

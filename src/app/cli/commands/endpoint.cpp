@@ -8,6 +8,7 @@
 #include "app/endpoint/endpoint.h"
 #include "app/http/server.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "report/parts/device_notes.h"
 
 namespace foretoken {
@@ -27,6 +28,12 @@ class EndpointCommand : public Command {
                     "Maximum size of a request body in bytes; larger ones get status 413");
     options.number("--grace", grace_s_, {.least = 0, .most = 3600},
                    "Time for running requests to finish after SIGINT or SIGTERM, in seconds");
+    options.list("--allowed-origins", settings_.allowed_origins,
+                 "Web pages that may call this server, by origin, for example http://app.example:3000; * = all. Others "
+                 "get status 403");
+    options.list("--allowed-hosts", settings_.allowed_hosts,
+                 "Host names by which clients may address this server, without the port; * = all. Others get status "
+                 "403");
     options.heading("Answers");
     options.number("--time-scale", settings_.time_scale, {.least = 1e-3, .most = 1e6},
                    "Speed relative to the predicted deployment: 10 = ten times faster");
@@ -76,7 +83,10 @@ class EndpointCommand : public Command {
     server_settings.limits.max_body_bytes = static_cast<size_t>(max_body_bytes_);
     server_settings.grace = std::chrono::milliseconds(static_cast<int64_t>(grace_s_ * 1000));
     server_settings.stop_at_signals = true;
-    server_settings.headers = {{"Access-Control-Allow-Origin", "*"}};  // as vLLM's server
+    // As vLLM's server. Pages of origins that are not allowed are refused, so that all others may read their answers.
+    server_settings.headers = {{"Access-Control-Allow-Origin", "*"}};
+    for (std::string& host : settings.allowed_hosts) host = lower_case(host);
+    for (std::string& origin : settings.allowed_origins) origin = lower_case(origin);
 
     DeviceNotes notes;
     if (group.has_own_kernels) notes.add_kernels(group.models.kernels);
