@@ -44,12 +44,20 @@ export interface AccuracySet {
 // What the program declares of a field: its other names, its limits, its choices.
 export interface FieldFacts { names: string[]; help: string; least?: number; most?: number; usual?: string | number | boolean; choices?: string[] }
 
+// A parameter of a kernel family, as the program declares it.
+export interface KernelParameter { name: string; help: string; example: string; usual?: string; choices?: string[]; least?: number; most?: number; whole?: boolean }
+
 export interface Facts {
   fields: Record<string, Record<string, FieldFacts>>;  // by command
   examples: { title: string; question: Question }[];
   drawn: Fields & { metric_percentiles: number[] };  // what questions of `serve` ask for besides
   devices: DeviceEntry[];
   clusters: string[];
+  kernels: { name: string; summary: string; parameters: KernelParameter[] }[];
+  designs: { name: string; multipliers: number; summary: string }[];
+  networks: string[];
+  edge_devices: string[];
+  most_upload_bytes: number;
   models: ModelEntry[];
   stacks: { name: string; summary: string }[];
   scenarios: Scenario[];
@@ -146,6 +154,60 @@ export interface CollectiveAnswer {
     algorithm: string; protocol: string; why: string; basis: string }[];
 }
 
+export interface KernelAnswer {
+  family: string; device: string; parameters: Record<string, string>;
+  estimate: { seconds: Estimate; tier: string; inside_envelope: boolean; work: NonNullable<Operator['work']>; compute_seconds: number; memory_seconds: number; bound: string };
+  roofline_seconds: number; efficiency: number; mfu: number | null; mbu: number | null; multiplies_in: string | null; kernel: string;
+  explanation: { kind: 'fact' | 'part' | 'limit'; name: string; value: number; unit: string; reading: string }[];
+  interval_origin?: { basis: string; reading: string; mape?: number };
+  envelope: { name: string; value: number; least: number; most: number; inside: boolean }[];
+  notes: string[];
+  power?: { burst?: { watts: Estimate; joules: Estimate; seconds: Estimate; power_limited: boolean } };
+}
+
+export interface FleetAnswer extends ServeAnswer {
+  fleet: { autoscaler: string; gpu_hours: number; cold_start_s: number; starts: number; stops: number;
+    replicas_serving: { mean: number; least: number; most: number }; replicas_paid_for: { mean: number; least: number; most: number };
+    sizes: { from_s: number; serving: number; paid_for: number }[] };
+}
+
+export interface MappedLayer {
+  problem: string; count?: number; operations: number; cycles: number; seconds: number; utilization: number; energy_pj: number; compute_pj: number; limited_by: string; area_um2: number;
+  levels: { name: string; access_pj?: number; leakage_pj: number; network_pj: number }[];
+}
+export interface AccelAnswer extends Partial<MappedLayer> {
+  architecture: string; notes?: string[];
+  search?: { tried: number; gap: number; exhausted: boolean; out_of_time: boolean };
+  total?: { operations: number; cycles: number; seconds: number; energy_pj: number };
+  layers?: MappedLayer[];
+}
+
+export interface EdgeAnswer extends DeviceNotes {
+  model: string; device: string; runtime?: string; phase?: string; seconds: Estimate; weight_bytes: number; activation_bytes?: number; tokens_per_second?: number;
+  kinds?: { kind: string; calls: number; seconds: number; least_seconds: number }[];
+  advice?: { share: number; text: string }[];
+  batches?: { times: number; seconds: Estimate }[];
+  steps: { operators?: string; operator?: string; node?: string; kernel?: string; family?: string; calls: number; seconds: number | Estimate }[];
+  notes?: string[];
+}
+
+interface RunWindow { name: string; requests: number; ttft_ms: number; predicted_ttft_ms: number; tpot_ms: number; predicted_tpot_ms: number; e2e_ms: number; predicted_e2e_ms: number }
+export interface ReplayAnswer {
+  run: string; model: string; device: string; agrees: boolean;
+  numbers: { metric: string; statistic: string; measured_ms: number; predicted_ms: number; low_ms: number; high_ms: number }[];
+  over_time: RunWindow[]; by_batch: RunWindow[]; by_context: RunWindow[];
+  explanations: { kind: string; fact: string; explains: number }[];
+}
+
+interface Constant { factor: number; log: number; sd: number; prior_sd: number }
+export interface CalibrationAnswer {
+  engine: string; device: string;
+  engines: { model: string; posterior: { constants: Record<string, Constant> } }[];
+  runs: { run: string; metric: string; measured: number; before: number; after: number; left_out: number | null }[];
+  constants_fitted: string[]; cannot_tell: string[];
+  next_loads: { max_concurrency?: number; random_input_len: number; random_output_len: number; num_prompts: number; narrows: string }[];
+}
+
 export interface ComparedNumber {
   name: string; unit: string; first: number; second: number;
   first_interval?: { low: number; high: number }; second_interval?: { low: number; high: number };
@@ -165,7 +227,10 @@ export type Fields = Record<string, FlagValue>;
 // As `foretoken COMMAND --print-spec` writes it.
 export type Question = { command: string } & Fields;
 
-export type RunRequest = Question | { command: string; device: DeviceFile } | { command: 'compare'; first: Question; second: Question };
+// Files that go with a question: their content, never their place.
+export interface Upload { files: { name: string; content: string }[] }
+
+export type RunRequest = Question | ({ command: string } & Record<string, FlagValue | Upload>) | { command: string; device: DeviceFile } | { command: 'compare'; first: Question; second: Question };
 
 export interface RunResult<Answer> { command_line: string; answer: Answer; text: string }
 

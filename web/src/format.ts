@@ -29,6 +29,13 @@ export function bytes(count: number): string {
   return `${compact(count / 1e6)} MB`;
 }
 
+export function joules(value: number): string {
+  for (const [size, unit] of [[1, 'J'], [1e-3, 'mJ'], [1e-6, 'µJ'], [1e-9, 'nJ']] as const) {
+    if (Math.abs(value) >= size) return `${compact(value / size)} ${unit}`;
+  }
+  return `${compact(value * 1e12)} pJ`;
+}
+
 export const percent = (share: number): string => `${compact(100 * share)}%`;
 
 export function parameters(count: number): string {

@@ -1,6 +1,6 @@
 // Pieces of answers that several tabs show.
 import type { DeviceNotes, Estimate, ServeAnswer } from './api';
-import { download, h } from './dom';
+import { download, h, table, type Column } from './dom';
 import { compact } from './format';
 
 // A value and its 90% interval.
@@ -50,6 +50,11 @@ export function commandCard(commandLines: string[], further: HTMLElement[] = [],
     h('h2', {}, title),
     h('div', { class: 'command' }, h('pre', { tabindex: 0, 'aria-label': 'Command line' }, text), copy),
     h('p', { class: 'buttons' }, ...further));
+}
+
+// A table under its title; the table itself is the landmark.
+export function tableCard(title: string, columns: Column[], rows: string[][], ...further: HTMLElement[]): HTMLElement {
+  return h('div', { class: 'card' }, h('h2', {}, title), table(title, columns, rows), ...further);
 }
 
 export function csvText(rows: (string | number)[][]): string {

@@ -35,6 +35,13 @@ export class Task {
     announce(this.status, text);
   }
 
+  // Says what is to be done first; nothing runs.
+  tell(text: string): void {
+    this.element.classList.remove('quiet');
+    this.busy(false);
+    announce(this.status, text);
+  }
+
   // Ends what runs and starts this.
   async start(work: (signal: AbortSignal, say: Say) => Promise<void>): Promise<void> {
     this.cancel();

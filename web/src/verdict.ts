@@ -73,7 +73,8 @@ export function basis(facts: Facts, layer: string): HTMLElement | null {
   const medians = groups.map((group) => group.median).sort((a, b) => a - b);
   if (medians.length === 0) return null;
   const rows = groups.reduce((sum, group) => sum + group.count, 0);
-  return h('p', { class: 'basis' }, `${layer[0]!.toUpperCase()}${layer.slice(1)} predictions were checked against ${compact(rows)} published measurements: median error ${compact(medians[medians.length >> 1]!, 2)}%. `,
+  const kind = layer.replace(/s$/, '');
+  return h('p', { class: 'basis' }, `${kind[0]!.toUpperCase()}${kind.slice(1)} predictions were checked against ${compact(rows)} published measurements: median error ${compact(medians[medians.length >> 1]!, 2)}%. `,
     h('a', { href: '#accuracy' }, 'See them'));
 }
 

@@ -6,10 +6,13 @@
 #include "app/cli/grammar/declarations.h"
 #include "app/page/page_examples.h"
 #include "app/page/page_flags.h"
+#include "app/page/upload.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "compose/serving_engine.h"
 #include "hardware/device_file.h"
+#include "kernel/family.h"
 
 namespace foretoken {
 namespace {
@@ -83,12 +86,34 @@ Json allowed_fields() {
     Json fields = Json::object();
     for (const PageFlag& flag : command.flags) {
       const FlagDeclaration* found = find_flag(declaration, flag_name(flag.name));
+      if (found == nullptr) found = find_flag(declaration, flag.name);  // what a line has without dashes
       ensure(found != nullptr, "the page names fields of the command");
       fields.set(std::string(flag.name), field_facts(flag, *found));
     }
     all.set(std::string(command.name), std::move(fields));
   }
   return all;
+}
+
+Json kernel_facts() {
+  Json list = Json::array();
+  for (const KernelFamily& family : kernel_families()) {
+    Json parameters = Json::array();
+    for (const KernelParameter& parameter : family.parameters) {
+      Json one = Json::object({{"name", parameter.name}, {"help", parameter.help}, {"example", parameter.example}});
+      if (parameter.fallback) one.set("usual", *parameter.fallback);
+      if (parameter.kind == ParameterKind::choice) {
+        one.set("choices", strings(parameter.choices));
+      } else {
+        one.set("least", parameter.range.least).set("most", parameter.range.most);
+        one.set("whole", parameter.kind == ParameterKind::integer);
+      }
+      parameters.push(std::move(one));
+    }
+    list.push(
+        Json::object({{"name", family.name}, {"summary", family.summary}, {"parameters", std::move(parameters)}}));
+  }
+  return list;
 }
 
 Json examples_json() {
@@ -112,6 +137,11 @@ Json page_facts(const Library& library) {
                        {"drawn", parse_json(drawn_fields(), "drawn")},
                        {"devices", known_devices(library)},
                        {"clusters", strings(library.hardware().cluster_names())},
+                       {"kernels", kernel_facts()},
+                       {"designs", from({"accel", "--list"}, "designs")},
+                       {"networks", from({"accel", "--list"}, "networks")},
+                       {"edge_devices", strings(file_stems(library.directory() / "edge" / "devices"))},
+                       {"most_upload_bytes", most_upload_bytes},
                        {"models", from({"models"}, "models")},
                        {"stacks", from({"stacks"}, "stacks")},
                        {"scenarios", from({"suite", "--list"}, "scenarios")},

@@ -1,9 +1,18 @@
 #include "app/page/page_flags.h"
 
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "kernel/family.h"
+
 namespace foretoken {
 namespace {
 
-constexpr Range<int64_t> some_requests{.least = 1, .most = 20'000};
+// A day of traffic. Runs whose trace is wanted are shorter: run_request.cpp.
+constexpr Range<int64_t> some_requests{.least = 1, .most = 500'000};
 constexpr Range<int64_t> some_tokens{.least = 1, .most = 1'000'000};
 constexpr Range<int64_t> some_replicas{.least = 1, .most = 256};
 constexpr Range<int64_t> some_devices{.least = 0, .most = 131'072};
@@ -77,6 +86,15 @@ constexpr PageFlag serve_flags[] = {
     {"intervals"},
     {"breakdown"},
     {"trace_in_json"},
+    {"ramp_up_strategy"},
+    {"daily_swing"},
+    {"daily_period"},
+    {"autoscaler"},
+    {"min_replicas"},
+    {.name = "max_replicas", .allowed = {.least = 0, .most = 256}},
+    {"scale_target"},
+    {"scale_period"},
+    {"cold_start"},
 };
 
 constexpr PageFlag train_flags[] = {
@@ -139,7 +157,7 @@ constexpr PageFlag plan_serve_flags[] = {
     {"budget_usd_hour"},
     {"objective"},
     {"request_rate"},
-    {.name = "num_prompts", .allowed = some_requests},
+    {.name = "num_prompts", .allowed = {.least = 1, .most = 20'000}},
     {"burstiness"},
     {"seed"},
     {"dataset_name"},
@@ -161,16 +179,106 @@ constexpr PageFlag plan_serve_flags[] = {
 
 constexpr PageFlag suite_flags[] = {{"only"}, {"list"}};
 
+constexpr PageFlag accel_flags[] = {
+    {"arch", PageFlagKind::design},
+    {"gemm"},
+    {"conv"},
+    {"network", PageFlagKind::layers},
+    {"model", PageFlagKind::model},
+    {"phase"},
+    {"batch"},
+    {"input_len"},
+    {"context_len"},
+    {"objective"},
+    {.name = "tries", .allowed = {.least = 1, .most = 300'000}},
+    {.name = "time_limit", .allowed = {.least = 1, .most = 120}},
+    {"seed"},
+};
+
+constexpr PageFlag edge_flags[] = {
+    {"onnx", PageFlagKind::graph_upload},
+    {"bind"},
+    {"model", PageFlagKind::model},
+    {"quantization"},
+    {"phase"},
+    {"batch"},
+    {"input_len"},
+    {"context_len"},
+    {"batch_sizes"},
+    {"device", PageFlagKind::edge_device},
+    {"fusion", PageFlagKind::fusion},
+    {"threads"},
+};
+
+constexpr PageFlag replay_run_flags[] = {
+    {"run", PageFlagKind::run_upload},
+    {"model", PageFlagKind::model},
+    {"device", PageFlagKind::device},
+    {"quantization"},
+    {"kv_cache_dtype"},
+    {"tensor_parallel_size"},
+    {"pipeline_parallel_size"},
+    {"data_parallel_size"},
+    {"engine"},
+    {"max_model_len"},
+};
+
+constexpr PageFlag calibrate_flags[] = {
+    {"runs", PageFlagKind::run_upload},
+    {"name"},
+    {"model", PageFlagKind::model},
+    {"device", PageFlagKind::device},
+    {"quantization"},
+    {"kv_cache_dtype"},
+    {"tensor_parallel_size"},
+    {"pipeline_parallel_size"},
+    {"data_parallel_size"},
+    {"engine"},
+    {"max_model_len"},
+};
+
 // Add a command here. A test reads the help of each flag and fails on one that speaks of files.
-constexpr PageCommand allowed_commands[] = {
-    {"step", step_flags},   {"serve", serve_flags},           {"plan serve", plan_serve_flags},
-    {"train", train_flags}, {"plan train", plan_train_flags}, {"collective", collective_flags},
-    {"suite", suite_flags}};
+constexpr PageCommand allowed_commands[] = {{"step", step_flags},
+                                            {"serve", serve_flags},
+                                            {"plan serve", plan_serve_flags},
+                                            {"train", train_flags},
+                                            {"plan train", plan_train_flags},
+                                            {"collective", collective_flags},
+                                            {"suite", suite_flags},
+                                            {"accel", accel_flags, R"({"time_limit": 60})"},
+                                            {"edge", edge_flags},
+                                            {"replay-run", replay_run_flags},
+                                            {"calibrate", calibrate_flags}};
+
+// Of each kernel family, its own parameters.
+class KernelCommands {
+ public:
+  KernelCommands() {
+    for (const KernelFamily& family : kernel_families()) {
+      std::vector<PageFlag>& flags = flags_.emplace_back();
+      flags = {{"device", PageFlagKind::device}, {"tier"}, {"sustained"}};
+      for (const KernelParameter& parameter : family.parameters) flags.push_back({parameter.name});
+      commands_.push_back({names_.emplace_back("kernel " + family.name), flags});
+    }
+  }
+  std::span<const PageCommand> all() const { return commands_; }
+
+ private:
+  std::deque<std::string> names_;
+  std::deque<std::vector<PageFlag>> flags_;
+  std::vector<PageCommand> commands_;
+};
 
 }  // namespace
 
 std::span<const PageCommand> page_commands() {
-  return allowed_commands;
+  static const KernelCommands kernels;
+  static const std::vector<PageCommand> all = [] {
+    std::vector<PageCommand> commands(std::begin(allowed_commands), std::end(allowed_commands));
+    commands.insert(commands.end(), kernels.all().begin(), kernels.all().end());
+    return commands;
+  }();
+  return all;
 }
 
 }  // namespace foretoken

@@ -16,7 +16,13 @@ enum class PageFlagKind {
   device_count,  // the same with a number behind: h100_sxm:8
   cluster,       // the same
   stack,         // the same
-  job_stack      // the same, of training
+  job_stack,     // the same, of training
+  design,        // an accelerator that ships
+  layers,        // a network that ships, by its layers
+  edge_device,   // a device, or a CPU that ships a sweep
+  fusion,        // rules that ship
+  graph_upload,  // the content of a file: upload.h
+  run_upload     // the same, of a measured run
 };
 
 struct PageFlag {
@@ -28,6 +34,7 @@ struct PageFlag {
 struct PageCommand {
   std::string_view name;  // "step", "plan serve"
   std::span<const PageFlag> flags;
+  std::string_view unless_given = "{}";  // fields, as JSON, that bound what it may cost
 };
 
 std::span<const PageCommand> page_commands();

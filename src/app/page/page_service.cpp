@@ -12,6 +12,7 @@
 #include "app/page/site_check.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "serving/run_formats/run_formats.h"
 
 namespace foretoken {
 namespace {
@@ -52,9 +53,15 @@ bool is_json(std::string_view content_type) {
   return type == "application/json" || type == "application/json ";
 }
 
-std::string run_answer(const RunRequest& request, const Library& library) {
+Answer answer_with_files(const RunRequest& request, const UploadFolder& folder, const Library& library) {
+  if (request.upload->is_run) check_deployment(read_run(folder.place()).deployment, library);
+  return request.question_at(folder.place()).answer(library);
+}
+
+std::string run_answer(const RunRequest& request, const UploadFolder* folder, const Library& library) {
   try {
-    const Answer answer = request.question().answer(library);
+    const Answer answer =
+        folder != nullptr ? answer_with_files(request, *folder, library) : request.question().answer(library);
     // The page's figures need results; why there are none, and what helps, is in the text.
     if (!answer.has_results) return error_json(answer.text).dump(0);
     return Json::object({{"command_line", request.command_line()},
@@ -68,6 +75,16 @@ std::string run_answer(const RunRequest& request, const Library& library) {
     return error_json("not enough memory for this input").dump(0);
   } catch (const std::exception& error) {
     return error_json(fmt::format("foretoken has a defect: {}", error.what())).dump(0);
+  }
+}
+
+std::string run_answer(const RunRequest& request, const Library& library) {
+  if (!request.upload) return run_answer(request, nullptr, library);
+  try {
+    const UploadFolder folder(request.upload->files);
+    return folder.hidden_in(run_answer(request, &folder, library));
+  } catch (const InputError& error) {
+    return error_json(error.what(), error.problem()).dump(0);
   }
 }
 
@@ -136,7 +153,7 @@ void PageService::run(ConnectionId connection, const HttpRequest& request) {
     return server_->respond(connection, error_response(400, error.what(), error.problem()));
   }
   const bool events = request.header("accept").find("text/event-stream") != std::string_view::npos;
-  if (const std::string* known = kept_.find(asked.text())) {
+  if (const std::string* known = asked.upload ? nullptr : kept_.find(asked.text())) {
     if (events) begin_events(*server_, connection);
     return send_result(connection, events, *known);
   }
@@ -152,7 +169,7 @@ bool PageService::submit(ConnectionId connection, RunRequest asked) {
       error_json(fmt::format("stopped after {} s: ask for less",
                              std::chrono::duration_cast<std::chrono::seconds>(settings_.pool.most_time).count()))
           .dump(0);
-  std::string question = asked.text();
+  std::string question = asked.upload ? std::string() : asked.text();
   const auto work = [asked = std::move(asked), this] { return run_answer(asked, library_); };
   if (!pool_.submit(connection, work, too_late)) return false;
   asked_[connection] = {.question = std::move(question)};
@@ -202,7 +219,7 @@ void PageService::wake() {
       continue;
     }
     if (news.id != nobody) send_result(news.id, asked.events, news.text);
-    if (!is_error(news.text)) kept_.keep(std::move(asked.question), std::move(news.text));
+    if (!is_error(news.text) && !asked.question.empty()) kept_.keep(std::move(asked.question), std::move(news.text));
     asked_.erase(found);
   }
 }

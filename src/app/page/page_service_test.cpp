@@ -183,7 +183,7 @@ TEST_F(PageServiceTest, a_question_that_comes_again_has_the_same_answer) {
 TEST_F(PageServiceTest, fields_carry_what_the_program_declares) {
   const Json facts = parse_json(send("GET", "/api/library").body, "facts");
   const JsonView serve = JsonView(facts, "facts").at("fields").at("serve");
-  EXPECT_EQ(serve.at("num_prompts").at("most").integer(), 20'000);
+  EXPECT_EQ(serve.at("num_prompts").at("most").integer(), 500'000);
   EXPECT_EQ(serve.at("tensor_parallel_size").at("usual").integer(), 1);
   EXPECT_EQ(serve.at("tensor_parallel_size").at("names").items().at(1).string(), "tp");
   EXPECT_FALSE(serve.at("engine").at("help").string().empty());

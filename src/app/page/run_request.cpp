@@ -7,6 +7,7 @@
 
 #include "app/page/page_flags.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "compose/stack.h"
@@ -17,6 +18,7 @@ namespace foretoken {
 namespace {
 
 constexpr JsonLimits body_limits{.max_bytes = most_body_bytes, .max_depth = 8, .max_values = 5'000};
+constexpr int64_t most_traced_requests = 20'000;
 
 const PageCommand& command_named(const JsonView& name) {
   std::vector<std::string> known;
@@ -52,7 +54,21 @@ std::vector<std::string> library_names(PageFlagKind kind, const Library& library
       return stacks_of(library).names();
     case PageFlagKind::job_stack:
       return training_stacks_of(library).names();
+    case PageFlagKind::design:
+      return library.accelerator_designs().design_names();
+    case PageFlagKind::layers:
+      return file_stems(library.directory() / "accelerators" / "networks");
+    case PageFlagKind::edge_device: {
+      std::vector<std::string> names = file_stems(library.directory() / "edge" / "devices");
+      const std::vector<std::string> devices = library.hardware().device_names();
+      names.insert(names.end(), devices.begin(), devices.end());
+      return names;
+    }
+    case PageFlagKind::fusion:
+      return file_stems(library.directory() / "edge" / "fusion");
     case PageFlagKind::value:
+    case PageFlagKind::graph_upload:
+    case PageFlagKind::run_upload:
       break;
   }
   return {};
@@ -111,10 +127,15 @@ Json checked_device(const JsonView& description, const Library& library) {
   return description.value();
 }
 
+bool is_upload(PageFlagKind kind) {
+  return kind == PageFlagKind::graph_upload || kind == PageFlagKind::run_upload;
+}
+
 Json checked_value(const PageFlag& flag, const JsonView& value, const Library& library) {
   if (value.is(Json::Kind::boolean)) return value.value();
   if (value.is(Json::Kind::object) && flag.kind == PageFlagKind::device) return checked_device(value, library);
   if (!value.is(Json::Kind::array)) return checked_item(flag, value, library);
+  if (is_upload(flag.kind)) value.fail("files");
   if (value.items().empty() || value.items().size() > most_flag_values) {
     value.fail(fmt::format("1 to {} values", most_flag_values));
   }
@@ -123,13 +144,40 @@ Json checked_value(const PageFlag& flag, const JsonView& value, const Library& l
   return items;
 }
 
+std::vector<UploadedFile> checked_upload(const PageFlag& flag, const JsonView& value) {
+  std::vector<UploadedFile> files = read_upload(value);
+  const std::string& name = files.front().name;
+  const bool is_graph = name.ends_with(".onnx") || name.ends_with(".graph.json");
+  if (flag.kind == PageFlagKind::graph_upload && (files.size() > 1 || !is_graph)) {
+    value.fail("one file whose name ends in .onnx or .graph.json");
+  }
+  return files;
+}
+
 RunRequest read_question(const JsonView& question, const Library& library) {
   const PageCommand& command = command_named(question.at("command"));
   RunRequest request;
   for (const std::string_view word : split_words(command.name, " ")) request.words.emplace_back(word);
   for (const auto& [name, value] : question.members()) {
     if (name == "command") continue;
-    request.fields.set(name, checked_value(flag_named(command, name, value), value, library));
+    const PageFlag& flag = flag_named(command, name, value);
+    if (is_upload(flag.kind)) {
+      request.upload = {
+          .field = name, .files = checked_upload(flag, value), .is_run = flag.kind == PageFlagKind::run_upload};
+      continue;
+    }
+    request.fields.set(name, checked_value(flag, value, library));
+  }
+  const Json bounds = parse_json(command.unless_given, "bounds");
+  for (const auto& [name, value] : bounds.members()) {
+    if (request.fields.find(name) == nullptr) request.fields.set(name, value);
+  }
+  if (request.upload && request.upload->is_run) {
+    // Else the run itself would name them, and it may name anything.
+    for (const char* needed : {"model", "device"}) question.at(needed);
+  }
+  if (question.has("trace_in_json") && question.has("num_prompts")) {
+    question.at("num_prompts").integer({.least = 1, .most = most_traced_requests});
   }
   return request;
 }
@@ -145,6 +193,7 @@ RunRequest read_comparison(const JsonView& request, const Library& library) {
   RunRequest result{.words = {"compare"}};
   for (const char* side : {"first", "second"}) {
     const RunRequest question = read_question(request.at(side), library);
+    if (question.upload) request.at(side).at(question.upload->field).fail("nothing: files are not compared");
     if (question.fields.find("device") != nullptr && question.fields.find("device")->kind() == Json::Kind::object) {
       request.at(side).at("device").fail("the name of a device");
     }
@@ -175,14 +224,37 @@ std::string RunRequest::command_line() const {
     }
     shown.set(name, std::move(text));
   }
+  if (upload) shown.set(upload->field, upload->files.size() == 1 ? upload->files.front().name : "my-run");
   return Question(words, shown).line();
+}
+
+Question RunRequest::question_at(const std::string& place) const {
+  Json placed = fields;
+  placed.set(upload->field, place);
+  return Question(words, placed);
+}
+
+void check_deployment(const Json& deployment, const Library& library) {
+  const JsonView view(deployment, "run, deployment");
+  const auto commands = page_commands();
+  const auto serve =
+      std::find_if(commands.begin(), commands.end(), [](const PageCommand& one) { return one.name == "serve"; });
+  for (const auto& [name, value] : view.members()) {
+    if (name == "model" || name == "device" || name == "command") continue;  // the page gives them
+    constexpr PageFlag stack{"stack", PageFlagKind::stack};
+    checked_value(name == stack.name ? stack : flag_named(*serve, name, value), value, library);
+  }
 }
 
 RunRequest read_run_request(std::string_view body, const Library& library) {
   const Json document = parse_json(body, "request", body_limits);
   const JsonView request(document, "request");
   const bool compares = request.at("command").string() == "compare";
-  return compares ? read_comparison(request, library) : read_question(request, library);
+  RunRequest read = compares ? read_comparison(request, library) : read_question(request, library);
+  if (!read.upload && body.size() > most_question_bytes) {
+    request.fail(fmt::format("at most {} KiB unless files come with it", most_question_bytes >> 10));
+  }
+  return read;
 }
 
 }  // namespace foretoken

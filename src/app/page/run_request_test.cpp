@@ -11,6 +11,7 @@
 #include "app/cli/grammar/declarations.h"
 #include "app/page/page_examples.h"
 #include "app/page/page_flags.h"
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -91,7 +92,9 @@ TEST(RunRequest, every_flag_of_the_page_is_one_of_its_command) {
   for (const PageCommand& command : page_commands()) {
     const CommandDeclaration declaration = declared(command);
     for (const PageFlag& flag : command.flags) {
-      EXPECT_NE(find_flag(declaration, flag_name(flag.name)), nullptr) << command.name << " " << flag.name;
+      const bool is_declared = find_flag(declaration, flag_name(flag.name)) != nullptr ||
+                               find_flag(declaration, flag.name) != nullptr;  // without dashes
+      EXPECT_TRUE(is_declared) << command.name << " " << flag.name;
     }
   }
 }
@@ -145,7 +148,7 @@ TEST(RunRequest, values_cannot_become_flags_or_lines) {
 }
 
 TEST(RunRequest, what_would_keep_the_server_busy_for_hours_is_refused) {
-  EXPECT_THAT(complaint_about(R"({"command": "serve", "num_prompts": 1000000})"), HasSubstr("20000"));
+  EXPECT_THAT(complaint_about(R"({"command": "serve", "num_prompts": 1000000})"), HasSubstr("500000"));
 }
 
 TEST(RunRequest, other_commands_and_broken_bodies_are_refused) {
@@ -194,7 +197,7 @@ TEST(RunRequest, each_side_of_a_comparison_passes_the_same_gate) {
   EXPECT_EQ(side(R"({"command": "step", "batch": 8})"), "");
   EXPECT_THAT(side(R"({"command": "step", "trace": "x"})"), HasSubstr("that the page may use"));
   EXPECT_THAT(side(R"({"command": "step", "model": "/etc/passwd"})"), HasSubstr("a name of the library"));
-  EXPECT_THAT(side(R"({"command": "serve", "num_prompts": 1000000})"), HasSubstr("20000"));
+  EXPECT_THAT(side(R"({"command": "serve", "num_prompts": 1000000})"), HasSubstr("500000"));
   EXPECT_THAT(side(R"({"command": "compare"})"), HasSubstr("one of step"));
   EXPECT_THAT(side(R"({"command": "step", "device": {}})"), HasSubstr("device"));
   EXPECT_NE(complaint_about(R"({"command": "compare", "first": {"command": "step"}})"), "");
@@ -223,6 +226,57 @@ TEST(RunRequest, more_memory_bandwidth_never_slows_a_step_down) {
     EXPECT_LT(seconds, before) << bandwidth;
     before = seconds;
   }
+}
+
+std::string files(const std::string& name, const std::string& content) {
+  const std::string encoded = base64(std::vector<uint8_t>(content.begin(), content.end()));
+  return Json::object({{"files", Json::array({Json::object({{"name", name}, {"content", encoded}})})}}).dump();
+}
+
+TEST(RunRequest, files_are_read_from_the_body_and_named_by_no_path) {
+  const std::string question = R"({"command": "edge", "device": "neoverse_v1_ort", "onnx": )";
+  const RunRequest request = read_run_request(question + files("net.onnx", "abc") + "}", shipped());
+  ASSERT_TRUE(request.upload);
+  EXPECT_EQ(request.upload->files.front().content, "abc");
+  EXPECT_EQ(request.command_line(), "foretoken edge --device neoverse_v1_ort --onnx net.onnx");
+  for (const char* name : {"../net.onnx", "/net.onnx", ".onnx", "-x.onnx", "a/b.onnx", "net.txt", "", "n t.onnx"}) {
+    EXPECT_NE(complaint_about(question + files(name, "abc") + "}"), "") << name;
+  }
+  EXPECT_NE(complaint_about(question + R"("data/edge/networks/encoder.onnx"})"), "");
+  EXPECT_NE(complaint_about(question + R"(["data/edge/networks/encoder.onnx"]})"), "");
+  EXPECT_NE(complaint_about(question + R"({"files": [{"name": "net.onnx", "content": "not base64!"}]}})"), "");
+  EXPECT_NE(complaint_about(question + files("net.onnx", std::string(most_upload_bytes + 1, 'x')) + "}"), "");
+}
+
+TEST(RunRequest, a_run_of_the_page_is_told_its_model_and_device) {
+  const std::string run = R"("run": )" + files("run.json", "{}");
+  EXPECT_EQ(complaint_about(R"({"command": "replay-run", "model": "Llama-3.1-8B", "device": "h100_sxm", )" + run + "}"),
+            "");
+  EXPECT_THAT(complaint_about(R"({"command": "replay-run", "device": "h100_sxm", )" + run + "}"), HasSubstr("model"));
+  EXPECT_THAT(complaint_about(R"({"command": "replay-run", "model": "Llama-3.1-8B", )" + run + "}"),
+              HasSubstr("device"));
+}
+
+TEST(RunRequest, what_a_run_says_of_its_server_cannot_name_files) {
+  const auto check = [](const std::string& text) { check_deployment(parse_json(text, "deployment"), shipped()); };
+  EXPECT_NO_THROW(check(R"({"model": "/x", "device": "h100_sxm", "max_model_len": 8192, "stack": "vllm-0.11"})"));
+  for (const char* wrong : {R"({"stack": "/etc/passwd"})", R"({"deployment": "a.json"})", R"({"calibration": "/"})",
+                            R"({"step_times": "/etc/passwd"})", R"({"quantization": {"a": 1}})"}) {
+    EXPECT_THROW(check(wrong), InputError) << wrong;
+  }
+}
+
+TEST(RunRequest, long_runs_have_no_trace) {
+  const std::string serve = R"({"command": "serve", "model": "Llama-3.1-8B", "device": "h100_sxm", "num_prompts": )";
+  EXPECT_EQ(complaint_about(serve + "500000}"), "");
+  EXPECT_NE(complaint_about(serve + "500001}"), "");
+  EXPECT_NE(complaint_about(serve + "30000, \"trace_in_json\": true}"), "");
+}
+
+TEST(RunRequest, a_search_of_mappings_is_bounded) {
+  const RunRequest request =
+      read_run_request(R"({"command": "accel", "arch": "tpu_v4", "network": "resnet50"})", shipped());
+  EXPECT_EQ(request.fields.find("time_limit")->integer(), 60);
 }
 
 }  // namespace foretoken::run_request_test

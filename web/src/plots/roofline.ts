@@ -6,7 +6,9 @@ import { axis, below, room, type PlotContent } from '../plot';
 interface Point { name: string; intensity: number; rate: number; seconds: number; bound: string; math: string }
 
 // One point for each name and number format, layers together. Operators of the network compute nothing and have none.
-export function operatorPoints(operators: Operator[]): Point[] {
+export type RoofOperator = Pick<Operator, 'name' | 'work' | 'seconds' | 'bound' | 'multiplies_in'>;
+
+export function operatorPoints(operators: RoofOperator[]): Point[] {
   const sums = new Map<string, { name: string; flops: number; bytes: number; seconds: number; bound: string; math: string }>();
   for (const { name, work, seconds: time, bound, multiplies_in: used } of operators) {
     if (!work) continue;
@@ -34,7 +36,11 @@ const mostReached = (roof: Roof, intensity: number): number => Math.min(roof.ter
 
 // A roof for each number format that operators multiply in: each is compared with its own.
 export function roofline(answer: StepAnswer, device: DeviceFile, before?: DeviceFile): PlotContent {
-  const points = operatorPoints(answer.stages[0]?.operators ?? []);
+  return operatorRoofline(answer.stages[0]?.operators ?? [], device, before);
+}
+
+export function operatorRoofline(operators: RoofOperator[], device: DeviceFile, before?: DeviceFile): PlotContent {
+  const points = operatorPoints(operators);
   const longest = [...points].sort((a, b) => b.seconds - a.seconds);
   const formats = [...new Set(longest.map((point) => point.math))];
   if (formats.length === 0) formats.push('bf16');

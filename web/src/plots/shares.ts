@@ -13,16 +13,16 @@ function largest(parts: Part[], most: number): Part[] {
   return [...sorted.slice(0, most - 1), { name: 'all others', value: rest }];
 }
 
-export function timeParts(parts: Part[]): PlotContent {
+export function timeParts(parts: Part[], show: (value: number) => string = seconds, quantity = 'time'): PlotContent {
   const shown = largest(parts, 10);
   const total = shown.reduce((sum, part) => sum + part.value, 0);
   return {
     summary: shown.slice(0, 3).map((part) => `${words(part.name)} ${percent(part.value / total)}`).join(', '),
-    columns: [{ title: 'part' }, { title: 'time', number: true }, { title: 'share', number: true }],
-    rows: shown.map((part) => [words(part.name), seconds(part.value), percent(part.value / total)]),
+    columns: [{ title: 'part' }, { title: quantity, number: true }, { title: 'share', number: true }],
+    rows: shown.map((part) => [words(part.name), show(part.value), percent(part.value / total)]),
     option: (theme) => ({
       grid: { ...room, top: 8, bottom: 8, right: 56 },
-      tooltip: { trigger: 'item', valueFormatter: (value: number) => seconds(value) },
+      tooltip: { trigger: 'item', valueFormatter: (value: number) => show(value) },
       xAxis: axis(theme, '', { type: 'value', axisLabel: { show: false }, splitLine: { show: false } }),
       yAxis: axis(theme, '', { type: 'category', inverse: true, data: shown.map((part) => words(part.name)), axisTick: { show: false }, axisLine: { show: false } }),
       series: [{ type: 'bar', barMaxWidth: 18, itemStyle: { borderRadius: 3 }, data: shown.map((part) => part.value),

@@ -1,5 +1,7 @@
 // Ask: a question in words or fields, the verdict first, then what stands behind it.
-import { run, type CollectiveAnswer, type Facts, type Fields, type PlanAnswer, type Question, type RunResult, type ServeAnswer, type TrainAnswer, type TrainPlanAnswer } from '../api';
+import { run, type CollectiveAnswer, type Facts, type Fields, type PlanAnswer, type Question, type ServeAnswer, type TrainAnswer, type TrainPlanAnswer } from '../api';
+import { kindOf, type Kind } from '../ask_kind';
+import { partKinds } from '../ask_parts';
 import { understand } from '../ask_text';
 import { CollectiveForm } from '../collective_form';
 import { collectiveParts } from '../collective_answer';
@@ -13,22 +15,10 @@ import { reportButton } from '../report';
 import { serveParts, serveVerdict, subjectOf, sweep } from '../serve_answer';
 import { ServingForm } from '../serving_form';
 import { forget, go, hashOf, paramsOf, remember, remembered, typed } from '../state';
-import { Task, type Say } from '../task';
+import { Task } from '../task';
 import { trainCards, trainHeadline, trainPlanCards } from '../train_answer';
 import { TrainForm } from '../train_form';
 import type { Tab } from './tab';
-
-// What an answer is shown as: its parts, a line for the history, and rows for a table.
-interface Shown { parts: HTMLElement[]; title: string; verdict: string; rows: (string | number)[][]; after?: () => Promise<void> }
-
-interface Kind {
-  title: string;
-  elements: HTMLElement[];
-  chosen: () => void;
-  put: (params: URLSearchParams) => void;
-  question: () => Question;
-  ask: (signal: AbortSignal, say: Say) => Promise<[RunResult<unknown>, Shown]>;
-}
 
 const chipTabs: Record<string, string> = { step: 'explore' };
 
@@ -39,16 +29,18 @@ export function askTab(facts: Facts): Tab {
   let kind = 'serve';
   let answered = '';  // the address of the answer that is shown
   const fields = h('div', { class: 'stack' });
-  const radios = new Map(Object.entries(kinds).map(([id, { title }]) => {
-    const radio = h('input', { type: 'radio', name: 'ask-kind', value: id, checked: id === kind });
+  const radios = new Map(Object.entries(kinds).map(([id, { title, about, group }]) => {
+    const radio = h('input', { type: 'radio', name: 'ask-kind', value: id, checked: id === kind, 'aria-label': `${group}: ${title}` });
     radio.addEventListener('change', () => choose(id));
-    return [id, { radio, label: h('label', {}, radio, h('span', {}, title)) }] as const;
+    return [id, { radio, label: h('label', { title: about }, radio, h('span', {}, title)) }] as const;
   }));
+  const groups = [...new Set(Object.values(kinds).map(({ group }) => group))].map((group) => h('div', { class: 'segments', role: 'radiogroup', 'aria-label': group },
+    h('b', { 'aria-hidden': 'true' }, group), ...Object.entries(kinds).filter(([, one]) => one.group === group).map(([id]) => radios.get(id)!.label)));
   const choose = (id: string) => {
     kind = id;
     radios.get(id)!.radio.checked = true;
     fill(fields, ...kinds[id]!.elements);
-    kinds[id]!.chosen();
+    kinds[id]!.chosen?.();
     changed();
   };
 
@@ -67,7 +59,7 @@ export function askTab(facts: Facts): Tab {
       const [result, shown] = await kinds[kind]!.ask(signal, say);
       answered = own;
       fill(output, label ? h('p', { class: 'example-note' }, label) : null, ...shown.parts,
-        commandCard([result.command_line], [reportButton(shown.title, output), shareButton(own), ...exportButtons(`foretoken-${kind.replace(' ', '-')}`, result.answer, shown.rows)]));
+        commandCard([result.command_line], [reportButton(shown.title, output), shareButton(own), ...exportButtons(`foretoken-${kind.replaceAll(' ', '-')}`, result.answer, shown.rows)]));
       changed();
       if (!label) remember({ hash: own, title: shown.title, verdict: shown.verdict });
       if (!label) task.reveal();
@@ -107,7 +99,7 @@ export function askTab(facts: Facts): Tab {
     h('div', { class: 'split' },
       h('div', { class: 'stack side' },
         h('form', { class: 'card', novalidate: true, onsubmit: submits(() => { task.expect('Asking…'); go(address()); }), oninput: () => changed(), onchange: () => changed(), 'aria-label': 'Question' },
-          h('div', { class: 'segments', role: 'radiogroup', 'aria-label': 'What to do' }, ...[...radios.values()].map(({ label }) => label)),
+          h('div', { class: 'kinds', role: 'group', 'aria-label': 'What to ask' }, ...groups),
           fields, h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Ask'))),
         recent),
       h('div', { class: 'stack' }, task.element, staleNote, output)));
@@ -115,7 +107,7 @@ export function askTab(facts: Facts): Tab {
   return {
     element,
     restore: (params) => {
-      const id = params.get('command') ?? '';
+      const id = kindOf(params);
       if (!kinds[id]) {
         // Nothing was asked: the page opens with an example's answer, which the server has ready.
         if (answered === '') {
@@ -128,6 +120,11 @@ export function askTab(facts: Facts): Tab {
       }
       choose(id);
       kinds[id]!.put(params);
+      const missing = kinds[id]!.missing?.() ?? '';
+      if (missing !== '') {
+        task.tell(missing);
+        return;
+      }
       changed();
       ask();
     },
@@ -171,9 +168,10 @@ function askKinds(facts: Facts, changed: () => void): Record<string, Kind> {
   const training = new TrainForm(facts, { precision: 'bf16' });
   const collective = new CollectiveForm(facts);
   const searched = Number(facts.fields['plan serve']?.most_simulated?.usual ?? 0);
+  const { kernel, ...others } = partKinds(facts);
   return {
     serve: {
-      title: 'Serve', elements: servingElements, chosen: () => chooseServing(false), put: putServing,
+      title: 'Check', about: 'Check one setup', group: 'Serve', elements: servingElements, chosen: () => chooseServing(false), put: putServing,
       question: () => ({ command: 'serve', ...serving.typedFlags(), ...goals.goodput(), ...(goals.percentile() === 99 ? {} : { at: goals.percentile() }) }),
       ask: async (signal, say) => {
         const wanted = goals.goals(), at = goals.percentile();
@@ -187,7 +185,7 @@ function askKinds(facts: Facts, changed: () => void): Record<string, Kind> {
       },
     },
     'plan serve': {
-      title: 'Find a layout', elements: servingElements, chosen: () => chooseServing(true), put: putServing,
+      title: 'Find', about: 'Find the best layout', group: 'Serve', elements: servingElements, chosen: () => chooseServing(true), put: putServing,
       question: () => ({ command: 'plan serve', ...serving.planFlags(), ...goals.slo() }),
       ask: async (signal, say) => {
         const question: Question = { command: 'plan serve', ...serving.planFlags(), ...goals.slo() };
@@ -199,7 +197,7 @@ function askKinds(facts: Facts, changed: () => void): Record<string, Kind> {
       },
     },
     train: {
-      title: 'Train', elements: [training.element], chosen: () => training.findPlan(false), put: (params) => training.put(typed(params)), question: () => training.question(),
+      title: 'Check', about: 'Check one training plan', group: 'Train', elements: [training.element], chosen: () => training.findPlan(false), put: (params) => training.put(typed(params)), question: () => training.question(),
       ask: async (signal, say) => {
         const result = await run<TrainAnswer>(training.question(), signal, say);
         const { answer } = result;
@@ -208,7 +206,7 @@ function askKinds(facts: Facts, changed: () => void): Record<string, Kind> {
       },
     },
     'plan train': {
-      title: 'Find a plan', elements: [training.element], chosen: () => training.findPlan(true), put: (params) => training.put(typed(params)), question: () => training.question(),
+      title: 'Find', about: 'Find the fastest plan', group: 'Train', elements: [training.element], chosen: () => training.findPlan(true), put: (params) => training.put(typed(params)), question: () => training.question(),
       ask: async (signal, say) => {
         const result = await run<TrainPlanAnswer>(training.question(), signal, say);
         const { answer } = result;
@@ -216,8 +214,9 @@ function askKinds(facts: Facts, changed: () => void): Record<string, Kind> {
           rows: [['tensor', 'pipeline', 'data', 'seconds', 'mfu', 'memory_bytes'], ...answer.best.map(({ plan, seconds, mfu, memory_bytes }) => [plan.tensor, plan.pipeline, plan.data, seconds.value, mfu, memory_bytes])] }];
       },
     },
+    kernel: kernel!,
     collective: {
-      title: 'Network', elements: [collective.element], chosen: () => {}, put: (params) => collective.put(typed(params)), question: () => collective.question(),
+      title: 'Network', about: 'One collective on a cluster', group: 'Parts', elements: [collective.element], put: (params) => collective.put(typed(params)), question: () => collective.question(),
       ask: async (signal, say) => {
         const result = await run<CollectiveAnswer>(collective.question(), signal, say);
         const { answer } = result;
@@ -225,5 +224,6 @@ function askKinds(facts: Facts, changed: () => void): Record<string, Kind> {
           rows: [['bytes', 'seconds', 'low', 'high', 'bus_bandwidth'], ...answer.rows.map((row) => [row.bytes, row.seconds.value, row.seconds.low, row.seconds.high, row.bus_bandwidth_bytes_per_second])] }];
       },
     },
+    ...others,
   };
 }

@@ -44,7 +44,7 @@ class UiCommand : public Command {
     settings.pool.threads = static_cast<size_t>(threads_);
     HttpServerSettings server_settings = server_;
     server_settings.port = static_cast<int>(port_);
-    server_settings.max_connections = 256;
+    server_settings.max_connections = 128;  // each with a body: 1 GiB
     server_settings.limits.max_body_bytes = most_body_bytes;
     server_settings.max_pending_bytes = size_t{256} << 20;  // a trace of a long run
     server_settings.grace = std::chrono::milliseconds(2000);

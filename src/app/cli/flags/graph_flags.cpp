@@ -9,7 +9,7 @@ namespace foretoken {
 void GraphFlags::declare(Options& options) {
   options.list(
       "--bind", bind_,
-      "For ONNX files: sizes of symbolic dimensions, for example batch=8,sequence=128. The batch is 1 unless given");
+      "For ONNX graphs: sizes of symbolic dimensions, for example batch=8,sequence=128. The batch is 1 unless given");
 }
 
 OnnxOptions GraphFlags::options() const {
