@@ -26,7 +26,8 @@ std::vector<Group> groups_of(std::span<const Launch> launches, const std::vector
 }
 
 // One pass over the layers: groups [first, last) of the same pass.
-void each_in_segment(std::span<const Group> groups, const std::function<void(const Group&)>& visit) {
+template <class Visit>
+void each_in_segment(std::span<const Group> groups, const Visit& visit) {
   int64_t layers = 1;
   for (const Group& group : groups) layers = std::max(layers, group.count);
   if (layers == 1) {
@@ -47,10 +48,9 @@ void each_in_segment(std::span<const Group> groups, const std::function<void(con
   for (auto group = last; group != groups.end(); ++group) visit(*group);
 }
 
-}  // namespace
-
-void each_launch_in_order(std::span<const Launch> launches, const std::vector<Operator>& operators,
-                          const std::function<void(size_t, bool)>& visit) {
+// A template: thousands of launches make up a step, and steps are estimated by the thousand.
+template <class Visit>
+void visit_in_order(std::span<const Launch> launches, const std::vector<Operator>& operators, const Visit& visit) {
   const std::vector<Group> groups = groups_of(launches, operators);
   const auto visit_group = [&](const Group& group) {
     bool first = true;
@@ -67,9 +67,16 @@ void each_launch_in_order(std::span<const Launch> launches, const std::vector<Op
     size_t end = start;
     const Pass pass = operators[groups[start].call].pass;
     while (end < groups.size() && operators[groups[end].call].pass == pass) ++end;
-    each_in_segment(std::span(groups).subspan(start, end - start), visit_group);
+    each_in_segment(std::span<const Group>(groups).subspan(start, end - start), visit_group);
     start = end;
   }
+}
+
+}  // namespace
+
+void each_launch_in_order(std::span<const Launch> launches, const std::vector<Operator>& operators,
+                          const std::function<void(size_t, bool)>& visit) {
+  visit_in_order(launches, operators, visit);
 }
 
 DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std::span<const DeviceCall> calls,
@@ -107,7 +114,7 @@ DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std:
   double idle_for_host = host;
   bool in_piece = false;
   bool started = false;
-  each_launch_in_order(launches, operators, [&](size_t i, bool first_of_call) {
+  visit_in_order(launches, operators, [&](size_t i, bool first_of_call) {
     const Launch& launch = launches[i];
     double work = 0, latency = 0;
     switch (request.kind) {

@@ -61,9 +61,8 @@ StepShares shares_of(const StageEstimate& stage, const Stack& stack, StepPhase p
   return shares;
 }
 
-Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, const DispatchRequest& request) {
-  const std::vector<DeviceCall> calls = device_calls(stage.launches);
-  const std::vector<Launch> launches = plain_launches(stage.launches);
+Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, const DispatchRequest& request,
+                       std::span<const Launch> launches, std::span<const DeviceCall> calls) {
   const auto seconds = [&](double host, double device) {
     return dispatch(stack, launches, calls, stage.calls,
                     {.kind = request.kind, .host_factor = request.host_factor * host, .device_factor = device})
@@ -78,6 +77,19 @@ Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, const Dis
       .low = seconds(stack.costs.host_low, stack.costs.kernels_low * kernels.low / kernels.value),
       .high = seconds(stack.costs.host_high, stack.costs.most_of_kernels(request.phase) * kernels.high / kernels.value),
       .kind = kernels.kind};
+}
+
+// All but its operators one by one and its memory.
+StageEstimate times_of_launches(std::vector<Operator> calls, std::vector<TimedLaunch> launches,
+                                const ErrorCorrelations& correlations, const Stack& stack,
+                                const DispatchRequest& request) {
+  StageEstimate result{.launches = std::move(launches), .calls = std::move(calls)};
+  result.kernels = sum_of_launches(result.launches, correlations);
+  const std::vector<Launch> plain = plain_launches(result.launches);
+  const std::vector<DeviceCall> device = device_calls(result.launches);
+  result.time = dispatch(stack, plain, device, result.calls, request);
+  result.seconds = wall_estimate(result, stack, request, plain, device);
+  return result;
 }
 
 LaunchTimer timer_of(const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options,
@@ -119,8 +131,9 @@ StageEstimate estimate_calls(std::vector<Operator> operators, StepPhase phase, s
                              const KernelPredictor& predictor, const Stack& stack, Dispatch kind,
                              const ExecutionOptions& options, int64_t stage = 0) {
   std::vector<TimedLaunch> launches = timer_of(predictor, stack, options, stage).time(operators, phase, family);
-  return stage_of_launches(std::move(operators), std::move(launches), predictor.correlations(), stack,
-                           {.kind = kind, .host_factor = options.host_factor, .phase = phase});
+  const auto stage_of = options.times_only ? times_of_launches : stage_of_launches;
+  return stage_of(std::move(operators), std::move(launches), predictor.correlations(), stack,
+                  {.kind = kind, .host_factor = options.host_factor, .phase = phase});
 }
 
 StageEstimate estimate_stage(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage,
@@ -192,11 +205,8 @@ std::optional<double> memory_bandwidth_utilization(const StepEstimate& step, con
 StageEstimate stage_of_launches(std::vector<Operator> calls, std::vector<TimedLaunch> launches,
                                 const ErrorCorrelations& correlations, const Stack& stack,
                                 const DispatchRequest& request) {
-  StageEstimate result{.launches = std::move(launches), .calls = std::move(calls)};
+  StageEstimate result = times_of_launches(std::move(calls), std::move(launches), correlations, stack, request);
   result.operators = by_operator(result.calls, result.launches);
-  result.kernels = sum_of_launches(result.launches, correlations);
-  result.time = dispatch(stack, plain_launches(result.launches), device_calls(result.launches), result.calls, request);
-  result.seconds = wall_estimate(result, stack, request);
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernel/estimate_memory.h"
 #include "kernel/forms/call.h"
 #include "kernel/forms/cdna.h"
 #include "kernel/roofline.h"
@@ -137,12 +138,28 @@ std::shared_ptr<const DescribedKernels> derated_sheet_of_measured(Device device,
 KernelPredictor KernelPredictor::with_description(std::shared_ptr<const DescribedKernels> described) const {
   KernelPredictor predictor = *this;
   if (tier_ != Tier::roofline) predictor.described_ = std::move(described);
+  predictor.memory_ = nullptr;  // that of other answers
+  return predictor;
+}
+
+KernelPredictor KernelPredictor::remembering() const {
+  KernelPredictor predictor = *this;
+  if (!predictor.memory_) predictor.memory_ = std::make_shared<EstimateMemory>();
   return predictor;
 }
 
 KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_view variant,
                                          LearnedBasis* basis) const {
-  if (const std::optional<KernelShape> run = as_weight_only(shape, device_)) return estimate(*run, {}, basis);
+  if (!memory_ || basis != nullptr) return work_out(shape, variant, basis);
+  if (const std::optional<KernelEstimate> known = memory_->find(shape, variant)) return *known;
+  const KernelEstimate estimate = work_out(shape, variant, basis);
+  memory_->keep(shape, variant, estimate);
+  return estimate;
+}
+
+KernelEstimate KernelPredictor::work_out(const KernelShape& shape, std::string_view variant,
+                                         LearnedBasis* basis) const {
+  if (const std::optional<KernelShape> run = as_weight_only(shape, device_)) return work_out(*run, {}, basis);
   KernelEstimate result{.work = count_work(shape)};
   const Roofline roof = roofline(shape, result.work, device_);
   result.compute = roof.compute;

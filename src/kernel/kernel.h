@@ -21,6 +21,8 @@
 
 namespace foretoken {
 
+class EstimateMemory;
+
 // Kernel times that a device's own description gives, where there is nothing to measure yet. Safe to call from many
 // threads.
 class DescribedKernels {
@@ -78,6 +80,9 @@ class KernelPredictor {
   // The same, with the description for kernels that no learned tier answers for. With Tier::roofline, no change: a
   // bound was asked for.
   KernelPredictor with_description(std::shared_ptr<const DescribedKernels> described) const;
+  // The same to the bit, for callers that ask for the same calls again and again: it keeps what it has answered
+  // (estimate_memory.h), and so do its copies, together.
+  KernelPredictor remembering() const;
 
   const Device& device() const { return device_; }
   const ErrorCorrelations& correlations() const { return correlations_; }
@@ -104,6 +109,8 @@ class KernelPredictor {
                       std::span<KernelEstimate> estimates) const;
 
  private:
+  KernelEstimate work_out(const KernelShape& shape, std::string_view variant, LearnedBasis* basis) const;
+
   Device device_;
   RooflineIntervals intervals_;
   std::shared_ptr<const LearnedKernels> learned_;
@@ -111,6 +118,7 @@ class KernelPredictor {
   Tier tier_;
   Caches caches_;
   ErrorCorrelations correlations_;
+  std::shared_ptr<EstimateMemory> memory_;  // null: keeps nothing
 };
 
 }  // namespace foretoken

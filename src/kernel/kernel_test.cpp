@@ -38,6 +38,35 @@ TEST_F(KernelPredictorTest, the_best_tier_answers_and_says_which_it_is) {
   EXPECT_EQ(KernelPredictor(hardware().device("h100_sxm")).estimate(shape).tier, Tier::roofline);
 }
 
+TEST_F(KernelPredictorTest, one_that_remembers_answers_the_same_to_the_bit) {
+  const KernelPredictor plain = predictor("h100_sxm"), remembering = plain.remembering();
+  const KernelShape shapes[] = {
+      GemmShape{.m = 64, .n = 4096, .k = 4096}, GemmShape{.m = 64, .n = 4096, .k = 4096, .scheme = Scheme::fp8},
+      MoeShape{.tokens = 64, .hidden = 4096, .inter = 1024, .top_k = 2, .experts = 8},
+      NormShape{.rows = 64, .width = 4096}, NormShape{.rows = 64, .width = 4096, .adds_residual = true}};
+  for (int round = 0; round < 2; ++round) {
+    for (const KernelShape& shape : shapes) {
+      for (const std::string_view variant : {"", "eager"}) {
+        const KernelEstimate a = plain.estimate(shape, variant), b = remembering.estimate(shape, variant);
+        EXPECT_EQ(a.seconds.value, b.seconds.value);
+        EXPECT_EQ(a.seconds.low, b.seconds.low);
+        EXPECT_EQ(a.seconds.high, b.seconds.high);
+        EXPECT_EQ(a.work.flops, b.work.flops);
+        EXPECT_EQ(a.tier, b.tier);
+      }
+    }
+  }
+}
+
+TEST_F(KernelPredictorTest, what_was_remembered_is_of_the_same_call) {
+  const KernelPredictor remembering = predictor("h100_sxm").remembering();
+  const KernelEstimate small = remembering.estimate(NormShape{.rows = 64, .width = 4096});
+  EXPECT_GT(remembering.estimate(NormShape{.rows = 65536, .width = 4096}).seconds.value, small.seconds.value);
+  EXPECT_GT(remembering.estimate(NormShape{.rows = 64, .width = 4096, .dtype = DType::fp32}).memory, small.memory);
+  for (int64_t rows = 1; rows <= 20000; ++rows) remembering.estimate(NormShape{.rows = rows, .width = 64});  // too many
+  EXPECT_EQ(remembering.estimate(NormShape{.rows = 64, .width = 4096}).seconds.value, small.seconds.value);
+}
+
 TEST_F(KernelPredictorTest, devices_without_the_facts_and_kernels_without_a_form_fall_back_to_the_roofline) {
   const KernelShape norm = NormShape{.rows = 64, .width = 4096};
   for (const char* name : {"tpu_v5e", "xeon_8480", "gaudi2"}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
+#include <mutex>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -305,7 +306,12 @@ std::shared_ptr<const RankNetwork> Library::network(const Device& device, const 
   if (auto found = collectives(device, linked, {}, step_laws)) {
     facts->measured = std::make_shared<const CommunicationPredictor>(std::move(*found));
   }
-  facts->usual_cluster = [catalogue](const Node& node) { return usual_cluster(catalogue, node); };
+  // Asked for one node alone, and again for every plan: that of `facts`.
+  facts->usual_cluster = [catalogue, once = std::make_shared<std::once_flag>(),
+                          cluster = std::make_shared<Cluster>()](const Node& node) {
+    std::call_once(*once, [&] { *cluster = usual_cluster(catalogue, node); });
+    return *cluster;
+  };
   facts->expert_kernels = [library = *this, device](const Node& node) {
     auto found = library.collectives(device, node, {}, expert_laws);
     return found ? std::make_shared<const CommunicationPredictor>(std::move(*found)) : nullptr;

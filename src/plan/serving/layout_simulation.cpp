@@ -10,6 +10,7 @@
 #include "model/weights.h"
 #include "plan/serving/capacity_search.h"
 #include "serving/energy/energy_account.h"
+#include "serving/engine/engine_setup.h"
 
 namespace foretoken {
 namespace {
@@ -108,6 +109,18 @@ class LateRequests final : public RunObserver {
     int64_t until_lost;
   };
   std::vector<Limit> limits_;
+};
+
+// Keeps the steps of a run, so that only those of runs that are shown are metered.
+class StepLog final : public RunObserver {
+ public:
+  void step_ran(const StepRecord& step) override { steps_.push_back(step); }
+  void replay(RunObserver& observer) const {
+    for (const StepRecord& step : steps_) observer.step_ran(step);
+  }
+
+ private:
+  std::vector<StepRecord> steps_;
 };
 
 // Ends a run that nobody waits for any more.
@@ -240,16 +253,25 @@ struct LayoutSimulator::Trial {
 
   StepBound usual_bound() const { return simulator.question_->pessimistic ? StepBound::high : StepBound::value; }
 
-  // `part` of the traffic: 0 is its beginning. Nothing where it was ended because it is sure to break a limit, unless
-  // it is to go `to_its_end`.
-  std::optional<PlanRun> run(double rate, StepBound bound, int64_t part = 0, bool to_its_end = false) const {
+  // Nothing where it was ended because it is sure to break a limit, unless it is to go `to_its_end`.
+  std::optional<PlanRun> run(double rate, bool to_its_end = false) const {
+    return run(rate, usual_bound(), 0, to_its_end, draw_is_known());
+  }
+  // Whether every limit is kept; `part` of the traffic: 0 is its beginning.
+  bool attains(double rate, StepBound bound, int64_t part) const {
+    const std::optional<PlanRun> found = run(rate, bound, part, false, false);
+    return found && found->attained;
+  }
+
+ private:
+  std::optional<PlanRun> run(double rate, StepBound bound, int64_t part, bool to_its_end, bool metered) const {
     const ServingQuestion& question = *simulator.question_;
     const double own_rate = rate * share;
     const int64_t requests = simulator.requests_for(effort, own_rate);
     ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, part * requests);
     request.config.bound = bound;
-    std::optional<EnergyMeter> meter;
-    if (bound == usual_bound() && draw_is_known()) request.observers.push_back(&meter.emplace(replica_watts()));
+    StepLog steps;
+    if (metered) request.observers.push_back(&steps);
     WantedCheck wanted(simulator.check_wanted_);
     if (simulator.check_wanted_) request.observers.push_back(&wanted);
     LateRequests late(question.slos, requests);
@@ -289,11 +311,10 @@ struct LayoutSimulator::Trial {
     const double lasts_s = result.attained ? all / own_rate : metrics.duration_s;
     result.output_tokens_per_s *= metrics.duration_s / lasts_s;
     result.goodput *= metrics.duration_s / lasts_s;
-    if (meter) result.joules_per_token = joules_per_token(*meter, metrics, lasts_s);
+    if (metered) result.joules_per_token = joules_per_token(steps, metrics, lasts_s);
     return result;
   }
 
- private:
   // Prompts first, as replicas are.
   std::vector<std::pair<const ReadyEngine*, int64_t>> pools() const {
     std::vector<std::pair<const ReadyEngine*, int64_t>> all = {{engines.pool, layout.pool.replicas}};
@@ -311,7 +332,9 @@ struct LayoutSimulator::Trial {
     }
     return watts;
   }
-  Headline joules_per_token(const EnergyMeter& meter, const ServingMetrics& metrics, double lasts_s) const {
+  Headline joules_per_token(const StepLog& steps, const ServingMetrics& metrics, double lasts_s) const {
+    EnergyMeter meter(replica_watts());
+    steps.replay(meter);
     std::vector<MeteredBoards> boards;
     for (const auto& [engine, replicas] : pools()) {
       boards.push_back(engine->boards);
@@ -359,7 +382,7 @@ const LayoutSimulator::ShortRuns& LayoutSimulator::short_runs(const ServingLayou
                               .tolerance = settings_of(Effort::quick).tolerance};
   kept.capacity = highest_rate(search, [&](double rate) {
     // The slowest tells how near the layout comes to limits that it never keeps.
-    const std::optional<PlanRun> run = trial.run(rate, trial.usual_bound(), 0, rate <= search.lowest);
+    const std::optional<PlanRun> run = trial.run(rate, rate <= search.lowest);
     if (run) kept.runs.push_back(*run);
     return run && run->attained;
   });
@@ -406,7 +429,7 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   const Trial trial = trial_with(long_part, effort);
   if (is_full) {
     capacity = highest_rate(near(quick > 0 ? quick : most * 0.1, settings_of(effort).tolerance), [&](double rate) {
-      const std::optional<PlanRun> run = trial.run(rate, trial.usual_bound(), 0, rate <= most / 100);
+      const std::optional<PlanRun> run = trial.run(rate, rate <= most / 100);
       if (run) point.runs.push_back(*run);
       return run && run->attained;
     });
@@ -415,22 +438,19 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   if (effort == Effort::curve) {
     point.runs.clear();
     for (const double share : capacity > 0 ? std::span(shares_of_curve) : std::span<const double>()) {
-      point.runs.push_back(*trial.run(capacity * share, trial.usual_bound(), 0, true));
+      point.runs.push_back(*trial.run(capacity * share, true));
     }
     return point;
   }
   if (question_->rate && capacity >= *question_->rate && point.at_rate(*question_->rate) == nullptr) {
-    point.runs.push_back(*trial.run(*question_->rate, trial.usual_bound(), 0, true));
+    point.runs.push_back(*trial.run(*question_->rate, true));
   }
   std::sort(point.runs.begin(), point.runs.end(), [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
   const bool by_slow_end = question_->is_judged_by_slow_end(layout) && !question_->pessimistic;
   if ((effort == Effort::quick && !by_slow_end) || capacity == 0 || quick == 0) return point;
 
   const auto capacity_with = [&](const Trial& of, StepBound bound, int64_t part, double start) {
-    return highest_rate(near(start, tolerance_of_ends), [&](double rate) {
-      const std::optional<PlanRun> run = of.run(rate, bound, part);
-      return run && run->attained;
-    });
+    return highest_rate(near(start, tolerance_of_ends), [&](double rate) { return of.attains(rate, bound, part); });
   };
   // One of many replicas tells as well what slower and faster steps change.
   constexpr int64_t few = 2;

@@ -28,7 +28,7 @@ struct EngineBuilder::Family {
 namespace {
 
 // A family's grids take some megabytes.
-constexpr size_t most_families_kept = 64;
+constexpr size_t most_families_kept = 512;
 
 bool shares_keys(const Model& model) {
   for (const Layer& layer : model.layers) {
@@ -140,9 +140,16 @@ DeviceModels EngineBuilder::models_of(const Device& device, const ParallelPlan& 
   const bool has_peers = engine_devices(plan) > 1;
   const std::string key = fmt::format("{} {}", device.name, has_peers ? placement_key(placement) : "alone");
   auto found = models_.find(key);
-  if (found == models_.end()) found = models_.emplace(key, facts_.device_models(device, plan, placement)).first;
+  if (found == models_.end()) {
+    found = models_.emplace(key, facts_.device_models(device, plan, placement)).first;
+    found->second.kernels = found->second.kernels.remembering();  // engines share most of their kernels
+  }
   DeviceModels models = found->second;
-  if (models.collectives) models.collectives = models.collectives->for_plan(plan);
+  if (models.collectives) {
+    std::shared_ptr<const RankNetwork>& network = networks_[fmt::format("{} | {}", key, plan_key(plan))];
+    if (!network) network = models.collectives->for_plan(plan);
+    models.collectives = network;
+  }
   return models;
 }
 

@@ -88,8 +88,9 @@ class EngineBuilder {
   DeviceModels models_of(const Device& device, const ParallelPlan& plan, const PlacementSpec& placement);
 
   ServingFacts facts_;
-  std::map<std::string, DeviceModels> models_;               // by device and machine, and whether of several ranks
-  std::map<std::string, std::shared_ptr<Family>> families_;  // by what their steps depend on
+  std::map<std::string, DeviceModels> models_;  // by device and machine, and whether of several ranks
+  std::map<std::string, std::shared_ptr<const RankNetwork>> networks_;  // by these and the plan
+  std::map<std::string, std::shared_ptr<Family>> families_;             // by what their steps depend on
 };
 
 }  // namespace foretoken

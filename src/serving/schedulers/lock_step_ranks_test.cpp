@@ -44,6 +44,49 @@ TEST(LockStepRanks, equal_decodes_advanced_at_once_end_as_when_each_is_decided_a
   }
 }
 
+// All that a run tells. One that watches every request keeps all sequences up to date.
+class ToldRun final : public RunObserver {
+ public:
+  explicit ToldRun(bool watches_all) : watches_all_(watches_all) {}
+  bool watches(int64_t /*request*/) const override { return watches_all_; }
+  void step_ran(const StepRecord& step) override {
+    told.insert(told.end(), {step.begin, step.end, step.repeats, step.decode_tokens, step.decode_context_tokens,
+                             step.prefill_tokens, step.running, step.waiting, step.kv_blocks_used});
+  }
+  void token_gaps(Picoseconds gap, int64_t count) override { told.insert(told.end(), {gap, count}); }
+  void request_ended(const RequestRecord& record) override {
+    told.insert(told.end(), {record.id, record.scheduled, record.first_token, record.last_token, record.output_tokens,
+                             record.preemptions, record.cached_tokens});
+  }
+  std::vector<int64_t> told;
+
+ private:
+  bool watches_all_;
+};
+
+TEST(LockStepRanks, ranks_that_go_on_as_they_are_tell_the_same_as_those_whose_sequences_are_kept_up_to_date) {
+  const std::vector<Request> requests = random_requests(5, 600, 60, 300, 400);
+  for (const char* scheduler : {"vllm", "sarathi", "sglang", "trtllm", "trtllm_max_utilization"}) {
+    for (const int64_t blocks : {150, 2000}) {
+      for (const bool async : {false, true}) {
+        const SchedulerOptions options{.max_num_seqs = 40,
+                                       .num_gpu_blocks = blocks,
+                                       .async_scheduling = async,
+                                       .lock_step_ranks = 4,
+                                       .rank_router = "least_outstanding"};
+        const auto told = [&](bool watched) {
+          LinearTimes times({.step = 0.01, .token = 1e-4, .context_token = 1e-7});
+          ListedRequests source(requests);
+          ToldRun run(watched);
+          simulate({.replicas = {{.scheduler = scheduler, .options = options, .times = &times}}}, source, run);
+          return run.told;
+        };
+        EXPECT_EQ(told(false), told(true)) << scheduler << " " << blocks << " " << async;
+      }
+    }
+  }
+}
+
 TEST(LockStepRanks, drafting_ranks_of_sglang_decode_nothing_while_one_computes_prompts) {
   const auto serve_sglang = [](bool stops) {
     LinearTimes times({.step = 0.01, .token = 1e-4, .context_token = 0});

@@ -53,6 +53,7 @@ struct SchedulerOptions {
   // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token.
   std::vector<CacheGroup> cache_groups = {};
   ReplicaTiers* lower_tiers = nullptr;  // of the replica; not owned
+  bool quiet_decodes = false;           // sequences may lag behind their steps until `settle`
 };
 
 // What routers and reports see of an engine.
@@ -86,6 +87,8 @@ class Scheduler {
   virtual int64_t repeats(const Batch& /*batch*/) const { return 0; }
   // It was: the same step `count` times more.
   virtual void repeat(Batch& /*batch*/, int64_t /*count*/) {}
+  // Brings all sequences up to date: before anyone but the scheduler reads them (sequence.h, QuietDecodes).
+  virtual void settle() {}
   // False where one more request at the end of the queue would not change `repeats`.
   virtual bool arrival_matters() const { return true; }
 

@@ -123,6 +123,7 @@ void Batch::repeat(int64_t count) {
 
 void Batch::clear() {
   entries_.clear();
+  quiet_parts_.clear();
   prompts_.clear();
   adapters_.clear();
   images_.clear();
@@ -140,13 +141,7 @@ void Batch::join(const Batch& rank) {
     return sum;
   };
   ensure(rank.adapters_.empty(), "ranks in lock step have no adapters");
-  const StepBatch one = rank.step();
-  ++ranks_;
-  busiest_.decodes = std::max(busiest_.decodes, one.decodes);
-  busiest_.decode_context_tokens = std::max(busiest_.decode_context_tokens, one.decode_context_tokens);
-  busiest_.longest_decode_context = std::max(busiest_.longest_decode_context, one.longest_decode_context);
-  busiest_.drafted_tokens = std::max(busiest_.drafted_tokens, one.drafted_tokens);
-  busiest_.tokens_of_all_ranks += one.new_tokens();
+  count_in(rank.step());
   if (tokens(rank.prompts_) > tokens(prompts_)) prompts_ = rank.prompts_;
   const auto patches = [](const std::vector<int64_t>& images) {
     return std::accumulate(images.begin(), images.end(), int64_t{0});
@@ -162,6 +157,25 @@ void Batch::join(const Batch& rank) {
   prompt_count_ += rank.prompt_count_;
   prompt_context_ += rank.prompt_context_;
   ends_sequence_ = ends_sequence_ || rank.ends_sequence_;
+}
+
+void Batch::join(const std::shared_ptr<QuietDecodes>& rank) {
+  StepBatch one = rank->step;
+  one.decode_context_tokens += rank->chosen * one.decodes;
+  one.longest_decode_context += rank->chosen;
+  count_in(one);
+  quiet_parts_.push_back({.place = entries_.size(), .decodes = rank});
+  decodes_ += one.decodes;
+  decode_context_ += one.decode_context_tokens;
+}
+
+void Batch::count_in(const StepBatch& rank) {
+  ++ranks_;
+  busiest_.decodes = std::max(busiest_.decodes, rank.decodes);
+  busiest_.decode_context_tokens = std::max(busiest_.decode_context_tokens, rank.decode_context_tokens);
+  busiest_.longest_decode_context = std::max(busiest_.longest_decode_context, rank.longest_decode_context);
+  busiest_.drafted_tokens = std::max(busiest_.drafted_tokens, rank.drafted_tokens);
+  busiest_.tokens_of_all_ranks += rank.new_tokens();
 }
 
 StepBatch Batch::step() const {

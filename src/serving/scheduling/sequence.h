@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -62,6 +63,17 @@ struct BatchEntry {
   Drafts drafts;
 };
 
+// Decodes of one rank that go on as they are, each with a token more at the end of every step. Where thousands run,
+// their sequences are brought up to date only when something happens to the rank (Scheduler::settle).
+struct QuietDecodes {
+  std::vector<BatchEntry> entries;  // as they were in the step before the first of these
+  StepBatch step;                   // that one
+  int64_t chosen = 0;               // steps since
+  int64_t ended = 0;                // of these
+  Picoseconds last_token = 0;       // of all of them, once a step has ended
+  bool settled = false;             // the sequences are up to date: steps that have not ended are theirs to count
+};
+
 // One step of an engine.
 class Batch {
  public:
@@ -75,12 +87,20 @@ class Batch {
   void remove(Sequence& sequence);
   // A step of ranks in lock step: takes in what one more of them does.
   void join(const Batch& rank);
+  // The same of one that goes on as it is, for its last chosen step.
+  void join(const std::shared_ptr<QuietDecodes>& rank);
   // The step ran `count` times and runs once more. Only for decodes.
   void repeat(int64_t count);
   void clear();
 
   std::span<const BatchEntry> entries() const { return entries_; }
-  bool empty() const { return entries_.empty(); }
+  // Between the entries: ranks that go on as they are come before the one at `place`.
+  struct QuietPart {
+    size_t place = 0;
+    std::shared_ptr<QuietDecodes> decodes;
+  };
+  std::span<const QuietPart> quiet_parts() const { return quiet_parts_; }
+  bool empty() const { return entries_.empty() && quiet_parts_.empty(); }
   bool only_decodes() const { return prompts_.empty(); }
   // Some sequence gets its last token at the end.
   bool ends_sequence() const { return ends_sequence_; }
@@ -98,8 +118,10 @@ class Batch {
 
  private:
   void add_images(const Request& request, int64_t from, int64_t to);
+  void count_in(const StepBatch& rank);
 
   std::vector<BatchEntry> entries_;
+  std::vector<QuietPart> quiet_parts_;
   std::vector<PromptChunk> prompts_;
   std::vector<int32_t> adapters_;
   std::vector<int64_t> images_;  // patches of those encoded in the step

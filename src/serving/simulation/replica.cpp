@@ -1,6 +1,7 @@
 #include "serving/simulation/replica.h"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -15,8 +16,9 @@ size_t steps_in_flight(const ReplicaConfig& config) {
   return options.async_scheduling && scheduler_kind(config.scheduler).schedules_ahead ? 2 : 1;
 }
 
-SchedulerOptions options_for(SchedulerOptions options, uint64_t seed, ReplicaTiers* tiers) {
-  options.speculation.seed = seed;
+SchedulerOptions options_for(SchedulerOptions options, const SimulationConfig& run, ReplicaTiers* tiers) {
+  options.speculation.seed = run.seed;
+  options.quiet_decodes = run.repeat_decodes;
   options.lower_tiers = tiers;
   return options;
 }
@@ -52,7 +54,7 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
     : index_(index),
       tiers_(tiers == nullptr ? std::nullopt
                               : std::make_optional<ReplicaTiers>(*tiers, static_cast<size_t>(index), *config.times)),
-      options_(options_for(config.options, run.seed, tiers_ ? &*tiers_ : nullptr)),
+      options_(options_for(config.options, run, tiers_ ? &*tiers_ : nullptr)),
       times_(config.times),
       bound_(run.bound),
       receive_interval_(config.receive_interval),
@@ -255,6 +257,7 @@ std::vector<Replica::Interrupted> Replica::shut_down(Picoseconds now) {
       finish_run(run, run.last_begin);
     }
   }
+  scheduler_->settle();
   std::vector<Interrupted> interrupted;
   for (Sequence& sequence : sequences_) {
     if (sequence.spare || sequence.cancelled) continue;
@@ -522,14 +525,14 @@ void Replica::finish_step(Step& step) {
   ++totals_.steps;
   report(step, step.begin, step.end, 1);
   GapCounter gaps(*observer_);
-  for (const BatchEntry& entry : step.batch.entries()) {
+  const auto finish = [&](const BatchEntry& entry) {
     Sequence& sequence = *entry.sequence;
     --sequence.steps_in_flight;
     if (sequence.cancelled) {
       if (sequence.steps_in_flight == 0) free_place(sequence);
-      continue;
+      return;
     }
-    if (entry.yields == 0) continue;
+    if (entry.yields == 0) return;
     if (entry.drafts.verified > 0) observer_->drafts_verified(entry.drafts.verified, entry.drafts.accepted);
     RequestRecord& record = sequence.record;
     if (sequence.produced == 0) {
@@ -541,7 +544,21 @@ void Replica::finish_step(Step& step) {
     record.last_token = step.end;
     sequence.produced += entry.yields;
     if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, step.end);
+  };
+  const std::span<const BatchEntry> entries = step.batch.entries();
+  size_t next = 0;
+  for (const Batch::QuietPart& part : step.batch.quiet_parts()) {
+    for (; next < part.place; ++next) finish(entries[next]);
+    QuietDecodes& decodes = *part.decodes;
+    if (decodes.settled) {
+      for (const BatchEntry& entry : decodes.entries) finish(entry);
+      continue;
+    }
+    if (decodes.ended++ == 0) decodes.last_token = decodes.entries.front().sequence->record.last_token;
+    gaps.add(step.end - decodes.last_token, static_cast<int64_t>(decodes.entries.size()));
+    decodes.last_token = step.end;
   }
+  for (; next < entries.size(); ++next) finish(entries[next]);
 }
 
 void Replica::end_sequence(Sequence& sequence, Picoseconds when) {
