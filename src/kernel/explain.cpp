@@ -74,7 +74,7 @@ IntervalOrigin roofline_origin(const KernelPredictor& predictor, const KernelSha
 }
 
 IntervalOrigin derated_origin(const SheetDerates& derates, const KernelShape& shape) {
-  const FamilyDerates& family = derates.of(family_name(shape));
+  const FamilyDerates& family = derates.of(derate_group(shape));
   return {.basis = "derated sheet",
           .reading = fmt::format("this family reaches {:.0f}% of the peak ({:.0f} to {:.0f}%) and {:.0f}% of the "
                                  "bandwidth ({:.0f} to {:.0f}%) on {} measured devices, and takes {:.1f} us at least",

@@ -135,6 +135,26 @@ TEST(KernelFamily, a_wrong_parameter_is_named_with_what_was_expected) {
   EXPECT_EQ(problem_of([] { kernel_family("attention_prefil", {}); }).suggestion, "attention_prefill");
 }
 
+TEST(KernelFamily, sparse_products_take_the_formats_that_were_measured) {
+  const auto dtype_of = [](const char* family, const char* dtype) {
+    const std::pair<std::string, std::string> texts[] = {
+        {"rows", "64"}, {"nnz", "256"}, {"features", "32"}, {"dtype", dtype}};
+    return std::get<SparseShape>(shape_from_texts(kernel_family(family, {}), texts)).dtype;
+  };
+  EXPECT_EQ(dtype_of("spmm", "fp32"), DType::fp32);
+  EXPECT_EQ(dtype_of("spmm", "bf16"), DType::bf16);
+  EXPECT_EQ(dtype_of("sddmm", "fp32"), DType::fp32);
+  for (const auto& [family, dtype, known] :
+       {std::tuple("spmm", "fp16", "fp32, bf16"), std::tuple("sddmm", "bf16", "fp32")}) {
+    try {
+      dtype_of(family, dtype);
+      ADD_FAILURE() << family << " took " << dtype;
+    } catch (const InputError& error) {
+      EXPECT_NE(error.problem().expected.find(known), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(KernelFamily, values_that_do_not_fit_together_are_refused) {
   const Flags flags = {{"batch", "1"}, {"heads", "8"}, {"kv_heads", "3"}, {"kv_len", "10"}};
   const InputProblem problem = problem_of([&] { shape_from_texts(kernel_family("attention_decode", {}), flags); });

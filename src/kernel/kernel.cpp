@@ -57,7 +57,7 @@ class DeratedSheet final : public DescribedKernels {
 
   Time time(const KernelShape& shape) const override {
     const Roofline roof = roofline(shape, count_work(shape), device_);
-    Estimate seconds = derates_.seconds(family_name(shape), roof.compute.value(), roof.memory.value());
+    Estimate seconds = derates_.seconds(derate_group(shape), roof.compute.value(), roof.memory.value());
     if (widest_ > 0) {
       seconds.low = std::max(seconds.low, seconds.value / widest_);
       seconds.high = std::min(seconds.high, seconds.value * widest_);

@@ -18,6 +18,7 @@
 #include "kernel/forms/form_math.h"
 #include "kernel/forms/gemm_form.h"
 #include "kernel/forms/moe_kernels.h"
+#include "kernel/variants.h"
 
 namespace foretoken {
 namespace {
@@ -231,6 +232,35 @@ bool is_unknown_variant(const Form& form, const DeviceCalibration& measured, std
                       [&](const auto& group) { return group.first.starts_with(start); });
 }
 
+// How far apart the kernels of the same formats lie in this sweep: a name that nobody knows may be any of them, or one
+// that was never measured; so at least what is unknown about a generation that was never seen.
+double unknown_name_half_width(const Form& form, const DeviceCalibration& measured, const DeviceTraits& traits,
+                               const FormCall& call, const std::string& priced_group, double unseen) {
+  constexpr double least_doubt = 0.25;
+  const auto seconds_of = [&](const auto& group) {
+    FormCall other = call;
+    other.variant = group_variant(group.first, call);
+    int choice = -1;
+    return form.seconds(other, traits, natural_constants(group.second), choice);
+  };
+  const double priced = seconds_of(*measured.groups.find(priced_group));
+  double half_width = std::max(unseen, least_doubt);
+  for (const auto& group : measured.groups) {
+    if (has_formats(group.first, call))
+      half_width = std::max(half_width, std::abs(std::log(seconds_of(group) / priced)));
+  }
+  return half_width;
+}
+
+// Quick for names that the group carries.
+bool is_guessed_group(const Form& form, const DeviceCalibration& measured, const std::string& group,
+                      std::string_view variant) {
+  if (variant.empty() || group.starts_with(variant)) return false;
+  if (variant.ends_with(cold_suffix) && group.starts_with(variant.substr(0, variant.size() - cold_suffix.size())))
+    return false;
+  return is_unknown_variant(form, measured, variant);
+}
+
 // The group of a call. One whose variant is not known takes the variant that engines usually run; if that was not
 // measured, any with the same formats; a variant of a cold call, its warm measurements. So does a stack's variant in a
 // sweep of that stack: it has another kernel there.
@@ -337,8 +367,14 @@ LearnedTime LearnedKernels::swept_time(const Slot& slot, const CallKind::Sweep& 
     half_width = std::hypot(half_width, forgotten * slot.cross->half_widths.at(seconds));
   }
   half_width = std::hypot(half_width, assumed);
+  const bool is_guessed = is_guessed_group(*slot.form, measured, sweep.group, call.variant);
+  if (is_guessed) {
+    const double unseen = slot.cross ? slot.cross->half_widths.at(seconds) : 0;
+    half_width = std::hypot(
+        half_width, unknown_name_half_width(*slot.form, measured, slot.swept->traits, call, sweep.group, unseen));
+  }
   if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot.cross, seconds);
-  const bool interpolates = inside && !slot.is_sibling();
+  const bool interpolates = inside && !is_guessed && !slot.is_sibling();
   return {
       .seconds = with_interval(seconds, half_width, interpolates ? Confidence::interpolated : Confidence::extrapolated),
       .tier = slot.is_sibling() ? Tier::sibling : Tier::measured,
@@ -367,8 +403,10 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   if (tier == Tier::best && slot->kind->eager && form_kind_for(shape) != slot->kind) tier = Tier::cross;
   // A framework's call of a kernel that other forms know: the kernel they would take.
   const bool is_other = is_framework_kernel(variant) && (!slot->kind->fp32 || variant == framework_kernel);
-  const FormCall call{
+  FormCall call{
       .shape = shape, .variant = std::string(is_other ? std::string_view() : variant), .keys = state_->caches};
+  if (names_layout(call.variant) && (!slot->measured || !slot->measured->groups.contains(call_group(call))))
+    call.variant = without_layout(call.variant);
   std::optional<uint64_t> key = slot->form->kind_key(call);
   if (key) *key ^= fnv1a(call_formats(call));  // together they say what the call's group is
   const CallKind* kind = key ? slot->kinds.find(*key, call.variant) : nullptr;

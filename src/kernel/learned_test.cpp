@@ -94,6 +94,11 @@ TEST_F(LearnedKernelsTest, names_of_cold_and_of_unknown_kernels_keep_the_sweep) 
     EXPECT_EQ(time->tier, Tier::measured) << name;
     EXPECT_EQ(time->seconds.value, usual->seconds.value) << name;
   }
+  const auto half_width = [](const std::optional<LearnedTime>& time) {
+    return std::log(time->seconds.high / time->seconds.value);
+  };
+  EXPECT_EQ(half_width(learned.estimate(decode, "fa3", Tier::best)), half_width(usual));
+  EXPECT_GT(half_width(learned.estimate(decode, "my_own_kernel", Tier::best)), 0.25) << "it may be any kernel";
   EXPECT_EQ(learned.estimate(decode, "fa2", Tier::best)->tier, Tier::cross) << "known, and not swept here";
 }
 

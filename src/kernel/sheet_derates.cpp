@@ -15,7 +15,13 @@ namespace {
 
 // Kernels that no_device measured in the sources but that are built like others.
 constexpr std::pair<std::string_view, std::string_view> relatives[] = {
-    {"attention_mixed", "attention_prefill"}, {"attention_backward", "attention_prefill"}, {"conv", "gemm"}};
+    {"attention_mixed", "attention_prefill"},
+    {"attention_backward", "attention_prefill"},
+    {"conv", "gemm"},
+    {"linattn_mamba2", "linattn_gdn"},
+    {"linattn_mamba2_decode", "linattn_gdn_decode"},
+    {"linattn_lightning", "linattn_gdn"},
+    {"linattn_lightning_decode", "linattn_gdn_decode"}};
 
 constexpr size_t most_rows_of_a_device = 2'000;  // of a family; more change nothing and take longer
 constexpr double least_derate = 0.1, least_floor_us = 0.5, most_floor_us = 400;
@@ -221,6 +227,15 @@ FamilyDerates read_derates_of(const JsonView& view) {
 }
 
 }  // namespace
+
+std::string derate_group(const KernelShape& shape) {
+  std::string group(family_name(shape));
+  const auto* mixer = std::get_if<LinearAttentionShape>(&shape);
+  if (mixer == nullptr) return group;
+  if (mixer->decode) group += "_decode";
+  if (mixer->stage == LinearAttentionStage::convolution) group += "_convolution";
+  return group;
+}
 
 const FamilyDerates& SheetDerates::of(std::string_view family) const {
   auto found = families.find(family);

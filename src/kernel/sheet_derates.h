@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/estimate.h"
+#include "model/shapes.h"
 
 namespace foretoken {
 
@@ -33,6 +34,10 @@ struct FamilyDerates {
   std::map<std::string, double> left_out_coverage;  // device -> % of its rows inside what was fitted without it
   std::map<std::string, double> left_out_bias;      // device -> median of predicted / measured - 1, in %
 };
+
+// The kernels that share constants: a family; of recurrent mixers each stage and phase, since a decode takes
+// microseconds where the shortest prompt takes hundreds.
+std::string derate_group(const KernelShape& shape);
 
 struct SheetDerates {
   std::string source;     // where the measurements came from

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "hardware/catalogue.h"
@@ -93,6 +95,22 @@ TEST(SheetDerates, the_file_that_ships_knows_the_families_of_serving_steps) {
   }
   EXPECT_EQ(&shipped().of("attention_mixed"), &shipped().of("attention_prefill"));
   EXPECT_EQ(&shipped().of("no such family"), &shipped().other);
+}
+
+TEST(SheetDerates, a_recurrent_decode_is_not_charged_the_floor_of_a_prompt) {
+  LinearAttentionShape mixer{.kind = LinearAttentionKind::kda, .value_heads = 32};
+  EXPECT_EQ(derate_group(mixer), "linattn_kda");
+  mixer.decode = true;
+  EXPECT_EQ(derate_group(mixer), "linattn_kda_decode");
+  mixer.stage = LinearAttentionStage::convolution;
+  EXPECT_EQ(derate_group(mixer), "linattn_kda_decode_convolution");
+  EXPECT_EQ(derate_group(GemmShape{}), "gemm");
+  for (const char* kind : {"gdn", "kda", "mamba2"}) {
+    const FamilyDerates& decode = shipped().of(fmt::format("linattn_{}_decode_convolution", kind));
+    EXPECT_GT(decode.rows, 0) << kind;
+    EXPECT_LT(decode.middle.floor_us, 20) << kind;
+  }
+  EXPECT_LT(shipped().of("linattn_kda_decode").middle.floor_us, 20);
 }
 
 TEST(SheetDerates, a_predictor_derates_unless_the_bound_is_asked_for) {

@@ -278,6 +278,7 @@ void note_unknown_kernels(const std::vector<FileResult>& results, const std::fil
     std::set<std::string> unknown;
     for (std::string name : names) {
       if (name.ends_with(cold_suffix)) name.resize(name.size() - cold_suffix.size());
+      name = without_layout(name);
       const bool is_known =
           is_framework_kernel(name) || std::find(of_form.begin(), of_form.end(), name) != of_form.end();
       if (!is_known) unknown.insert(std::move(name));
@@ -286,11 +287,11 @@ void note_unknown_kernels(const std::vector<FileResult>& results, const std::fil
     for (const std::string& name : known_variants(kernel_family(family, {}), calibrations)) unknown.erase(name);
     if (unknown.empty()) continue;
     const bool writes_cache = family == "attention_prefill" || family == "attention_decode";
-    notes.push_back(
-        fmt::format("{}: {}; such rows were priced as the kernel that engines usually run{}", family,
-                    unknown.size() == 1 ? fmt::format("{} is not a known kernel", *unknown.begin())
-                                        : fmt::format("{} are not known kernels", fmt::join(unknown, ", ")),
-                    writes_cache ? ", with the write of new keys and values where writes_kv is not no" : ""));
+    notes.push_back(fmt::format(
+        "{}: {}; such rows were priced as the kernel that engines usually run, with a wider interval{}", family,
+        unknown.size() == 1 ? fmt::format("{} is not a known kernel", *unknown.begin())
+                            : fmt::format("{} are not known kernels", fmt::join(unknown, ", ")),
+        writes_cache ? ", with the write of new keys and values where writes_kv is not no" : ""));
   }
 }
 
@@ -412,11 +413,11 @@ SheetDerates fit_sheet_derates(const std::vector<KernelValidationRequest>& reque
     if (vendor == vendors.end()) {
       vendor = vendors.emplace(device, hardware.device(std::string(device)).vendor).first;
     }
-    samples[std::string(row.family)].push_back({.device = device,
-                                                .vendor = vendor->second,
-                                                .measured_seconds = row.measured_us * 1e-6,
-                                                .compute_seconds = row.predicted.compute.value(),
-                                                .memory_seconds = row.predicted.memory.value()});
+    samples[derate_group(*row.shape)].push_back({.device = device,
+                                                 .vendor = vendor->second,
+                                                 .measured_seconds = row.measured_us * 1e-6,
+                                                 .compute_seconds = row.predicted.compute.value(),
+                                                 .memory_seconds = row.predicted.memory.value()});
   });
   SheetDerates derates;
   for (const auto& [device, rows] : devices) derates.devices.push_back(device);

@@ -15,6 +15,8 @@ namespace foretoken {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::string_view layout_in_name = "_heads_first";
+
 // One call for every combination of the family's choices, sizes as in its examples: all number formats it can have.
 std::vector<FormCall> calls_of(const KernelFamily& family) {
   constexpr size_t most_combinations = 20'000;
@@ -68,6 +70,16 @@ bool has_formats(std::string_view group, const FormCall& call) {
 std::string group_variant(std::string_view group, const FormCall& call) {
   const std::string ending = " " + call_formats(call);
   return std::string(group.ends_with(ending) ? group.substr(0, group.size() - ending.size()) : std::string_view());
+}
+
+bool names_layout(std::string_view variant) {
+  return variant.find(layout_in_name) != std::string_view::npos;
+}
+
+std::string without_layout(std::string_view variant) {
+  std::string name(variant);
+  if (const size_t at = name.find(layout_in_name); at != std::string::npos) name.erase(at, layout_in_name.size());
+  return name;
 }
 
 std::vector<std::string> known_variants(const KernelFamily& family, const fs::path& calibrations) {

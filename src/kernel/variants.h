@@ -19,6 +19,11 @@ std::vector<DeviceCalibration> all_sweeps(const std::filesystem::path& calibrati
 bool has_formats(std::string_view group, const FormCall& call);
 std::string group_variant(std::string_view group, const FormCall& call);
 
+// "sdpa_flash_heads_first" runs sdpa_flash on keys and values that lie as [batch, heads, tokens, dim]. The name without
+// the layout is for sweeps that did not measure it.
+bool names_layout(std::string_view variant);
+std::string without_layout(std::string_view variant);
+
 // Sorted. Empty for a family without a form: the roofline is the same for all implementations.
 std::vector<std::string> known_variants(const KernelFamily& family, const std::filesystem::path& calibrations);
 

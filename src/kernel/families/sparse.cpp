@@ -1,4 +1,7 @@
 // Products of a sparse matrix with dense ones, as graph neural networks need them.
+#include <algorithm>
+#include <span>
+
 #include "kernel/families/list.h"
 #include "kernel/families/parameters.h"
 #include "model/work.h"
@@ -8,9 +11,36 @@ namespace {
 
 enum SparseParameter { sparse_dtype, graph, sparse_rows, sparse_columns, nnz, max_row, sparse_features };
 
+// Formats that were measured; nothing is known about kernels in others.
+constexpr DType spmm_types[] = {DType::fp32, DType::bf16};
+constexpr DType sddmm_types[] = {DType::fp32};
+
+constexpr std::span<const DType> measured_types(SparseProduct product) {
+  return product == SparseProduct::spmm ? std::span<const DType>(spmm_types) : std::span<const DType>(sddmm_types);
+}
+
+// Further spellings of a format, as its place in the list.
+template <SparseProduct product>
+std::optional<double> parse_sparse_type(std::string_view text) {
+  const std::span<const DType> types = measured_types(product);
+  const auto found = std::find(types.begin(), types.end(), dtype_from_name(text));
+  return found == types.end() ? std::nullopt : std::optional(static_cast<double>(found - types.begin()));
+}
+
+template <SparseProduct product>
+KernelParameter sparse_type_parameter() {
+  std::vector<std::string> names;
+  for (const DType type : measured_types(product)) names.emplace_back(dtype_name(type));
+  KernelParameter parameter = choice_parameter(
+      "dtype", "values, dense matrices and result; other formats were not measured", std::move(names), "fp32");
+  parameter.parse = parse_sparse_type<product>;
+  return parameter;
+}
+
+template <SparseProduct product>
 std::vector<KernelParameter> sparse_parameters() {
   return {
-      dtype_parameter("dtype", "values, dense matrices and result", DType::fp32),
+      sparse_type_parameter<product>(),
       choice_parameter("graph",
                        "where the nonzeros lie: uniform (anywhere), power (few rows and columns hold most, as in web "
                        "and social graphs) or band (near the diagonal, as in meshes and reordered graphs)",
@@ -47,7 +77,7 @@ KernelShape sparse_shape(KernelValues v) {
                      .nonzeros = count(v[nnz]),
                      .features = count(v[sparse_features]),
                      .longest_row = count(longest),
-                     .dtype = dtype(v[sparse_dtype])};
+                     .dtype = measured_types(product)[static_cast<size_t>(v[sparse_dtype])]};
 }
 
 }  // namespace
@@ -55,7 +85,7 @@ KernelShape sparse_shape(KernelValues v) {
 KernelFamily spmm_family() {
   return {.name = "spmm",
           .summary = "sparse matrix times dense matrix (aggregation of a graph network)",
-          .parameters = sparse_parameters(),
+          .parameters = sparse_parameters<SparseProduct::spmm>(),
           .shape = sparse_shape<SparseProduct::spmm>,
           .misfit = sparse_misfit};
 }
@@ -63,7 +93,7 @@ KernelFamily spmm_family() {
 KernelFamily sddmm_family() {
   return {.name = "sddmm",
           .summary = "dense times dense at the nonzeros of a sparse matrix (edge scores of a graph network)",
-          .parameters = sparse_parameters(),
+          .parameters = sparse_parameters<SparseProduct::sddmm>(),
           .shape = sparse_shape<SparseProduct::sddmm>,
           .misfit = sparse_misfit};
 }

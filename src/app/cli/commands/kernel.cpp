@@ -26,30 +26,35 @@
 namespace foretoken {
 namespace {
 
-// The implementations that rows of a file name. A name that nobody knows is priced as what engines usually run: a guess
-// under that name would leave the device's own sweep aside.
+// The implementations that rows of a file name. A name that nobody knows is priced as what engines usually run, with an
+// interval as wide as implementations differ.
 class RowVariants {
  public:
   RowVariants(const KernelFamily& family, const Library& library) : family_(family), library_(library) {}
 
-  std::string priced(std::string_view name) {
+  struct Priced {
+    std::string variant;  // for the predictor
+    std::string shown;    // for people
+  };
+
+  Priced priced(std::string_view name) {
     const std::string_view variant = kernel_variant(name);
-    if (variant.empty()) return {};
-    if (is_framework_kernel(variant)) return std::string(variant);
+    if (variant.empty()) return {.shown = "any"};
+    const Priced as_named{.variant = std::string(variant), .shown = std::string(variant)};
+    if (is_framework_kernel(variant)) return as_named;
     if (!known_) known_ = known_variants(family_, library_.calibrations());
     // A family that tells no implementations apart takes every name.
-    if (known_->empty() || std::find(known_->begin(), known_->end(), variant) != known_->end())
-      return std::string(variant);
+    if (known_->empty() || std::find(known_->begin(), known_->end(), variant) != known_->end()) return as_named;
     ++unknown_[std::string(variant)];
-    return {};
+    return {.variant = std::string(variant), .shown = "any"};
   }
 
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
     for (const auto& [name, rows] : unknown_) {
-      notes.push_back(fmt::format("{} is not a known implementation of {}: {} priced as the usual implementation",
-                                  printable(name), family_.name,
-                                  rows == 1 ? "1 row is" : fmt::format("{} rows are", rows)));
+      notes.push_back(fmt::format(
+          "{} is not a known implementation of {}: {} priced as the usual implementation, with a wider interval",
+          printable(name), family_.name, rows == 1 ? "1 row is" : fmt::format("{} rows are", rows)));
     }
     return notes;
   }
@@ -266,19 +271,20 @@ class KernelCommand : public Command {
     while (csv.next()) {
       const KernelShape shape = reader.read(csv);
       if (dtype) check_format(shape, csv.cell(*dtype), predictor.device());
-      const std::string priced = variant ? names.priced(csv.cell(*variant)) : std::string();
-      const KernelEstimate estimate = predictor.estimate(shape, priced);
+      const RowVariants::Priced priced =
+          variant ? names.priced(csv.cell(*variant)) : RowVariants::Priced{.shown = "any"};
+      const KernelEstimate estimate = predictor.estimate(shape, priced.variant);
       if (!first) first = shape;
       if (!plot_.empty()) plotted.push_back({.estimate = estimate, .label = sizes_text(shape)});
       for (size_t column = 0; column < csv.columns().size(); ++column) rows += csv_cell(csv.cell(column)) + ",";
       rows += fmt::format("{},{},{},{},{},{},{}", number_text(estimate.seconds.value * 1e6),
                           number_text(estimate.seconds.low * 1e6), number_text(estimate.seconds.high * 1e6),
                           bound_name(estimate.bound), confidence_name(estimate.seconds.kind), tier_name(estimate.tier),
-                          csv_cell(priced.empty() ? "any" : priced));
+                          csv_cell(priced.shown));
       Json entry = to_json(estimate);
-      entry.set("priced_as", priced.empty() ? "any" : priced);
+      entry.set("priced_as", priced.shown);
       if (sustained_) {
-        const KernelPower drawn = power_drawn(*power, shape, priced, estimate, predictor.device());
+        const KernelPower drawn = power_drawn(*power, shape, priced.variant, estimate, predictor.device());
         rows += fmt::format(",{},{},{}", number_text(drawn.sustained_seconds.value * 1e6),
                             number_text(drawn.sustained.watts.value), number_text(drawn.sustained.joules.value));
         entry.set("power", power_json(drawn, true));
