@@ -1,6 +1,7 @@
 #include "compose/model_spec.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include <fmt/format.h>
@@ -100,6 +101,12 @@ std::shared_ptr<const ExpertPopularity> popularity_of(const ModelSpec& spec, con
     }
     popularity = zipf_popularity(experts, *exponent);
   } else {
+    std::error_code failed;
+    if (!std::filesystem::is_regular_file(spec.expert_popularity, failed)) {
+      throw InputError({.field = field,
+                        .value = printable(spec.expert_popularity) + ", which is not a file",
+                        .expected = "zipf:A, balancedness:B, or a CSV file with the share of each expert"});
+    }
     popularity = read_expert_popularity(spec.expert_popularity);
   }
   if (std::ssize(popularity.shares) != experts) {

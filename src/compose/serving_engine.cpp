@@ -56,7 +56,9 @@ StepLimits trtllm_limits(double /*memory_gib*/, const Device& /*device*/, const 
 double sglang_fraction(double memory_bytes, const EngineFlags& flags, const ParallelPlan& plan) {
   const double memory_mib = memory_bytes / mebi;
   const int64_t ranks = lock_step_ranks(plan);
-  const auto graph = static_cast<double>(flags.graph_limit);  // before requests at once are known
+  // Before requests at once are known.
+  const auto graph =
+      static_cast<double>(flags.max_cudagraph_capture_size > 0 ? flags.max_cudagraph_capture_size : flags.graph_limit);
   const int64_t prompt_tokens = std::max<int64_t>(flags.max_num_batched_tokens * ranks, 2048);
   double reserved = 512 + 1.5 * static_cast<double>(prompt_tokens) + 2 * graph +
                     static_cast<double>(plan.tensor * ranks * plan.pipeline) / 8 * 1024;

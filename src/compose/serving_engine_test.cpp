@@ -82,6 +82,16 @@ TEST(ServingEngine, sglang_leaves_more_dynamic_memory_to_larger_chunks) {
   EXPECT_LT(fraction(8192), 0.9);
 }
 
+TEST(ServingEngine, sglang_leaves_more_dynamic_memory_to_larger_graphs) {
+  const auto fraction = [](int64_t graph) {
+    return resolved({.engine = "sglang", .max_num_batched_tokens = 8192, .max_cudagraph_capture_size = graph}, llama(),
+                    device("rtx_4090"), {})
+        .memory_fraction;
+  };
+  EXPECT_GT(fraction(8), fraction(512));
+  EXPECT_EQ(fraction(0), fraction(24)) << "the largest graph of a card of 24 GB";
+}
+
 TEST(ServingEngine, a_wrong_name_or_limit_is_the_users_mistake) {
   EXPECT_THROW(engine_kind("vlm"), InputError);
   EXPECT_THROW(resolved({.max_num_batched_tokens = 64, .max_num_seqs = 65}, llama(), device("h100_sxm"), {}),

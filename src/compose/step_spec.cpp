@@ -8,6 +8,7 @@
 #include "compose/calibrated_stack.h"
 #include "compose/serving_engine.h"
 #include "compose/two_batch.h"
+#include "compose/vendor_stack.h"
 #include "library/library.h"
 
 namespace foretoken {
@@ -59,10 +60,12 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
   StepRequest request = spec.request;
   request.kv_dtype = kv_cache_dtype(spec.model, model);
   const std::string usual = request.phase == StepPhase::train ? "fused" : "vllm";
-  Stack stack = stack_named(spec.stack.empty() ? usual : spec.stack);
+  const std::string named = spec.stack.empty() ? usual : spec.stack;
   const DeviceModels& models = models_of(spec);
+  Stack stack = stack_named(stack_on(named, models.kernels.device()));
+  const auto is_called = [&](const std::string& name) { return stack.name == name || named == name; };
   if (const CalibratedDeployment* const deployment = library_.deployment().get();
-      deployment != nullptr && (stack.name == deployment->stack || stack.name == deployment->engine)) {
+      deployment != nullptr && (is_called(deployment->stack) || is_called(deployment->engine))) {
     const auto known =
         deployment->constants_of(deployment->engine, models.kernels.device().name, model.name, spec.plan);
     if (known) stack = calibrated(std::move(stack), *known);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "compose/profile/kernel_class.h"
 #include "network/chakra/collectives.h"
 #include "network/chakra/groups.h"
 
@@ -224,9 +225,21 @@ class ProfileTracer {
   }
 
   std::vector<std::string> notes() const {
+    const auto communicates = [&](const ProfiledKernel& kernel) {
+      const ProfiledOperator* call = kernel.call ? &step_.operators[*kernel.call] : nullptr;
+      return kernel.message || classify_kernel(kernel, call).role == KernelRole::communicate;
+    };
+    const auto communicating =
+        static_cast<size_t>(std::count_if(step_.kernels.begin(), step_.kernels.end(), communicates));
     std::vector<std::string> notes = {
-        fmt::format("{}: {} kernels, {} of them for communication", step_.source, step_.kernels.size(), messages_)};
-    if (messages_ == 0) notes.emplace_back("no communication found: this rank is replayed on its own");
+        fmt::format("{}: {} kernels, {} of them for communication", step_.source, step_.kernels.size(), communicating)};
+    if (communicating == 0) notes.emplace_back("no communication found: this rank is replayed on its own");
+    if (communicating > messages_) {
+      notes.push_back(
+          fmt::format("the trace does not say how much {} of the {} communication kernels send: they are "
+                      "replayed with the recorded time",
+                      communicating - messages_, communicating));
+    }
     if (of_stream_.size() > 1) {
       notes.push_back(fmt::format("{} streams; {} kernels waited for a kernel on another stream", of_stream_.size(),
                                   waits_for_streams_));

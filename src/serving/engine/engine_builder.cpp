@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "compose/calibrated_stack.h"
 #include "compose/two_batch.h"
+#include "compose/vendor_stack.h"
 #include "library/library.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/steps/composed_steps.h"
@@ -162,7 +163,7 @@ std::shared_ptr<EngineBuilder::Family> EngineBuilder::family_of(const std::strin
 }
 
 Stack EngineBuilder::stack_of(const EngineSpec& spec, const std::string& family) const {
-  Stack stack = facts_.stack(spec.stack.empty() ? family : spec.stack);
+  Stack stack = facts_.stack(stack_on(spec.stack.empty() ? family : spec.stack, spec.device));
   if (!facts_.deployment || spec.steps.is_measured()) return stack;
   const auto known = facts_.deployment->constants_of(family, spec.device.name, spec.model.name, spec.plan);
   return known ? calibrated(std::move(stack), *known) : stack;

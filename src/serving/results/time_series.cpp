@@ -15,7 +15,10 @@ TimeSeries::TimeSeries(Picoseconds first_interval, size_t most_points)
 // Spread evenly over the intervals that the step touches.
 void TimeSeries::step_ran(const StepRecord& step) {
   const auto replica = static_cast<size_t>(step.replica);
-  if (most_kv_blocks_.size() <= replica) most_kv_blocks_.resize(replica + 1);
+  if (most_kv_blocks_.size() <= replica) {
+    most_kv_blocks_.resize(replica + 1);
+    counted_until_.resize(replica + 1);
+  }
   most_kv_blocks_[replica] = std::max(most_kv_blocks_[replica], step.kv_blocks_used + step.kv_blocks_grown);
   while (static_cast<size_t>(step.end / interval_) >= most_points_) double_interval();
   const auto last = static_cast<size_t>(step.end / interval_);
@@ -27,14 +30,17 @@ void TimeSeries::step_ran(const StepRecord& step) {
     const auto within = static_cast<double>(end - begin);
     const double share = length > 0 ? within / length * static_cast<double>(step.repeats) : 1;
     Sums& sums = sums_[index];
-    sums.running += static_cast<double>(step.running) * within;
-    sums.waiting += static_cast<double>(step.waiting) * within;
-    const double middle = length > 0 ? static_cast<double>(begin + (end - begin) / 2 - step.begin) / length : 0;
+    const Picoseconds fresh = std::max(begin, counted_until_[replica]);
+    const auto alone = static_cast<double>(std::max<Picoseconds>(0, end - fresh));
+    sums.running += static_cast<double>(step.running) * alone;
+    sums.waiting += static_cast<double>(step.waiting) * alone;
+    const double middle = length > 0 ? static_cast<double>(fresh + (end - fresh) / 2 - step.begin) / length : 0;
     sums.kv_blocks +=
-        (static_cast<double>(step.kv_blocks_used) + middle * static_cast<double>(step.kv_blocks_grown)) * within;
+        (static_cast<double>(step.kv_blocks_used) + middle * static_cast<double>(step.kv_blocks_grown)) * alone;
     sums.prefill_tokens += static_cast<double>(step.prefill_tokens) * share;
     sums.decode_tokens += static_cast<double>(step.decode_tokens + step.accepted_tokens) * share;
   }
+  counted_until_[replica] = std::max(counted_until_[replica], step.end);
 }
 
 void TimeSeries::double_interval() {

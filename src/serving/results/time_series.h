@@ -39,6 +39,7 @@ class TimeSeries : public RunObserver {
   size_t most_points_;
   std::vector<Sums> sums_;
   std::vector<int64_t> most_kv_blocks_;
+  std::vector<Picoseconds> counted_until_;  // by replica: steps of pipeline stages overlap, requests count once
 };
 
 }  // namespace foretoken

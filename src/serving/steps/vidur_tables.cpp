@@ -4,7 +4,10 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/csv.h"
 #include "base/error.h"
@@ -193,6 +196,13 @@ class VidurTables final : public StepTimes {
 }  // namespace
 
 std::unique_ptr<StepTimes> read_vidur_tables(const std::filesystem::path& folder, const VidurTableOptions& options) {
+  for (const std::string_view name : {"per_token_ops_ms", "attn_decode_ms", "attn_prefill_ms"}) {
+    std::error_code failed;
+    if (std::filesystem::is_regular_file(folder / fmt::format("{}.csv", name), failed)) continue;
+    throw InputError({.field = "vidur_tables",
+                      .value = fmt::format("no {}.csv in {}", name, printable(folder.string())),
+                      .expected = "a folder with per_token_ops_ms.csv, attn_decode_ms.csv and attn_prefill_ms.csv"});
+  }
   const auto table = [&](const std::string& name) {
     return CsvReader(folder / (name + ".csv"), {.max_bytes = most_table_bytes});
   };

@@ -265,6 +265,16 @@ TEST(VidurTables, every_pipeline_stage_but_the_last_sends) {
   EXPECT_NEAR(times->step_seconds(decode).value, stages[0].value + stages[1].value + stages[2].value, 1e-12);
 }
 
+TEST(VidurTables, a_folder_without_them_is_refused_with_what_is_missing) {
+  try {
+    read_vidur_tables(testing::TempDir() + "no such folder", {});
+    FAIL() << "read";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().field, "vidur_tables");
+    EXPECT_NE(error.problem().value.find("per_token_ops_ms.csv"), std::string::npos);
+  }
+}
+
 TEST(VidurTables, a_plan_whose_communication_has_no_column_is_refused) {
   std::map<std::string, std::string> tables = two_gpu_tables;
   tables["per_token_ops_ms"] = "num_tokens_from,num_tokens_to,add\n1,8,0.1\n";

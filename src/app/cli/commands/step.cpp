@@ -73,6 +73,8 @@ class StepCommand : public Command {
   Answer run(const Library& library) const override {
     const bool is_training = flags_.step_request().phase == StepPhase::train && is_training_stack(library);
     if (is_training) refuse_beside_training();
+    if (memory_.engine.enforce_eager && dispatch_ != "stack" && dispatch_ != "eager")
+      options_->refuse({"--dispatch"}, {}, "--enforce-eager, which launches every kernel by itself");
     if (two_batch_overlap_) {
       options_->refuse({"--trace", "--export-chakra"}, {},
                        "--enable-two-batch-overlap: traces show kernels one after the other");
@@ -130,7 +132,7 @@ class StepCommand : public Command {
             .request = flags_.step_request(),
             .plan = flags_.parallel_plan(),
             .stack = stack_,
-            .dispatch = dispatch_from_name(dispatch_),
+            .dispatch = dispatch_from_name(memory_.engine.enforce_eager ? "eager" : dispatch_),
             .host_factor = host_factor_,
             .two_batch_overlap = two_batch_overlap_,
             .tier = tier_from_name(tier_).value(),
