@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -93,6 +94,20 @@ std::vector<StagedRun> read_staged_runs(CsvReader& table) {
   return runs;
 }
 
+namespace {
+
+// What the column to group by says in each row; empty without one.
+std::map<size_t, std::string> groups_of_rows(const ServingValidationRequest& request) {
+  std::map<size_t, std::string> groups;
+  if (request.group_by.empty()) return groups;
+  CsvReader table(request.data);
+  const size_t column = table.column(request.group_by);
+  while (table.next()) groups.emplace(table.row(), table.cell(column));
+  return groups;
+}
+
+}  // namespace
+
 std::vector<Request> requests_of(const StagedRun& run) {
   std::vector<Request> requests;
   double start = 0;
@@ -139,6 +154,7 @@ StagedSpecs staged_specs(const StagedRun& run, const Library& library) {
 Validation validate_load_stages(const ServingValidationRequest& request, const Library& library,
                                 const ServingFacts& facts, const ScoredServingSink& sink) {
   CsvReader table(request.data);
+  const std::map<size_t, std::string> groups = groups_of_rows(request);
   Validation result;
   ErrorTable errors;
   double seconds = 0, values = 0;
@@ -190,11 +206,13 @@ Validation validate_load_stages(const ServingValidationRequest& request, const L
         for (size_t i = 0; i < at.size(); ++i) at[i] = mean_ms(replays[i], first, count, metric.predicted);
         const auto [low, high] = std::minmax_element(at.begin(), at.end());
         const Headline predicted{.value = at[0], .low = *low, .high = *high};
-        errors.add(std::string(metric.name), {stage.*metric.measured, predicted.value, predicted.low, predicted.high});
+        const std::string group =
+            groups.empty() ? std::string(metric.name) : fmt::format("{}/{}", groups.at(stage.row), metric.name);
+        errors.add(group, {stage.*metric.measured, predicted.value, predicted.low, predicted.high});
         ++values;
         if (sink) {
           sink({.id = stage.id,
-                .group = metric.name,
+                .group = group,
                 .device = run.device,
                 .model = run.model,
                 .engine = "vllm",

@@ -68,6 +68,17 @@ TEST(LoadStages, stages_are_scored_apart_and_those_that_a_client_left_are_not) {
   EXPECT_NE(result.skipped[0].why.find("dropped 2 of 5"), std::string::npos);
 }
 
+TEST(LoadStages, a_column_groups_them_and_a_wrong_one_is_refused) {
+  const std::string file = testing::TempDir() + "grouped_stages.csv";
+  write_file(file, header + two_stages);
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const Validation result = validate_serving({.data = file, .group_by = "rate"}, library, serving_facts(library));
+  std::vector<std::string> names;
+  for (const auto& group : result.groups) names.push_back(group.name);
+  EXPECT_THAT(names, testing::UnorderedElementsAre("4/e2e_ms", "4/ttft_ms", "8/e2e_ms", "8/ttft_ms"));
+  EXPECT_THROW(validate_serving({.data = file, .group_by = "foo"}, library, serving_facts(library)), InputError);
+}
+
 TEST(LoadStages, requests_that_no_engine_would_take_leave_the_run_out) {
   const std::string file = testing::TempDir() + "long_stages.csv";
   write_file(file, header + "b,Llama-3.1-8B,h100_sxm,1,4096,2048,128,0,1,1,4090,8,5,0,9,2\n");

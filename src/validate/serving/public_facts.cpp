@@ -1,5 +1,8 @@
 #include "validate/serving/public_facts.h"
 
+#include "base/normal_distribution.h"
+#include "base/portable_math.h"
+
 namespace foretoken {
 namespace {
 
@@ -95,6 +98,25 @@ LognormalLength sharegpt_prompts(double mean_tokens) {
 
 LognormalLength sharegpt_answers(double mean_tokens) {
   return {.mean = mean_tokens, .sigma = 1, .most = 2048};
+}
+
+LognormalLength with_mean_after_cut(LognormalLength law) {
+  if (law.sigma <= 0) return law;
+  const auto most = static_cast<double>(law.most);
+  // Of min(X, most) with X lognormal of this mean.
+  const auto cut_mean = [&](double mean) {
+    const double mu = portable_log(mean) - law.sigma * law.sigma / 2;
+    const double z = (portable_log(most) - mu) / law.sigma;
+    return mean * normal_below(z - law.sigma) + most * normal_below(-z);
+  };
+  double low = law.mean, high = 20 * law.mean;
+  if (cut_mean(high) < law.mean) return law;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (cut_mean(middle) < law.mean ? low : high) = middle;
+  }
+  law.mean = high;
+  return law;
 }
 
 std::span<const BundledDrafter> bundled_drafters() {

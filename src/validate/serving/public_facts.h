@@ -47,6 +47,9 @@ std::span<const UniformLengths> uniform_lengths_of_tables();
 LognormalLength sharegpt_prompts(double mean_tokens);
 LognormalLength sharegpt_answers(double mean_tokens);
 
+// The law whose lengths have this law's mean after the cut at `most`, as published means do.
+LognormalLength with_mean_after_cut(LognormalLength law);
+
 // Drafters that checkpoints bring along, with the tokens of their block.
 struct BundledDrafter {
   std::string_view method, model;  // part of the model's name

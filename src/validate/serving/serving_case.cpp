@@ -418,8 +418,8 @@ bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) cons
   }
   if (lengths.starts_with("ShareGPT") && input > 0 && output > 0) {
     result.load.dataset = Dataset::lognormal;
-    result.load.input_law = sharegpt_prompts(static_cast<double>(input));
-    result.load.output_law = sharegpt_answers(static_cast<double>(output));
+    result.load.input_law = with_mean_after_cut(sharegpt_prompts(static_cast<double>(input)));
+    result.load.output_law = with_mean_after_cut(sharegpt_answers(static_cast<double>(output)));
     return room_for(result.load.input_law->most, result.load.output_law->most);
   }
   if (input > 0 && output > 0 && lengths.starts_with("fixed")) {
@@ -456,8 +456,8 @@ bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) cons
   for (const DataSetLengths& known : data_set_lengths()) {
     if (!lengths.starts_with(known.spec)) continue;
     result.load.dataset = Dataset::lognormal;
-    result.load.input_law = known.input;
-    result.load.output_law = known.output;
+    result.load.input_law = with_mean_after_cut(known.input);
+    result.load.output_law = with_mean_after_cut(known.output);
     result.flags.max_model_len = known.input.most + known.output.most;
     if (text("num_requests").empty()) result.load.num_prompts = known.samples;
     return true;
