@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "compose/device_formats.h"
+#include "compose/step_estimate.h"
 #include "hardware/node_file.h"
 #include "library/deployment.h"
 #include "library/facts_digest.h"
@@ -32,6 +34,29 @@ HardwareChoice hardware_choice(const Library& library, const std::string& device
     if (const MaybeFact<double> rent = library.rent_usd_per_hour(choice.device)) choice.usd_per_hour = rent->value;
   }
   return choice;
+}
+
+double sheet_share(const Library& library, const Model& model, const HardwareChoice& choice, int64_t context,
+                   Tier tier) {
+  if (choice.sheet_only) return 1;
+  if (!loads_on(model, choice.device)) return 0;
+  const Model loaded = run_on(model, choice.device);
+  const KernelPredictor kernels = library.predictor(choice.device, tier);
+  const StepRequest steps[] = {{.phase = StepPhase::prefill, .batch = 1, .input_len = context},
+                               {.phase = StepPhase::decode, .batch = 32, .context_len = context}};
+  double shares = 0;
+  for (const StepRequest& request : steps) {
+    const StepEstimate step = estimate_step(loaded, request, {}, kernels);
+    double total = 0, by_sheet = 0;
+    for (const StageEstimate& stage : step.stages) {
+      for (const TimedOperator& timed : stage.operators) {
+        total += timed.seconds.value;
+        if (timed.kernel && timed.kernel->tier == Tier::roofline) by_sheet += timed.seconds.value;
+      }
+    }
+    shares += by_sheet / total;
+  }
+  return shares / std::size(steps);
 }
 
 ServingFacts ServingPlanner::facts() const {

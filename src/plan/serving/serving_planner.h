@@ -20,6 +20,11 @@ HardwareChoice hardware_choice(const Library& library, const std::string& device
                                std::optional<double> usd_per_hour, Tier tier = Tier::best,
                                const PlacementSpec& placement = {});
 
+// Share of the time of two typical steps on one device, a prompt and decodes of `context` tokens, that comes from the
+// spec sheet. Nothing is known of what does not run there: 0.
+double sheet_share(const Library& library, const Model& model, const HardwareChoice& choice, int64_t context,
+                   Tier tier = Tier::best);
+
 struct ServingPlanner {
   const Library& library;
   ServingQuestion question;

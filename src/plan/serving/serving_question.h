@@ -29,6 +29,10 @@ struct HardwareChoice {
   std::vector<std::string> link_notes = {};  // what was assumed of the links inside a node
   bool sheet_only = false;                   // no kernel of it was measured: KernelPredictor::is_known_by_sheet_only()
   bool is_swept = false;                     // its own multiplications were measured
+  double sheet_share = 0;                    // of the time of a typical step that comes from its spec sheet
+
+  // Too much to let it win by what nobody knows.
+  bool rests_on_sheet() const { return sheet_only || sheet_share > 1.0 / 3; }
 };
 
 // What layouts are made of. Limits of 0 are the engine's own.
@@ -77,8 +81,8 @@ struct ServingQuestion {
   std::vector<std::pair<const HardwareChoice*, int64_t>> hardware_of(const ServingLayout& layout) const;
   // USD/hour; nothing where the price is not known.
   std::optional<double> usd_per_hour(const ServingLayout& layout) const;
-  // One of its devices is known by its sheet alone while another on offer was measured: it is judged by the slow end of
-  // its interval, so that it does not win by what nobody knows.
+  // More than a third of the time on one of its devices comes from a spec sheet while another on offer was measured: it
+  // is judged by the slow end of its interval, so that it does not win by what nobody knows.
   bool is_judged_by_slow_end(const ServingLayout& layout) const;
   // As the choice's engine runs it: in the scheme that is tried, or in its own format as the device can.
   Model model_of(const EngineChoice& choice) const;

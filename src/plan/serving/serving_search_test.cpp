@@ -248,6 +248,20 @@ TEST(LayoutSpace, every_layout_has_a_key_of_its_own_and_fits_the_devices) {
   EXPECT_EQ(std::adjacent_find(keys.begin(), keys.end()), keys.end());
 }
 
+TEST(ServingQuestion, what_rests_on_a_sheet_for_more_than_a_third_is_judged_by_its_slow_end) {
+  ServingQuestion question = small_question();
+  const ServingLayout layout = layout_space(question).layouts.front();
+  question.hardware[0].sheet_share = 0.4;
+  EXPECT_FALSE(question.is_judged_by_slow_end(layout)) << "there is nothing measured beside it";
+  HardwareChoice other = question.hardware[0];
+  other.device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("l40s");
+  other.sheet_share = 0;
+  question.hardware.push_back(other);
+  EXPECT_TRUE(question.is_judged_by_slow_end(layout));
+  question.hardware[0].sheet_share = 0.3;
+  EXPECT_FALSE(question.is_judged_by_slow_end(layout));
+}
+
 TEST(LayoutSpace, prompts_may_be_computed_on_other_devices) {
   ServingQuestion question = small_question();
   HardwareChoice other = question.hardware[0];

@@ -339,6 +339,7 @@ Json decision_json(const ServingPlanReport& report) {
          {"layouts", tried.layouts},
          {"simulated", tried.simulated},
          {"sheet_only", report.question.hardware_of(tried.device).sheet_only},
+         {"sheet_share", report.question.hardware_of(tried.device).sheet_share},
          {"serves", row->serves},
          {"place", point != nullptr && row->serves ? Json(static_cast<int64_t>(row - rows.begin()) + 1) : Json()},
          {"tied_with_best", row->is_tied},

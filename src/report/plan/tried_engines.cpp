@@ -132,10 +132,14 @@ NearRun nearest_run(const ServingPlanReport& report, const TriedEngine* of) {
 
 std::string rests_on_text(const ServingQuestion& question, const ServingLayout& layout) {
   bool sheet_only = false, is_swept = true;
+  double sheet_share = 0;
   for (const auto& [choice, devices] : question.hardware_of(layout)) {
     sheet_only = sheet_only || choice->sheet_only || choice->is_bound;
     is_swept = is_swept && choice->is_swept;
+    sheet_share = std::max(sheet_share, choice->sheet_share);
   }
+  constexpr double worth_saying = 0.1;
+  if (!sheet_only && sheet_share > worth_saying) return fmt::format("{:.0f}% sheet", 100 * sheet_share);
   return sheet_only ? "spec sheet" : is_swept ? "this GPU" : "other GPUs";
 }
 
@@ -198,7 +202,8 @@ DeviceNotes plan_device_notes(const ServingPlanReport& report) {
   }
   if (report.result.ranked_by_slow_end) {
     notes.sentences.emplace_back(
-        "Layouts on devices known from their spec sheet only are ranked by the slow end of their intervals, because "
+        "Layouts on devices that take more than a third of the time from a spec sheet are ranked by the slow end of "
+        "their intervals, because "
         "{hardware} also names measured devices.");
   }
   for (const std::string& sentence : tensor_sizes_left_out(report.question)) notes.sentences.push_back(sentence);

@@ -343,6 +343,10 @@ class PlanServe : public Command {
                              stop.check();
                            }};
     if (planner.question.drafts) planner.other_files.push_back(planner.question.drafts->config.model);
+    const TrafficLengths& lengths = planner.traffic.lengths();
+    const auto context = static_cast<int64_t>(lengths.mean_input + lengths.mean_output / 2);
+    for (HardwareChoice& one : planner.question.hardware)
+      one.sheet_share = sheet_share(library, planner.question.model, one, std::max<int64_t>(1, context), planner.tier);
     return planner;
   }
 
