@@ -166,6 +166,14 @@ TEST_F(ServeBadInput, a_setting_of_a_replica_is_named_as_it_was_typed) {
   expect_refused("--replica trace=x", "a flag of one replica");
 }
 
+TEST_F(ServeBadInput, files_that_are_not_there_are_refused_with_their_flag) {
+  expect_refused("--request-rate 1 --num-prompts 2 --vidur-tables " + path("nothing"), "--vidur-tables: no per_token");
+  const Outcome experts = run_foretoken(
+      "serve --model Mixtral-8x7B --device h100_sxm -tp 2 --expert-popularity foo --request-rate 1 --num-prompts 2");
+  EXPECT_EQ(experts.status, 2);
+  EXPECT_NE(experts.err.find("--expert-popularity: foo"), std::string::npos) << experts.err;
+}
+
 TEST_F(ServeBadInput, load_that_would_never_come_to_an_end_is_refused_at_once) {
   expect_refused("--num-prompts 2000000000 --request-rate 5", "--num-prompts");
   expect_refused("--random-prefix-len 1000000000", "--random-prefix-len");

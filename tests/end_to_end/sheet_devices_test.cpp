@@ -104,6 +104,30 @@ TEST_F(SheetDevices, a_plan_ranks_them_by_the_slow_end_beside_measured_ones) {
   EXPECT_EQ(texts(alone, "sheet_only_devices"), std::vector<std::string>{"gaudi3"});
 }
 
+TEST_F(SheetDevices, a_plan_has_a_row_for_every_device_and_says_what_comes_from_sheets) {
+  const auto rows_of = [&](const std::string& lengths) {
+    const Json document = answer(
+        "plan serve --quick --model Llama-3.1-8B --hardware h100_sxm:1,h200_sxm:1,b200_sxm:1,mi300x:1,mi355x:1 "
+        "--slo ttft:5000,tpot:100 --num-prompts 200 --engines vllm " +
+        lengths);
+    std::map<std::string, double> sheet_shares;
+    const JsonView plan(document, "plan");
+    for (const JsonView& row : plan.at("by_device_and_engine").items()) {
+      EXPECT_FALSE(row.at("rests_on").string().empty());
+      sheet_shares[row.at("device").string()] = row.at("sheet_share").number();
+    }
+    EXPECT_EQ(sheet_shares.size(), 5U);
+    EXPECT_LT(sheet_shares["h100_sxm"], 0.1);
+    return std::pair(sheet_shares["mi300x"], plan.at("ranked_by_slow_end").boolean());
+  };
+  const auto [brief, by_slow_end] = rows_of("--random-input-len 512 --random-output-len 64");
+  EXPECT_LT(brief, 1.0 / 3);
+  EXPECT_FALSE(by_slow_end);
+  const auto [lengthy, by_slow_end_too] = rows_of("--random-input-len 24000 --random-output-len 200");
+  EXPECT_GT(lengthy, 1.0 / 3) << "attention was not measured there";
+  EXPECT_TRUE(by_slow_end_too);
+}
+
 TEST_F(SheetDevices, amds_gpus_are_none_but_say_where_attention_is_most_of_a_step) {
   const std::string step = "step --model Llama-3.1-8B --batch 32 --device mi300x --context-len ";
   const Json brief = answer(step + "512"), lengthy = answer(step + "32768");

@@ -39,4 +39,12 @@ TEST_F(StepPageCommand, one_rank_has_no_collectives) {
   EXPECT_THAT(html, HasSubstr("gradients and optimizer"));
 }
 
+TEST(StepCommand, enforce_eager_launches_kernels_one_by_one) {
+  const std::string step =
+      "step --model Llama-3.1-8B --device h100_sxm --phase decode --batch 4 --context-len 512 --stack vllm";
+  EXPECT_NE(run_foretoken(step).out.find("vllm (graph)"), std::string::npos);
+  EXPECT_NE(run_foretoken(step + " --enforce-eager").out.find("vllm (eager)"), std::string::npos);
+  EXPECT_EQ(run_foretoken(step + " --enforce-eager --dispatch graph").status, 2);
+}
+
 }  // namespace foretoken::step_page_test
