@@ -52,14 +52,17 @@ TEST_F(LaunchLineCommand, the_file_of_a_plan_asks_about_the_layout_that_won) {
     const std::string file = path(std::string(kind) + ".yaml");
     const Outcome plan = run_foretoken(question + "--launch " + kind + " --launch-out " + file);
     ASSERT_EQ(plan.status, 0) << plan.err;
-    const Outcome asked = run_foretoken("serve --device h100_sxm --request-rate 1 --print-spec --from @" + file);
+    const Outcome asked = run_foretoken("serve --request-rate 1 --print-spec --from @" + file);
     ASSERT_EQ(asked.status, 0) << kind << asked.err;
+    EXPECT_THAT(asked.out, HasSubstr("\"device\": \"h100_sxm\"")) << kind;
     EXPECT_THAT(asked.out, HasSubstr("\"tensor_parallel_size\": 2")) << kind;
     EXPECT_THAT(asked.out, HasSubstr("\"kv_cache_dtype\": \"fp8\"")) << kind;
     EXPECT_THAT(asked.out, HasSubstr("Llama-3.1-8B")) << kind;
   }
   EXPECT_THAT(run_foretoken(question + "--launch kubernetes").out, HasSubstr("kind: Deployment"));
   expect_refused(run_foretoken(question + "--launch-out " + path("file.yaml")), "--launch lines");
+  expect_refused(run_foretoken(question + "--launch kubernetes --launch-out"), "expected a value after --launch-out");
+  expect_refused(run_foretoken(question + "--time-limit 3"), "--quick");
   expect_refused(run_foretoken(question + "--launch nomad"), "kubernetes");
 }
 

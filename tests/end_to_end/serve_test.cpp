@@ -210,6 +210,21 @@ TEST_F(Serve, the_life_of_a_request_adds_up_to_its_latency) {
   EXPECT_LE(steps * 1e3, sum + 1e-6) << "its steps are part of its life";
 }
 
+TEST_F(Serve, the_request_at_a_percentile_of_ttft_is_explained) {
+  const auto ttft_of = [&](const std::string& which) {
+    const Outcome run =
+        serve("--num-prompts 40 --request-rate 30 --random-output-len 20 --json --explain-request " + which);
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json json = parse_json(run.out, "answer");
+    if (which == "p100") EXPECT_GE(json.find("request")->find("ttft_ms")->number(), json.find("p99_ttft_ms")->number());
+    return json.find("request")->find("ttft_ms")->number();
+  };
+  EXPECT_LT(ttft_of("p0"), ttft_of("p50"));
+  EXPECT_LT(ttft_of("p50"), ttft_of("p100"));
+  EXPECT_EQ(serve("--num-prompts 4 --explain-request p101").status, 2);
+  EXPECT_EQ(serve("--num-prompts 4 --explain-request first").status, 2);
+}
+
 TEST_F(Serve, replicas_may_differ) {
   const Outcome run = serve(
       "--num-prompts 60 --request-rate 20 --random-output-len 20 --router least_outstanding --replica count=1 "

@@ -77,7 +77,9 @@ std::vector<Variant> variants_of(const ServingQuestion& question, const ServingL
     all.push_back(std::move(variant));
   }
   for (const HardwareChoice& other : others) {
-    Variant variant{fmt::format("{} x {}", winner.devices(), other.device.name), "", base};
+    Variant variant{question.rate ? fmt::format("on {}", other.device.name)
+                                  : fmt::format("{} x {}", winner.devices(), other.device.name),
+                    "", base};
     variant.question.hardware = {other};
     variant.question.hardware.front().most_devices = winner.devices();
     all.push_back(std::move(variant));
@@ -89,79 +91,191 @@ double cost_of_request(const ServingQuestion& question, const ServingLayout& lay
   return question.usd_per_hour(layout).value_or(0) / requests_per_s;
 }
 
-// By closed form: the layout that costs least for a request, with what it is taken to sustain; nothing where none does.
-std::optional<std::pair<ServingLayout, double>> best_by_closed_form(const ServingQuestion& question,
-                                                                    LayoutSimulator& simulator) {
-  std::optional<std::pair<ServingLayout, double>> best;
+// Where nobody knows a price, devices are what a layout costs.
+double hourly_cost(const ServingQuestion& question, const ServingLayout& layout) {
+  return question.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
+}
+
+// The same change for the rate asked for: other devices may be more than the winner's.
+ServingQuestion for_rate(const Variant& variant, const ServingQuestion& asked, const ServingLayout& winner) {
+  constexpr int64_t times_as_many = 4;
+  ServingQuestion question = variant.question;
+  question.rate = asked.rate;
+  question.objective = PlanObjective::cost;
+  HardwareChoice& hardware = question.hardware.front();
+  const bool is_offered = hardware.device.name == winner.pool.engine.device;
+  hardware.most_devices =
+      is_offered ? asked.hardware_of(hardware.device.name).most_devices : times_as_many * winner.devices();
+  return question;
+}
+
+struct JudgedLayout {
+  ServingLayout layout;
+  double requests_per_s = 0;
+};
+
+// By closed form: the best layout, with what it is taken to sustain; nothing where none does. `scale`: what simulations
+// reach of the closed form.
+std::optional<JudgedLayout> best_by_closed_form(const ServingQuestion& question, LayoutSimulator& simulator,
+                                                double scale, const std::function<void()>& check_wanted) {
+  std::optional<JudgedLayout> best;
   std::optional<LayoutScore> score;
-  const LayoutSpace space = layout_space(question);
+  const LayoutSpace space = layout_space(question, check_wanted);
   for (const ServingLayout& layout : space.layouts) {
     if (question.drafts && !layout.pool.engine.speculates) continue;
     const LayoutJudgement judgement = simulator.judge(layout);
     if (judgement.pruned) continue;
-    const double sustained = judgement.most_requests_per_s * usually_reached(layout).usual;
+    const double sustained = judgement.most_requests_per_s * usually_reached(layout).usual * scale;
     const std::optional<LayoutScore> own = layout_score(question, layout, sustained);
     if (own <= score) continue;
     score = own;
-    best = {layout, sustained};
+    best = {.layout = layout, .requests_per_s = sustained};
   }
   return best;
 }
 
+class GoalSeeker {
+ public:
+  GoalSeeker(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
+             const PlanPoint& winner, const std::function<void()>& check_wanted)
+      : question_(question), traffic_(traffic), facts_(facts), winner_(winner), check_wanted_(check_wanted) {}
+
+  SoughtGoals seek(const std::vector<HardwareChoice>& others) {
+    variants_ = variants_of(question_, winner_.layout, others);
+    SoughtGoals goals;
+    try {
+      judge_all();
+      simulate_best();
+    } catch (const SearchStopped&) {
+      goals.stopped = true;
+    }
+    for (Judged& one : judged_) {
+      if (gain(one.change) >= least_gain) goals.changes.push_back(std::move(one.change));
+    }
+    std::stable_sort(goals.changes.begin(), goals.changes.end(),
+                     [&](const SoughtChange& a, const SoughtChange& b) { return gain(a) > gain(b); });
+    return goals;
+  }
+
+ private:
+  struct Judged {
+    SoughtChange change;
+    const Variant* variant = nullptr;
+    double scale = 1;  // what simulations reach of the closed form
+  };
+
+  void judge_all() {
+    double known = 0;  // of the winner by closed form
+    {
+      EngineShelf shelf(question_, facts_, traffic_);
+      LayoutSimulator simulator(question_, traffic_, shelf, check_wanted_);
+      known = simulator.judge(winner_.layout).most_requests_per_s * usually_reached(winner_.layout).usual;
+    }
+    if (known <= 0) return;
+    const double scale = winner_.capacity.value / known;
+    for (const Variant& variant : variants_) {
+      EngineShelf shelf(variant.question, facts_, traffic_);
+      LayoutSimulator simulator(variant.question, traffic_, shelf, check_wanted_);
+      const auto best = best_by_closed_form(variant.question, simulator, scale, check_wanted_);
+      if (!best) continue;
+      Judged one{
+          .change = {.change = variant.change, .caution = variant.caution, .layout = best->layout, .at_rate = {}},
+          .variant = &variant,
+          .scale = scale};
+      settle(one, best->requests_per_s);
+      judge_at_rate(one, simulator);
+      judged_.push_back(std::move(one));
+    }
+  }
+
+  void settle(Judged& one, double requests_per_s) const {
+    const double cost = cost_of_request(question_, winner_.layout, winner_.capacity.value);
+    one.change.requests_per_s = requests_per_s;
+    one.change.capacity_ratio = requests_per_s / winner_.capacity.value;
+    one.change.cost_ratio = cost > 0 && requests_per_s > 0
+                                ? cost_of_request(one.variant->question, one.change.layout, requests_per_s) / cost
+                                : 0;
+  }
+
+  // Bounds do not depend on the rate: `simulator` is that of the variant.
+  void judge_at_rate(Judged& one, LayoutSimulator& simulator) const {
+    one.change.at_rate.reset();
+    if (!question_.rate) return;
+    const ServingQuestion asked = for_rate(*one.variant, question_, winner_.layout);
+    const auto best = best_by_closed_form(asked, simulator, one.scale, check_wanted_);
+    if (!best) return;
+    one.change.at_rate =
+        ChangeAtRate{.layout = best->layout,
+                     .requests_per_s = best->requests_per_s,
+                     .cost_ratio = hourly_cost(asked, best->layout) / hourly_cost(question_, winner_.layout)};
+  }
+
+  Judged* best_by(const std::function<double(const SoughtChange&)>& goodness) {
+    Judged* best = nullptr;
+    for (Judged& one : judged_) {
+      if (best == nullptr || goodness(one.change) > goodness(best->change)) best = &one;
+    }
+    return best;
+  }
+
+  void simulate_best() {
+    simulate(best_by([](const SoughtChange& one) { return one.capacity_ratio; }));
+    const auto cheapness = [&](const SoughtChange& one) {
+      const double cost = one.asked_cost_ratio(question_.rate.has_value());
+      return cost > 0 ? 1 / cost : 0;
+    };
+    if (!question_.rate) return simulate(best_by(cheapness));
+    // What was cheapest by closed form may need more devices.
+    constexpr int most_rounds = 4;
+    for (int round = 0; round < most_rounds; ++round) {
+      Judged* cheapest = best_by(cheapness);
+      if (cheapest == nullptr || !cheapest->change.at_rate || cheapest->change.at_rate->is_simulated) return;
+      simulate_at_rate(*cheapest);
+    }
+  }
+
+  void simulate(Judged* one) const {
+    if (one == nullptr || one->change.is_simulated) return;
+    EngineShelf shelf(one->variant->question, facts_, traffic_);
+    LayoutSimulator simulator(one->variant->question, traffic_, shelf, check_wanted_);
+    settle(*one, simulator.evaluate(one->change.layout, Effort::quick).capacity.value);
+    one->change.is_simulated = true;
+  }
+
+  void simulate_at_rate(Judged& one) const {
+    const ChangeAtRate closed = *one.change.at_rate;
+    EngineShelf shelf(one.variant->question, facts_, traffic_);
+    LayoutSimulator simulator(one.variant->question, traffic_, shelf, check_wanted_);
+    const double sustained = simulator.evaluate(closed.layout, Effort::quick).capacity.value;
+    if (sustained >= *question_.rate) {
+      one.change.at_rate->requests_per_s = sustained;
+      one.change.at_rate->is_simulated = true;
+      return;
+    }
+    one.scale *= sustained / closed.requests_per_s;
+    judge_at_rate(one, simulator);
+  }
+
+  double gain(const SoughtChange& one) const {
+    const double cost = one.asked_cost_ratio(question_.rate.has_value());
+    return std::max(one.capacity_ratio, cost > 0 ? 1 / cost : 0);
+  }
+
+  const ServingQuestion& question_;
+  const Traffic& traffic_;
+  const ServingFacts& facts_;
+  const PlanPoint& winner_;
+  const std::function<void()>& check_wanted_;
+  std::vector<Variant> variants_;
+  std::vector<Judged> judged_;
+};
+
 }  // namespace
 
-std::vector<SoughtChange> seek_goals(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
-                                     const PlanPoint& winner, const std::vector<HardwareChoice>& others) {
-  const ServingLayout& layout = winner.layout;
-  double known = 0;  // of the winner by closed form
-  {
-    EngineShelf shelf(question, facts, traffic);
-    known = LayoutSimulator(question, traffic, shelf).judge(layout).most_requests_per_s * usually_reached(layout).usual;
-  }
-  if (known <= 0) return {};
-  const double cost = cost_of_request(question, layout, winner.capacity.value);
-  std::vector<Variant> variants = variants_of(question, layout, others);
-  std::vector<SoughtChange> changes;
-  std::vector<size_t> of_variant;
-  const auto settle = [&](SoughtChange& one, const ServingQuestion& own, double requests_per_s) {
-    one.requests_per_s = requests_per_s;
-    one.capacity_ratio = requests_per_s / winner.capacity.value;
-    one.cost_ratio = cost > 0 ? cost_of_request(own, one.layout, requests_per_s) / cost : 0;
-  };
-  for (size_t i = 0; i < variants.size(); ++i) {
-    const ServingQuestion& own = variants[i].question;
-    EngineShelf shelf(own, facts, traffic);
-    LayoutSimulator simulator(own, traffic, shelf);
-    const auto best = best_by_closed_form(own, simulator);
-    if (!best) continue;
-    SoughtChange one{.change = variants[i].change, .caution = variants[i].caution, .layout = best->first};
-    settle(one, own, winner.capacity.value * best->second / known);
-    changes.push_back(std::move(one));
-    of_variant.push_back(i);
-  }
-  const auto gain = [](const SoughtChange& one) {
-    return std::max(one.capacity_ratio, one.cost_ratio > 0 ? 1 / one.cost_ratio : 0);
-  };
-  const auto simulate = [&](auto better) {
-    size_t best = changes.size();
-    for (size_t i = 0; i < changes.size(); ++i) {
-      if (best == changes.size() || better(changes[i], changes[best])) best = i;
-    }
-    if (best == changes.size() || changes[best].is_simulated) return;
-    const ServingQuestion& own = variants[of_variant[best]].question;
-    EngineShelf shelf(own, facts, traffic);
-    const PlanPoint point = LayoutSimulator(own, traffic, shelf).evaluate(changes[best].layout, Effort::quick);
-    settle(changes[best], own, point.capacity.value);
-    changes[best].is_simulated = true;
-  };
-  simulate([](const SoughtChange& a, const SoughtChange& b) { return a.capacity_ratio > b.capacity_ratio; });
-  simulate([](const SoughtChange& a, const SoughtChange& b) {
-    return a.cost_ratio > 0 && (b.cost_ratio == 0 || a.cost_ratio < b.cost_ratio);
-  });
-  std::erase_if(changes, [&](const SoughtChange& one) { return gain(one) < least_gain; });
-  std::stable_sort(changes.begin(), changes.end(),
-                   [&](const SoughtChange& a, const SoughtChange& b) { return gain(a) > gain(b); });
-  return changes;
+SoughtGoals seek_goals(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
+                       const PlanPoint& winner, const std::vector<HardwareChoice>& others,
+                       const std::function<void()>& check_wanted) {
+  return GoalSeeker(question, traffic, facts, winner, check_wanted).seek(others);
 }
 
 }  // namespace foretoken

@@ -15,7 +15,7 @@ std::vector<SoughtChange> sought(const ServingQuestion& question, const std::vec
   const ServingFacts facts = roofline_facts();
   const ServingSearchResult result =
       search_serving_layouts(question, *threaded_evaluator(question, facts, small_traffic(), 1));
-  return seek_goals(question, small_traffic(), facts, *result.winner(), others);
+  return seek_goals(question, small_traffic(), facts, *result.winner(), others).changes;
 }
 
 const SoughtChange* named(const std::vector<SoughtChange>& changes, const std::string& part) {
@@ -51,6 +51,51 @@ TEST(GoalSeek, changes_that_gain_nothing_are_left_out_and_others_say_what_they_c
     }
   }
   EXPECT_LE(std::count_if(changes.begin(), changes.end(), [](const SoughtChange& one) { return one.is_simulated; }), 2);
+}
+
+TEST(GoalSeek, at_a_rate_that_one_device_serves_a_faster_one_saves_nothing_and_a_cheaper_one_does) {
+  ServingQuestion question = small_question();
+  question.rate = 1;
+  question.objective = PlanObjective::cost;
+  HardwareChoice faster = question.hardware.front(), cheaper = question.hardware.front();
+  faster.device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm");
+  faster.usd_per_hour = 1.2;
+  cheaper.device.name = "cheap_l4";
+  cheaper.usd_per_hour = 0.4;
+  const std::vector<SoughtChange> changes = sought(question, {faster, cheaper});
+  const SoughtChange* fast = named(changes, "h100_sxm");
+  ASSERT_NE(fast, nullptr);
+  EXPECT_GT(fast->capacity_ratio, 2);
+  EXPECT_LT(fast->cost_ratio, 0.6) << "of a request at full load";
+  ASSERT_TRUE(fast->at_rate.has_value());
+  EXPECT_DOUBLE_EQ(fast->at_rate->cost_ratio, 1.2) << "a whole device is paid for";
+  const SoughtChange* cheap = named(changes, "cheap_l4");
+  ASSERT_NE(cheap, nullptr);
+  ASSERT_TRUE(cheap->at_rate.has_value());
+  EXPECT_DOUBLE_EQ(cheap->at_rate->cost_ratio, 0.4);
+  EXPECT_TRUE(cheap->at_rate->is_simulated) << "the best for the cost";
+  EXPECT_GE(cheap->at_rate->requests_per_s, 1);
+}
+
+TEST(GoalSeek, ends_with_what_it_has_when_nobody_waits) {
+  const ServingQuestion question = small_question();
+  const ServingFacts facts = roofline_facts();
+  const ServingSearchResult result =
+      search_serving_layouts(question, *threaded_evaluator(question, facts, small_traffic(), 1));
+  int64_t checks = 0;
+  const auto stop_at = [&](int64_t last) {
+    checks = 0;
+    return seek_goals(question, small_traffic(), facts, *result.winner(), {}, [&, last] {
+      if (++checks == last) throw SearchStopped();
+    });
+  };
+  EXPECT_FALSE(stop_at(-1).stopped);
+  const int64_t all = checks;
+  EXPECT_TRUE(stop_at(1).stopped);
+  EXPECT_TRUE(stop_at(1).changes.empty());
+  const SoughtGoals nearly = stop_at(all);
+  EXPECT_TRUE(nearly.stopped);
+  EXPECT_FALSE(nearly.changes.empty());
 }
 
 }  // namespace foretoken::goal_seek_test

@@ -388,11 +388,12 @@ std::string llm_d_manifest(const ManifestQuestion& asked) {
       cannot_say("a server on several nodes without data-parallel ranks in llm-d", "kubernetes, or dynamo");
     }
     pools += fmt::format(
-        "{}:\n  create: true\n  replicas: {}\n  parallelism: {{tensor: {}, data: {}, dataLocal: {}}}\n"
+        "{}:\n  create: true\n  replicas: {}\n  labels: {{foretoken-device: {}}}\n"
+        "  parallelism: {{tensor: {}, data: {}, dataLocal: {}}}\n"
         "  containers:\n  - name: vllm\n    image: ghcr.io/llm-d/llm-d-cuda:latest\n    modelCommand: vllmServe\n"
         "    args: {}\n    mountModelVolume: true\n",
-        pool.role == "prefill" ? "prefill" : "decode", pool.servers, engine.tensor, data, data / pool.nodes,
-        yaml_list(words));
+        pool.role == "prefill" ? "prefill" : "decode", pool.servers, yaml_text(engine.device), engine.tensor, data,
+        data / pool.nodes, yaml_list(words));
     if (pool.nodes > 1 && text.find("multinode") == std::string::npos) text += "multinode: true\n";
   }
   if (!asked.layout.decode) pools += "prefill: {create: false}\n";

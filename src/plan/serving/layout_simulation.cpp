@@ -209,6 +209,11 @@ int64_t LayoutSimulator::requests_for(Effort effort, double rate) const {
                     most_requests);
 }
 
+ServingLayout LayoutSimulator::long_part(const ServingLayout& layout, double rate) const {
+  const double rate_of_replica = rate / static_cast<double>(layout.pool.replicas);
+  return part_of(layout, Effort::full, static_cast<double>(requests_for(Effort::full, rate_of_replica)));
+}
+
 ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
                                                int64_t requests, int64_t first_request) const {
   ServingRunRequest request;
@@ -275,7 +280,7 @@ struct LayoutSimulator::Trial {
     WantedCheck wanted(simulator.check_wanted_);
     if (simulator.check_wanted_) request.observers.push_back(&wanted);
     LateRequests late(question.slos, requests);
-    if (!to_its_end) request.observers.push_back(&late);
+    if (!to_its_end && simulator.shortcuts_ == Shortcuts::taken) request.observers.push_back(&late);
     ServingMetrics metrics;
     try {
       metrics = run_serving(request).metrics;
@@ -389,11 +394,23 @@ const LayoutSimulator::ShortRuns& LayoutSimulator::short_runs(const ServingLayou
   return kept;
 }
 
+// Shares of the capacity, and the rate asked for.
+std::vector<double> LayoutSimulator::rates_of_curve(double capacity) const {
+  std::vector<double> rates;
+  if (capacity <= 0) return rates;
+  for (const double share : shares_of_curve) rates.push_back(capacity * share);
+  if (question_->rate && *question_->rate <= rates.back()) rates.push_back(*question_->rate);
+  std::sort(rates.begin(), rates.end());
+  rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
+  return rates;
+}
+
 PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) {
   PlanPoint point{.layout = layout, .effort = effort, .capacity = {}, .runs = {}};
   const LayoutEngines engines = shelf_->engines(layout);
   const LayoutJudgement judgement = judge_layout(*question_, *traffic_, layout, engines);
-  if (judgement.pruned) return point;
+  const bool is_sure_to_fail = !engines.start() || judgement.most_requests_per_s <= 0;
+  if (is_sure_to_fail || (judgement.pruned && shortcuts_ == Shortcuts::taken)) return point;
   const ReadyEngine& decodes = engines.decode != nullptr ? *engines.decode : *engines.pool;
   const SchedulerOptions& options = decodes.group.config.options;
   point.kv_tokens = options.num_gpu_blocks * options.block_size;
@@ -423,10 +440,8 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
                           .first_step = 1 + 1.5 * tolerance};
   };
 
-  const double most_of_replica = most / static_cast<double>(layout.pool.replicas);
-  const ServingLayout long_part =
-      is_full ? part_of(layout, effort, static_cast<double>(requests_for(effort, most_of_replica))) : short_part;
-  const Trial trial = trial_with(long_part, effort);
+  const ServingLayout simulated = is_full ? long_part(layout, most) : short_part;
+  const Trial trial = trial_with(simulated, effort);
   if (is_full) {
     capacity = highest_rate(near(quick > 0 ? quick : most * 0.1, settings_of(effort).tolerance), [&](double rate) {
       const std::optional<PlanRun> run = trial.run(rate, rate <= most / 100);
@@ -437,8 +452,8 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   point.capacity = {.value = capacity, .low = capacity, .high = capacity};
   if (effort == Effort::curve) {
     point.runs.clear();
-    for (const double share : capacity > 0 ? std::span(shares_of_curve) : std::span<const double>()) {
-      point.runs.push_back(*trial.run(capacity * share, true));
+    for (const double rate : rates_of_curve(capacity)) {
+      point.runs.push_back(*trial.run(rate, true));
     }
     return point;
   }
@@ -454,9 +469,9 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   };
   // One of many replicas tells as well what slower and faster steps change.
   constexpr int64_t few = 2;
-  const ServingLayout alone = long_part.devices() > few * short_part.devices() ? short_part : long_part;
+  const ServingLayout alone = simulated.devices() > few * short_part.devices() ? short_part : simulated;
   const Trial ends = trial_with(alone, effort);
-  const double usual = alone == long_part && is_full ? capacity : capacity_with(ends, trial.usual_bound(), 0, capacity);
+  const double usual = alone == simulated && is_full ? capacity : capacity_with(ends, trial.usual_bound(), 0, capacity);
   double low = 1, high = 1;  // of the capacity
   if (usual > 0 && !question_->pessimistic) {
     low = std::min(1.0, capacity_with(ends, StepBound::high, 0, usual * step.value / step.high) / usual);

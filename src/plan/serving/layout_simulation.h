@@ -17,7 +17,7 @@ enum class Effort : uint8_t {
   closed_form,  // no run: what layouts usually reach of their bounds, with as wide an interval
   quick,        // short runs of one replica at its share of the rate, capacity within 8%
   ranged,       // the same, also at both ends of the step times' intervals
-  curve,        // short runs at rates from a tenth of the capacity to beyond it, each to its end
+  curve,        // short runs at rates from a tenth of the capacity to beyond it and at the rate asked for, to their end
   full  // the same as ranged, and long runs of several replicas, capacity within 2%, also with other requests of the
         // traffic
 };
@@ -58,13 +58,20 @@ struct PlanPoint {
   const PlanRun* at_rate(double rate) const;  // null = there was none
 };
 
+// Ways to the same answer with less work: bounds rule layouts out, and runs end once they are sure to break a limit.
+enum class Shortcuts : uint8_t { taken, none };
+
 // Runs layouts one by one. Not thread-safe; what it is given outlives it.
 class LayoutSimulator {
  public:
   // `check_wanted`, where there is one, is called often; what it throws ends the work.
   LayoutSimulator(const ServingQuestion& question, const Traffic& traffic, EngineShelf& shelf,
-                  std::function<void()> check_wanted = {})
-      : question_(&question), traffic_(&traffic), shelf_(&shelf), check_wanted_(std::move(check_wanted)) {}
+                  std::function<void()> check_wanted = {}, Shortcuts shortcuts = Shortcuts::taken)
+      : question_(&question),
+        traffic_(&traffic),
+        shelf_(&shelf),
+        check_wanted_(std::move(check_wanted)),
+        shortcuts_(shortcuts) {}
 
   LayoutJudgement judge(const ServingLayout& layout);
   // Depends on the question, the traffic and the arguments alone. A layout that is pruned has no capacity.
@@ -74,6 +81,8 @@ class LayoutSimulator {
   ServingRunRequest run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
                                 int64_t requests, int64_t first_request = 0) const;
   int64_t requests_for(Effort effort, double rate) const;
+  // What is simulated of a layout at length: as many of its equal engines as tell what all of them do at this rate.
+  ServingLayout long_part(const ServingLayout& layout, double rate) const;
 
  private:
   struct Trial;
@@ -84,12 +93,14 @@ class LayoutSimulator {
     std::vector<PlanRun> runs;
   };
   PlanPoint by_closed_form(PlanPoint point, const LayoutJudgement& judgement, const Estimate& step) const;
+  std::vector<double> rates_of_curve(double capacity) const;
   const ShortRuns& short_runs(const ServingLayout& layout, const Trial& trial, double most);
 
   const ServingQuestion* question_;
   const Traffic* traffic_;
   EngineShelf* shelf_;
   std::function<void()> check_wanted_;
+  Shortcuts shortcuts_;
   std::map<std::string, EngineBounds> bounds_;   // by the layout's key with one replica of each engine
   std::map<std::string, ShortRuns> short_runs_;  // by the layout's key
 };

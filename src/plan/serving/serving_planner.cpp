@@ -83,7 +83,7 @@ std::string ServingPlanner::facts_name() const {
   return name;
 }
 
-std::vector<SoughtChange> ServingPlanner::seek(const ServingSearchResult& result) const {
+SoughtGoals ServingPlanner::seek(const ServingSearchResult& result) const {
   const PlanPoint* winner = result.winner();
   if (winner == nullptr) return {};
   const HardwareCatalogue hardware = library.hardware();
@@ -95,7 +95,18 @@ std::vector<SoughtChange> ServingPlanner::seek(const ServingSearchResult& result
     HardwareChoice other = hardware_choice(library, name, winner->layout.devices(), std::nullopt, tier);
     if (other.is_swept) others.push_back(std::move(other));
   }
-  return seek_goals(question, traffic, facts(), *winner, others);
+  return seek_goals(question, traffic, facts(), *winner, others, check_wanted);
+}
+
+std::optional<LayoutExplanation> ServingPlanner::explain(const ServingSearchResult& result) const {
+  const PlanPoint* winner = result.winner();
+  if (winner == nullptr || result.by_closed_form) return std::nullopt;
+  try {
+    return explain_layout(question, traffic, facts(), winner->layout, question.rate.value_or(winner->capacity.value),
+                          check_wanted);
+  } catch (const SearchStopped&) {
+    return std::nullopt;
+  }
 }
 
 ServingSearchResult ServingPlanner::search() const {

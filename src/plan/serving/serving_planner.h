@@ -10,6 +10,7 @@
 
 #include "library/library.h"
 #include "plan/serving/goal_seek.h"
+#include "plan/serving/layout_explanation.h"
 #include "plan/serving/serving_search.h"
 
 namespace foretoken {
@@ -42,7 +43,9 @@ struct ServingPlanner {
   ServingSearchResult search() const;
   ServingFacts facts() const;
   // Of the winner, where there is one; also with measured devices of the library that have a price.
-  std::vector<SoughtChange> seek(const ServingSearchResult& result) const;
+  SoughtGoals seek(const ServingSearchResult& result) const;
+  // Of the winner at the rate asked for, else at its capacity; nothing where nothing was simulated, or nobody waits.
+  std::optional<LayoutExplanation> explain(const ServingSearchResult& result) const;
 
  private:
   std::string facts_name() const;  // the same for facts with the same content

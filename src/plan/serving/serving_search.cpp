@@ -324,11 +324,19 @@ class LayoutSearch {
     });
   }
 
-  // Leaves out what short runs put too far behind to win, and more of a group than tell anything new.
+  // Leaves out what short runs put too far behind to win, and more of a group than tell anything new. Short runs may
+  // flatter a layout: once some were simulated at length, those are what the others are compared with.
   void keep_contenders(std::vector<size_t>& chosen) const {
     std::optional<LayoutScore> best;
-    for (const size_t i : chosen) best = std::max(best, found(candidates_[i]));
     std::map<std::string, size_t> of_group;
+    for (const Candidate& one : candidates_) {
+      if (!one.point || one.point->effort != Effort::full) continue;
+      best = std::max(best, found(one));
+      ++of_group[one.group];
+    }
+    if (!best) {
+      for (const size_t i : chosen) best = std::max(best, found(candidates_[i]));
+    }
     std::erase_if(chosen, [&](size_t i) {
       const Candidate& one = candidates_[i];
       const double hoped = ranked(*one.point) * quick_error * quick_error;
@@ -338,6 +346,22 @@ class LayoutSearch {
 
   // Simulates the best at length. True where none of them serves what is asked and there may be others that do.
   bool settle() {
+    for (size_t left = limits_.full; left > 0;) {
+      const std::vector<size_t> next = finalists(left);
+      if (next.empty()) return false;
+      say(fmt::format("the best {} at length", next.size()));
+      evaluate(next, Effort::full);
+      left -= next.size();
+      settled_ = std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) {
+        return one.point && one.point->effort == Effort::full && found(one);
+      });
+      if (!settled_) return true;
+    }
+    return false;
+  }
+
+  // The most promising of those that were simulated shortly.
+  std::vector<size_t> finalists(size_t most) const {
     std::vector<size_t> next;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& one = candidates_[i];
@@ -347,14 +371,8 @@ class LayoutSearch {
                      [&](size_t a, size_t b) { return found(candidates_[a]) > found(candidates_[b]); });
     best_of_each_first(next);
     keep_contenders(next);
-    next.resize(std::min(next.size(), limits_.full));
-    if (next.empty()) return false;
-    say(fmt::format("the best {} at length", next.size()));
-    evaluate(next, Effort::full);
-    settled_ = std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) {
-      return one.point && one.point->effort == Effort::full && found(one);
-    });
-    return !settled_;
+    next.resize(std::min(next.size(), most));
+    return next;
   }
 
   // Every device with every engine has a layout with its interval in the answer, if any starts: one that is sure to

@@ -65,6 +65,10 @@ SqliteFile::SqliteFile(const std::filesystem::path& path, Opening opening, doubl
 SqliteFile::~SqliteFile() = default;
 
 std::optional<SqliteRow> SqliteFile::run(const std::string& statement, std::initializer_list<SqliteValue> parameters) {
+  return run(statement, std::span(parameters.begin(), parameters.size()));
+}
+
+std::optional<SqliteRow> SqliteFile::run(const std::string& statement, std::span<const SqliteValue> parameters) {
   Statement& prepared = open_->statements[statement];
   if (!prepared) {
     sqlite3_stmt* made = nullptr;

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,6 +28,7 @@ class SqliteFile {
 
   // Runs one statement with its parameters ?1, ?2, ... The first row that comes out, if any.
   std::optional<SqliteRow> run(const std::string& statement, std::initializer_list<SqliteValue> parameters = {});
+  std::optional<SqliteRow> run(const std::string& statement, std::span<const SqliteValue> parameters);
   int64_t changed_rows() const;  // by the last statement that changes any
   const std::filesystem::path& path() const { return path_; }
 

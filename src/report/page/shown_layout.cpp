@@ -49,7 +49,10 @@ ShownLayout shown_layout(const ServingPlanner& planner, const ServingLayout& lay
   }
   const auto add_steps = [&](const ReadyEngine& engine, const StepMix& mix) {
     if (!engine.group.has_operators) return;
-    for (TypicalStep& step : typical_steps(engine.group.composed(), mix)) shown.steps.push_back(std::move(step));
+    const int64_t ranks = engine.group.config.options.lock_step_ranks;
+    for (TypicalStep& step : typical_steps(engine.group.composed(), mix, Logits::last, ranks)) {
+      shown.steps.push_back(std::move(step));
+    }
   };
   add_steps(*engines.pool, of_pool);
   if (layout.decode) add_steps(*engines.decode, of_decode);

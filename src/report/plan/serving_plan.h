@@ -1,9 +1,8 @@
 // A search over serving layouts, as every part of its report is given it.
 #pragma once
 
-#include <span>
-
 #include "plan/serving/goal_seek.h"
+#include "plan/serving/layout_explanation.h"
 #include "plan/serving/serving_search.h"
 
 namespace foretoken {
@@ -12,8 +11,8 @@ struct ServingPlanReport {
   const ServingQuestion& question;
   const Traffic& traffic;
   const ServingSearchResult& result;
-  bool sought = false;                         // changes of the winner were sought
-  std::span<const SoughtChange> changes = {};  // those that gain
+  const SoughtGoals* sought = nullptr;             // changes of the winner; null = nobody asked
+  const LayoutExplanation* explanation = nullptr;  // of the winner; null = there is none
 };
 
 }  // namespace foretoken

@@ -164,44 +164,80 @@ std::vector<std::string> notes_of(const ServingPlanReport& report) {
   return notes;
 }
 
+std::string cost_at_rate_text(const SoughtChange& one) {
+  if (!one.at_rate) return "serves less";
+  return fmt::format("{}x {:.2f}", one.at_rate->is_simulated ? "" : "~", one.at_rate->cost_ratio);
+}
+
+std::string goal_seek_table(const ServingPlanReport& report) {
+  const std::optional<double>& rate = report.question.rate;
+  std::vector<Table::Column> columns = {{"change", Table::Align::left}, {"max req/s"}, {"capacity"}};
+  if (rate) {
+    columns.insert(columns.end(), {{fmt::format("cost at {} req/s", number_text(*rate))}, {"GPUs there"}});
+  } else {
+    columns.push_back({"cost at full load"});
+  }
+  columns.push_back({rate ? "layout there" : "layout", Table::Align::left});
+  Table table(std::move(columns));
+  for (const SoughtChange& one : report.sought->changes) {
+    std::vector<std::string> cells = {one.change, (one.is_simulated ? "" : "~") + rate_number(one.requests_per_s),
+                                      fmt::format("x {:.2f}", one.capacity_ratio)};
+    const ServingLayout& shown = one.at_rate ? one.at_rate->layout : one.layout;
+    if (rate) {
+      cells.push_back(cost_at_rate_text(one));
+      cells.push_back(one.at_rate ? fmt::format("{}", shown.devices()) : "-");
+    } else {
+      cells.push_back(one.cost_ratio > 0 ? fmt::format("x {:.2f}", one.cost_ratio) : "-");
+    }
+    cells.push_back(layout_text(shown));
+    table.add(std::move(cells));
+  }
+  return table.text();
+}
+
 std::string goal_seek_text(const ServingPlanReport& report) {
-  Table table({{"change", Table::Align::left},
-               {"max req/s"},
-               {"capacity"},
-               {"cost at full load"},
-               {"layout", Table::Align::left}});
+  const bool has_rate = report.question.rate.has_value();
+  const SoughtGoals& sought = *report.sought;
   std::string cautions;
   bool halves = false, doubles = false;
-  for (const SoughtChange& one : report.changes) {
-    table.add({one.change, (one.is_simulated ? "" : "~") + rate_number(one.requests_per_s),
-               fmt::format("x {:.2f}", one.capacity_ratio),
-               one.cost_ratio > 0 ? fmt::format("x {:.2f}", one.cost_ratio) : "-", layout_text(one.layout)});
+  for (const SoughtChange& one : sought.changes) {
     if (!one.caution.empty())
       cautions += wrap_lines(fmt::format("  {}: {}.\n", one.change, one.caution), page_width, 4);
-    halves = halves || (one.cost_ratio > 0 && one.cost_ratio <= 0.5);
+    const double cost = one.asked_cost_ratio(has_rate);
+    halves = halves || (cost > 0 && cost <= 0.5);
     doubles = doubles || one.capacity_ratio >= 2;
   }
-  std::string text = wrap_lines(
-      "What would lower the cost of a request at full load or raise the capacity, one change at a time (against the "
-      "best layout; ~ by closed form, else by short simulations). At a lower rate, whole devices are paid for, and a "
-      "larger one saves nothing:\n",
-      page_width, 2);
-  if (!report.changes.empty()) text += table.text();
-  if (!halves) text += "No single change halves the cost.\n";
-  if (!doubles) text += "No single change doubles the capacity.\n";
+  std::string text =
+      has_rate ? "What would lower the hourly cost of serving this rate, or raise the capacity on as many GPUs, one "
+                 "change at a time (against the best layout; ~ by closed form, else by short simulations):\n"
+               : "What would lower the cost of a request at full load or raise the capacity, one change at a time "
+                 "(against the best layout; ~ by closed form, else by short simulations):\n";
+  text = wrap_lines(text, page_width, 2);
+  if (!sought.changes.empty()) text += goal_seek_table(report);
+  if (sought.stopped) text += "The search for changes was stopped before its end: others may gain more.\n";
+  if (!halves && !sought.stopped) text += "No single change halves the cost.\n";
+  if (!doubles && !sought.stopped) text += "No single change doubles the capacity.\n";
   return text + cautions;
 }
 
 Json goal_seek_json(const ServingPlanReport& report) {
   Json changes = Json::array();
-  for (const SoughtChange& one : report.changes) {
-    changes.push(Json::object({{"change", one.change},
-                               {"caution", one.caution},
-                               {"key", one.layout.key()},
-                               {"requests_per_s", one.requests_per_s},
-                               {"capacity_ratio", one.capacity_ratio},
-                               {"cost_ratio", one.cost_ratio > 0 ? Json(one.cost_ratio) : Json()},
-                               {"simulated", one.is_simulated}}));
+  for (const SoughtChange& one : report.sought->changes) {
+    Json change = Json::object({{"change", one.change},
+                                {"caution", one.caution},
+                                {"key", one.layout.key()},
+                                {"requests_per_s", one.requests_per_s},
+                                {"capacity_ratio", one.capacity_ratio},
+                                {"cost_ratio", one.cost_ratio > 0 ? Json(one.cost_ratio) : Json()},
+                                {"simulated", one.is_simulated}});
+    if (const std::optional<ChangeAtRate>& there = one.at_rate) {
+      change.set("at_rate", Json::object({{"key", there->layout.key()},
+                                          {"devices", there->layout.devices()},
+                                          {"requests_per_s", there->requests_per_s},
+                                          {"cost_ratio", there->cost_ratio},
+                                          {"simulated", there->is_simulated}}));
+    }
+    changes.push(std::move(change));
   }
   return changes;
 }
@@ -212,16 +248,21 @@ std::string curve_text(const ServingPlanReport& report) {
   const PlanRun* knee = knee_of(report.result.curve);
   Table table({{"req/s"}, {names_of_limits(question)}, {"tok/s/user"}, {"tok/s/GPU"}, {"", Table::Align::left}});
   const auto devices = static_cast<double>(report.result.winner()->layout.devices());
+  const double capacity = report.result.winner()->capacity.value;
   for (const PlanRun& run : report.result.curve) {
+    std::string remark = !run.attained         ? "exceeds the limits"
+                         : run.rate > capacity ? "above its capacity"
+                         : &run == knee        ? "knee"
+                                               : "";
+    if (question.rate && run.rate == *question.rate) remark += remark.empty() ? "asked for" : ", asked for";
     table.add({rate_number(run.rate), milliseconds_of(run), fmt::format("{:.1f}", run.tokens_per_s_of_user),
-               fmt::format("{:.0f}", run.output_tokens_per_s / devices),
-               !run.attained  ? "exceeds the limits"
-               : &run == knee ? "knee"
-                              : ""});
+               fmt::format("{:.0f}", run.output_tokens_per_s / devices), remark});
   }
   std::string text = wrap_lines(
-      "Latency of the best layout against request rate (ms at the percentiles asked for, by short simulations, which "
-      "find capacity within 8%):\n",
+      fmt::format("Latency of the best layout against request rate, up to above its capacity of {} requests/s (ms at "
+                  "the percentiles asked for, by short simulations, in which a few more requests may keep the "
+                  "limits):\n",
+                  rate_number(capacity)),
       page_width, 2);
   text += table.text();
   if (knee == nullptr) return text;
@@ -229,6 +270,39 @@ std::string curve_text(const ServingPlanReport& report) {
                                        "than throughput grows.\n",
                                        rate_number(knee->rate)),
                            page_width, 2);
+}
+
+// "At 20 requests/s, p99 TTFT of 412 ms is 300 ms of queue, ..."
+std::string explanation_text(const LayoutExplanation& explanation) {
+  const TtftParts& parts = explanation.ttft;
+  std::string text = fmt::format(
+      "At {} requests/s, a p{} TTFT of {:.0f} ms consists of {:.0f} ms in the queue, {:.0f} ms of prefill and {:.1f} "
+      "ms "
+      "waiting for the host",
+      rate_number(explanation.rate), number_text(parts.percentile), parts.ttft_ms, parts.queue_ms, parts.prefill_ms,
+      parts.host_ms);
+  if (parts.transfer_ms > 0)
+    text += fmt::format(", and {:.0f} ms from the prompt to the first token", parts.transfer_ms);
+  text += fmt::format(". GPUs run steps {:.0f}% of the time", 100 * explanation.busy_share);
+  if (explanation.model_flops_utilization && explanation.memory_bandwidth_utilization) {
+    text += fmt::format(" and reach {:.0f}% of their peak FLOP/s (MFU) and {:.0f}% of their memory bandwidth (MBU)",
+                        100 * *explanation.model_flops_utilization, 100 * *explanation.memory_bandwidth_utilization);
+  }
+  return text + ".\n";
+}
+
+Json explanation_json(const LayoutExplanation& explanation) {
+  const TtftParts& parts = explanation.ttft;
+  return Json::object({{"rate", explanation.rate},
+                       {"percentile", parts.percentile},
+                       {"ttft_ms", parts.ttft_ms},
+                       {"queue_ms", parts.queue_ms},
+                       {"prefill_ms", parts.prefill_ms},
+                       {"host_ms", parts.host_ms},
+                       {"transfer_ms", parts.transfer_ms},
+                       {"busy_share", explanation.busy_share},
+                       {"model_flops_utilization", number_or_null(explanation.model_flops_utilization)},
+                       {"memory_bandwidth_utilization", number_or_null(explanation.memory_bandwidth_utilization)}});
 }
 
 std::string frontier_table(const ServingPlanReport& report) {
@@ -414,10 +488,11 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
     const PlanPoint& second = report.result.points[alike.front()];
     const std::string others =
         alike.size() > 1 ? fmt::format(" and {} other{}", alike.size() - 1, alike.size() == 2 ? "" : "s") : "";
-    text += fmt::format(" Tied, within prediction error, with {} on {} ({} requests/s, {} to {}){}.",
-                        layout_text(second.layout), hardware_text(question, second.layout),
-                        rate_number(second.capacity.value), rate_number(second.capacity.low),
-                        rate_number(second.capacity.high), others);
+    text += fmt::format(
+        " Tied, within prediction error, with {} on {} ({} requests/s, {} to {}){}: any of them may be "
+        "the best in practice.",
+        layout_text(second.layout), hardware_text(question, second.layout), rate_number(second.capacity.value),
+        rate_number(second.capacity.low), rate_number(second.capacity.high), others);
   }
   return text + "\n";
 }
@@ -454,10 +529,18 @@ std::string serving_plan_text(const ServingPlanReport& report) {
   }
   for (const std::string& note : notes_of(report)) text += wrap_lines(fmt::format("note: {}\n", note), page_width, 2);
   if (!report.result.tried.empty()) text += "\n" + decision_text(report);
-  if (report.sought) text += "\n" + goal_seek_text(report);
+  if (report.explanation != nullptr) {
+    text += "\n" + wrap_lines(explanation_text(*report.explanation), page_width, 2);
+  }
+  if (report.sought != nullptr) text += "\n" + goal_seek_text(report);
   if (!report.result.curve.empty()) text += "\n" + curve_text(report);
   if (!report.result.frontier.empty()) {
-    text += "\nTrade-off between speed per user, throughput per GPU (tok/s/GPU), cost and facility energy:\n" +
+    text += "\n" +
+            wrap_lines(
+                "Trade-off between speed for each user (tok/s/user) and throughput, cost and energy. No simulated "
+                "run that is at least as fast for a user has more tokens/s per GPU (best in: work), a lower cost "
+                "($) or less facility energy (J):\n",
+                page_width, 2) +
             frontier_table(report);
   }
   const TrafficLengths& lengths = report.traffic.lengths();
@@ -516,7 +599,11 @@ Json serving_plan_json(const ServingPlanReport& report) {
   json.set("notes", std::move(notes));
   json.set("not_distinguishable", std::move(alike));
   json.set("ranking", std::move(ranking));
-  if (report.sought) json.set("goal_seek", goal_seek_json(report));
+  if (report.sought != nullptr) {
+    json.set("goal_seek", goal_seek_json(report));
+    json.set("goal_seek_stopped", report.sought->stopped);
+  }
+  json.set("explanation", report.explanation != nullptr ? explanation_json(*report.explanation) : Json());
   json.set("curve", curve_json(report));
   json.set("frontier", std::move(frontier));
   json.set("points", std::move(points));

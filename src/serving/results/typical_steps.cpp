@@ -16,6 +16,14 @@ StepEstimate step_of(const ComposedStepsConfig& composed, const StepShare& share
                        {.collectives = models.collectives.get()});
 }
 
+StepShare of_one_rank(StepShare share, int64_t ranks) {
+  for (double* size : {&share.prefill_tokens, &share.decode_tokens, &share.prompts, &share.prompt_context_tokens,
+                       &share.decode_context_tokens}) {
+    *size /= static_cast<double>(ranks);
+  }
+  return share;
+}
+
 void add_slices(std::vector<double>& into, const std::vector<double>& slices, double factor) {
   if (into.size() < slices.size()) into.resize(slices.size());
   for (size_t i = 0; i < slices.size(); ++i) into[i] += factor * slices[i];
@@ -34,12 +42,14 @@ std::vector<OperatorTime> slowest_first(std::map<std::string, OperatorTime> by_n
 
 }  // namespace
 
-std::vector<TypicalStep> typical_steps(const ComposedStepsConfig& composed, const StepMix& mix, Logits logits) {
+std::vector<TypicalStep> typical_steps(const ComposedStepsConfig& composed, const StepMix& mix, Logits logits,
+                                       int64_t lock_step_ranks) {
   std::vector<TypicalStep> steps;
   for (const StepShare& share : mix.shares()) {
     if (share.steps == 0) continue;
-    steps.push_back(
-        {.device = composed.models.kernels.device().name, .share = share, .step = step_of(composed, share, logits)});
+    steps.push_back({.device = composed.models.kernels.device().name,
+                     .share = share,
+                     .step = step_of(composed, of_one_rank(share, lock_step_ranks), logits)});
   }
   return steps;
 }

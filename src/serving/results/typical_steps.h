@@ -17,9 +17,10 @@ struct TypicalStep {
   StepEstimate step;
 };
 
-// Of replicas whose steps are made so, without drafts and adapters. `logits`: what the head runs on.
+// Of replicas whose steps are made so, without drafts and adapters. `logits`: what the head runs on. Of ranks in lock
+// step, whose steps are counted together, each estimate is that of one rank.
 std::vector<TypicalStep> typical_steps(const ComposedStepsConfig& composed, const StepMix& mix,
-                                       Logits logits = Logits::last);
+                                       Logits logits = Logits::last, int64_t lock_step_ranks = 1);
 
 // What all steps of a run spent on one operator.
 struct OperatorTime {

@@ -14,6 +14,7 @@ constexpr CommandKind kinds[] = {
     {"train", "Predict a training run on a cluster: step time and its variation, memory, days and cost", make_train},
     {"rlhf", "Predict one iteration of an RLHF loop: generation, scoring, training, weight update", make_rlhf},
     {"plan", "Search for the best way to serve or train a model", make_plan},
+    {"study", "Plan every combination of models, hardware, traffic and engines: one table, resumable", make_study},
     {"collective", "Predict one collective on a cluster, node or any topology, over message sizes", make_collective},
     {"replay", "Replay execution traces (Chakra) of all ranks on a cluster", make_replay},
     {"serve", "Simulate a serving run: TTFT, TPOT and throughput of a load on an engine", make_serve},

@@ -38,6 +38,7 @@ std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_speculate();
 std::unique_ptr<Command> make_stacks();
 std::unique_ptr<Command> make_step();
+std::unique_ptr<Command> make_study();
 std::unique_ptr<Command> make_suite();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_systolic();

@@ -39,6 +39,7 @@
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_life.h"
 #include "serving/results/thinking_metrics.h"
+#include "serving/results/ttft_ranking.h"
 #include "serving/scheduling/router.h"
 
 namespace foretoken {
@@ -90,8 +91,9 @@ class ServeCommand : public Command {
     options.integer("--num-seeds", more_seeds_, {.least = 0, .most = 1000},
                     "Also run with this many other random seeds, to widen the intervals by their variation");
     options.flag("--breakdown", breakdown_, "Also show which steps and operators the time was spent in");
-    options.integer("--explain-request", explained_, {.least = -1, .most = std::numeric_limits<int64_t>::max()},
-                    "Also explain the latency of this request (0 = the first): queue, prefill, decode, operators");
+    options.text("--explain-request", explained_,
+                 "Also explain the latency of one request: queue, prefill, decode, operators. Give its number (0 = the "
+                 "first), or a percentile of TTFT such as p99");
     results_.declare(options);
     options.text("--html", html_,
                  "Write an HTML report: latencies, results at other rates, the run over time, breakdowns of time, "
@@ -185,7 +187,7 @@ class ServeCommand : public Command {
     ResultFiles files(results_);
     PriorityMetrics priorities, models(groups.size(), &RequestRecord::replica);
     LoraCounts adapters;
-    RequestLife life(explained_);
+    RequestLife life(explained_request(request));
     ThinkingMetrics thinking;
     request.observers = files.observers();
     request.observers.push_back(&progress);
@@ -194,7 +196,7 @@ class ServeCommand : public Command {
     request.observers.push_back(&ttft_goals);
     if (colocation_.given()) request.observers.push_back(&models);
     if (replica_.lora.enabled) request.observers.push_back(&adapters);
-    if (explained_ >= 0) request.observers.push_back(&life);
+    if (explains()) request.observers.push_back(&life);
     if (load_.thinking.given()) request.observers.push_back(&thinking);
     std::vector<StepMix> mixes;
     int32_t first = 0;
@@ -243,7 +245,7 @@ class ServeCommand : public Command {
     if (!run.totals.stages.empty()) add_stages(answer, run, request.percentiles);
     if (load_.thinking.given()) add_thinking(answer, thinking.summary(request.percentiles), request.percentiles);
     if (breakdown_) add_breakdown(answer, groups, mixes);
-    if (explained_ >= 0) add_life(answer, groups, life);
+    if (explains()) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
     if (!html_.empty()) {
       ServingPage page{.report = report,
@@ -323,7 +325,7 @@ class ServeCommand : public Command {
     add(metered, RunPart::energy, "--energy");
     add(results_.details_in_json, RunPart::request_details, "--details-in-json");
     add(results_.save_detailed, RunPart::request_details, "--save-detailed");
-    add(explained_ >= 0, RunPart::request_life, "--explain-request");
+    add(explains(), RunPart::request_life, "--explain-request");
     fleet_.add_parts(parts);
     return parts;
   }
@@ -640,6 +642,31 @@ class ServeCommand : public Command {
     answer.json.set("breakdown", serving_breakdown_json(pools));
   }
 
+  bool explains() const { return !explained_.empty() && explained_ != "-1"; }
+
+  // The number of the request to explain; one at a percentile is found by a run of its own.
+  int64_t explained_request(const ServingRunRequest& request) const {
+    if (!explains()) return -1;
+    constexpr double most_percentile = 100;
+    const bool is_percentile = lower_case(explained_.front()) == 'p';
+    const std::optional<double> number = parse_number(explained_.substr(is_percentile ? 1 : 0));
+    const std::optional<int64_t> whole = number ? exact_integer(*number) : std::nullopt;
+    const bool makes_sense = number && *number >= 0 && (is_percentile ? *number <= most_percentile : whole.has_value());
+    if (!makes_sense) {
+      throw InputError({.source = "--explain-request",
+                        .value = printable(explained_),
+                        .expected = "the number of a request, counting from 0, or a percentile of TTFT such as p99"});
+    }
+    if (!is_percentile) return *whole;
+    TtftRanking ranking;
+    ServingRunRequest first = request;
+    first.step_bounds = false;
+    first.more_seeds = 0;
+    first.observers = {&ranking};
+    run_serving(first);
+    return ranking.request_at(*number).value_or(0);
+  }
+
   static void add_life(Answer& answer, const std::vector<ReplicaGroup>& groups, const RequestLife& life) {
     if (!life.has_ended()) {
       throw InputError({.source = "--explain-request",
@@ -682,7 +709,8 @@ class ServeCommand : public Command {
   GoalFlags goals_;
   ResultFlags results_;
   std::string html_;
-  int64_t more_seeds_ = 0, explained_ = -1;
+  std::string explained_;
+  int64_t more_seeds_ = 0;
   bool intervals_ = true, breakdown_ = false;
 };
 

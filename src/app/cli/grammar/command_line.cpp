@@ -89,6 +89,11 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
     problem.value = printable(typed);
     problem.expected = fmt::format("one of {}{}", fmt::join(names, ", "), help);
     problem.suggestion = nearest_name(typed, names).value_or("");
+  } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    // "--launch-out: 1 required TEXT missing".
+    const std::string what = error.what();
+    const std::string flag = what.substr(0, what.find(':'));
+    problem.expected = fmt::format("a value after {}{}", flag, help);
   } else {
     problem.value = error.what();
     problem.expected = "a complete command" + help;

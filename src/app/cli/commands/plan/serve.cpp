@@ -10,6 +10,7 @@
 #include "app/cli/flags/placement_flags.h"
 #include "app/cli/flags/speculation_flags.h"
 #include "app/cli/flags/store_flags.h"
+#include "app/cli/grammar/device_count.h"
 #include "app/cli/grammar/money.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/plan_files.h"
@@ -32,26 +33,6 @@ namespace foretoken {
 namespace {
 
 constexpr int64_t most_traffic = 20'000;  // requests that are kept; capacity needs no more
-
-// What stands on either side of `sign`: "h100_sxm:8".
-std::pair<std::string, std::string> named_value(const char* flag, const std::string& text, char sign,
-                                                const char* expected) {
-  const size_t place = text.rfind(sign);
-  if (place == 0 || place == std::string::npos || place + 1 == text.size()) {
-    throw InputError({.source = flag, .value = printable(text), .expected = expected});
-  }
-  return {text.substr(0, place), text.substr(place + 1)};
-}
-
-// "h100_sxm:8", or "8xH100" as people say it.
-std::pair<std::string, std::string> device_and_count(const std::string& text) {
-  const size_t sign = text.find_first_not_of("0123456789");
-  if (sign != 0 && sign != std::string::npos && lower_case(text[sign]) == 'x' && sign + 1 < text.size() &&
-      text.find(':') == std::string::npos) {
-    return {text.substr(sign + 1), text.substr(0, sign)};
-  }
-  return named_value("--hardware", text, ':', "DEVICE:COUNT, as in h100_sxm:8, or COUNTxDEVICE, as in 8xH100");
-}
 
 std::vector<int64_t> listed_sizes(const char* flag, const std::vector<std::string>& texts, int64_t least) {
   std::vector<int64_t> numbers;
@@ -168,7 +149,8 @@ class PlanServe : public Command {
     load_.check_use(*options_);
     if (users_ == 0) options_->refuse({"--user-pause"}, {}, "no --users");
     if (quick_)
-      options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out", "--goal-seek"}, {}, "--quick");
+      options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out", "--goal-seek", "--time-limit"}, {},
+                       "--quick");
     // Ranks that share a store must all search alike; one that is killed is resumed from the store.
     if (!store_.store.empty()) options_->refuse({"--time-limit"}, {}, "--store");
     const SearchStop stop(time_limit_, store_.store.empty());
@@ -182,12 +164,13 @@ class PlanServe : public Command {
     if (!rank.answers()) return {.text = {}, .json = {}};
     files_.write(planner, result);
     const bool seeks = goal_seek_ && result.winner() != nullptr;
-    const std::vector<SoughtChange> changes = seeks ? planner.seek(result) : std::vector<SoughtChange>();
+    const std::optional<LayoutExplanation> explanation = planner.explain(result);
+    const SoughtGoals goals = seeks ? planner.seek(result) : SoughtGoals();
     const ServingPlanReport report{.question = planner.question,
                                    .traffic = planner.traffic,
                                    .result = result,
-                                   .sought = seeks,
-                                   .changes = changes};
+                                   .sought = seeks ? &goals : nullptr,
+                                   .explanation = explanation ? &*explanation : nullptr};
     Answer answer{.text = serving_plan_text(report),
                   .json = serving_plan_json(report),
                   .failure = result.winner() == nullptr ? without_line_end(serving_plan_sentence(report)) : ""};

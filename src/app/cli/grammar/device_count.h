@@ -1,0 +1,16 @@
+// Devices and how many of them, as people write them.
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace foretoken {
+
+// What stands on either side of the last `sign`: "h100_sxm:8". InputError about `flag`, with `expected`.
+std::pair<std::string, std::string> named_value(const char* flag, const std::string& text, char sign,
+                                                const char* expected);
+
+// Name and number of "h100_sxm:8", or "8xH100" as people say it. InputError about --hardware.
+std::pair<std::string, std::string> device_and_count(const std::string& text);
+
+}  // namespace foretoken

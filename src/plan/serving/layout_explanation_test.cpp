@@ -1,0 +1,55 @@
+#include "plan/serving/layout_explanation.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/serving/plan_evaluator.h"
+#include "plan/serving/search_test_support.h"
+
+namespace foretoken::layout_explanation_test {
+
+const ServingLayout one_engine{.pool = {.engine = {.device = "l4", .engine = "vllm"}}, .decode = {}};
+
+TEST(LayoutExplanation, parts_make_up_the_time_to_the_first_token_and_queues_grow_with_the_rate) {
+  const ServingQuestion question = small_question();
+  const ServingFacts facts = roofline_facts();
+  std::optional<LayoutExplanation> before;
+  for (const double rate : {1.0, 30.0}) {
+    const auto now = explain_layout(question, small_traffic(), facts, one_engine, rate);
+    ASSERT_TRUE(now.has_value());
+    const TtftParts& parts = now->ttft;
+    EXPECT_EQ(parts.percentile, 95) << "that of the limit";
+    EXPECT_NEAR(parts.queue_ms + parts.prefill_ms + parts.host_ms + parts.transfer_ms, parts.ttft_ms, 1e-6);
+    EXPECT_GT(parts.prefill_ms, 0);
+    EXPECT_EQ(parts.transfer_ms, 0);
+    ASSERT_TRUE(now->model_flops_utilization && now->memory_bandwidth_utilization);
+    EXPECT_GT(*now->model_flops_utilization, 0);
+    EXPECT_LT(*now->model_flops_utilization, 1);
+    EXPECT_LT(*now->memory_bandwidth_utilization, 1);
+    EXPECT_LE(now->busy_share, 1 + 1e-9);
+    if (before) {
+      EXPECT_GT(now->busy_share, before->busy_share);
+      EXPECT_GT(parts.queue_ms, before->ttft.queue_ms);
+      EXPECT_GT(*now->model_flops_utilization, *before->model_flops_utilization);
+    }
+    before = now;
+  }
+}
+
+TEST(LayoutExplanation, of_two_pools_the_first_token_waits_for_the_cache) {
+  const ServingQuestion question = small_question();
+  ServingLayout layout = one_engine;
+  layout.decode = layout.pool;
+  const auto found = explain_layout(question, small_traffic(), roofline_facts(), layout, 2);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_GT(found->ttft.transfer_ms, 0);
+  EXPECT_LT(found->ttft.transfer_ms, found->ttft.ttft_ms);
+}
+
+TEST(LayoutExplanation, ends_when_nobody_waits) {
+  const ServingQuestion question = small_question();
+  EXPECT_THROW(
+      explain_layout(question, small_traffic(), roofline_facts(), one_engine, 2, [] { throw SearchStopped(); }),
+      SearchStopped);
+}
+
+}  // namespace foretoken::layout_explanation_test
