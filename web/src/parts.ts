@@ -1,5 +1,5 @@
 // Pieces of answers that several tabs show.
-import type { DeviceNotes, Estimate, ServeAnswer } from './api';
+import type { DeviceNotes, Estimate, Fields, ServeAnswer } from './api';
 import { download, h, table, type Column } from './dom';
 import { compact } from './format';
 
@@ -36,6 +36,11 @@ export function failureText(answer: ServeAnswer): string {
   const why = reasons.length === 1 ? reasons[0]![0] : reasons.map(([reason, count]) => `${reason} (${compact(count)})`).join(', ');
   const which = answer.completed === 0 ? `All ${compact(answer.failed)} requests failed` : `${compact(answer.failed)} of ${compact(answer.num_prompts)} requests failed`;
   return why ? `${which}: ${why}` : which;
+}
+
+// A command line without what the page asks for its plots alone.
+export function withoutDrawn(line: string, drawn: Fields): string {
+  return Object.keys(drawn).reduce((text, name) => text.replaceAll(new RegExp(` --${name.replaceAll('_', '-')}(?![\\w-])(?: (?!--)\\S+)?`, 'g'), ''), line);
 }
 
 // The command that gives the same answer in a terminal.

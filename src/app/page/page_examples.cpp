@@ -24,7 +24,7 @@ constexpr PageExample examples[] = {
     {"Find a layout", R"({"command": "plan serve", "model": "Llama-3.1-8B", "hardware": "h100_sxm:2",
       "request_rate": 8, "num_prompts": 400, "random_input_len": 1024, "random_output_len": 256,
       "random_range_ratio": 0.5, "engines": "vllm", "slo": ["ttft<500ms@p99", "tpot<50ms@p99"]})"},
-    {"All-reduce on 256 H100", R"({"command": "collective", "cluster": "h100_ib_rail", "op": "all_reduce",
+    {"All-reduce", R"({"command": "collective", "cluster": "h100_ib_rail", "op": "all_reduce",
       "sizes": "1K:4G"})"},
     {"One GEMM", R"({"command": "kernel gemm", "device": "h100_sxm", "dtype": "bf16", "m": "4096", "n": "8192",
       "k": "8192"})"},
@@ -32,7 +32,7 @@ constexpr PageExample examples[] = {
       "num_prompts": 230400, "random_input_len": 1024, "random_output_len": 256, "random_range_ratio": 0.5,
       "max_model_len": 2048, "ramp_up_strategy": "daily", "daily_swing": 0.8, "daily_period": 14400,
       "autoscaler": "reactive", "max_replicas": 8})"},
-    {"ResNet-50 on TPU v4", R"({"command": "accel", "arch": "tpu_v4", "network": "resnet50"})"},
+    {"Accelerator", R"({"command": "accel", "arch": "tpu_v4", "network": "resnet50"})"},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "app/http/test_client.h"
 #include "app/page/page_html.h"
+#include "base/base64.h"
 #include "base/json.h"
 
 namespace foretoken::page_service_test {
@@ -178,6 +179,34 @@ TEST_F(PageServiceTest, a_question_that_comes_again_has_the_same_answer) {
   const TestAnswer events =
       send("POST", "/api/run", small_step, "Content-Type: application/json\r\nAccept: text/event-stream\r\n");
   EXPECT_THAT(events.body, HasSubstr("event: answer\ndata: " + first.body));
+}
+
+TEST_F(PageServiceTest, a_measured_run_comes_with_its_question) {
+  const auto ask_run = [](const std::string& deployment) {
+    const auto file = [](const std::string& name, const std::string& content) {
+      return Json::object({{"name", name}, {"content", base64(std::vector<uint8_t>(content.begin(), content.end()))}});
+    };
+    std::string rows = "arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n";
+    for (int i = 0; i < 12; ++i) rows += fmt::format("{},400,60,0.025,0.62\n", 0.2 * i);
+    const std::string about = R"({"format": 1, "name": "tiny", "deployment": )" + deployment + "}";
+    return send(
+        "POST", "/api/run",
+        Json::object(
+            {{"command", "replay-run"},
+             {"model", "Llama-3.1-8B"},
+             {"device", "h100_sxm"},
+             {"max_model_len", int64_t{8192}},
+             {"run", Json::object({{"files", Json::array({file("run.json", about), file("requests.csv", rows)})}})}})
+            .dump(0));
+  };
+  const TestAnswer fine = ask_run("{}");
+  ASSERT_EQ(fine.status, 200) << fine.body;
+  EXPECT_THAT(fine.body, HasSubstr("\"run\":\"tiny\""));
+  EXPECT_THAT(fine.body, Not(HasSubstr("/foretoken-")));
+  const TestAnswer reads = ask_run(R"({"stack": "/etc/passwd"})");
+  EXPECT_EQ(reads.status, 422);
+  EXPECT_THAT(error_of(reads), Not(HasSubstr("root:")));
+  EXPECT_EQ(ask_run(R"({"step_times": "/etc/passwd"})").status, 422);
 }
 
 TEST_F(PageServiceTest, fields_carry_what_the_program_declares) {

@@ -67,7 +67,8 @@ KernelParameter yes_no_parameter(std::string name, std::string help, bool fallba
 
 KernelParameter variant_parameter() {
   KernelParameter parameter = choice_parameter(
-      "kernel", "the implementation; any = what engines usually run, a wrong name lists those known", {"any"}, "any");
+      "kernel", "implementation; any = the one that engines usually run. An unknown name lists the known ones", {"any"},
+      "any");
   parameter.parse = [](std::string_view) -> std::optional<double> { return 0; };
   return parameter;
 }

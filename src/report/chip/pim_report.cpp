@@ -34,7 +34,7 @@ std::string pim_text(const PimReport& report) {
                {.title = "low (90%)"},
                {.title = "high"},
                {.title = "share"},
-               {.title = "rests on", .align = Table::Align::left}});
+               {.title = "based on", .align = Table::Align::left}});
   for (const auto& [name, part] : pim_phases) {
     const Estimate& seconds = estimate.*part;
     if (seconds.value <= 0) continue;

@@ -7,7 +7,7 @@
 namespace foretoken {
 namespace {
 
-// Figures are drawn on white, so in the dark they keep a light ground.
+// Figures are drawn on white: in the dark their lightness is turned around, on paper it is not.
 constexpr std::string_view page_style =
     ":root{color-scheme:light dark;--ground:#fff;--text:#1c2430;--soft:#5b6675;--line:#dfe4ea;--panel:#f5f7fa}"
     "@media(prefers-color-scheme:dark){:root{--ground:#12161c;--text:#e6eaf0;--soft:#9aa6b5;--line:#2c3440;"
@@ -18,6 +18,7 @@ constexpr std::string_view page_style =
     "h2{font-size:1.1rem;margin:2.5rem 0 .75rem;border-bottom:1px solid var(--line);padding-bottom:.25rem}"
     ".answer{font-size:1.35rem;line-height:1.4;margin:0 0 1.5rem}"
     "figure{margin:0 0 1rem}figure svg{max-width:100%;height:auto;background:#fff;border-radius:4px}"
+    "@media screen and (prefers-color-scheme:dark){figure svg{filter:invert(.91) hue-rotate(180deg)}}"
     "@media(max-width:40rem){figure svg{max-width:none;width:40rem}}"
     "figcaption{color:var(--soft);font-size:.9rem}"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}"
@@ -25,7 +26,10 @@ constexpr std::string_view page_style =
     "th.words,td.words{text-align:left}th:first-child,td:first-child{text-align:left;padding-left:0}thead "
     "th{color:var(--soft);font-weight:500}"
     "tbody th{font-weight:400;min-width:8rem}"
-    "pre{overflow-x:auto;background:var(--panel);padding:.75rem 1rem;border-radius:4px;font-size:.85rem}";
+    "pre{overflow-x:auto;background:var(--panel);padding:.75rem 1rem;border-radius:4px;font-size:.85rem}"
+    "@media "
+    "print{:root{--ground:#fff;--text:#000;--soft:#444;--line:#bbb;--panel:#f5f7fa}body{max-width:none;padding:0}"
+    "h2{break-after:avoid}figure,tr,pre{break-inside:avoid}pre{white-space:pre-wrap}.scroll{overflow:visible}}";
 
 // Text for a page, line ends kept: svg_escaped() takes them for control characters.
 std::string html_lines(std::string_view text) {

@@ -12,18 +12,18 @@
 namespace foretoken {
 namespace {
 
-// Four digits, without an exponent where there are more.
-std::string four_digits(double value) {
-  return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+// Three digits, without an exponent where there are more.
+std::string three_digits(double value) {
+  return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
 }  // namespace
 
 std::string with_run_interval(const ServingRun& run, const MetricNumber& number, std::string_view unit) {
   const Headline headline = run.headline(number);
-  if (!run.has_intervals()) return fmt::format("{} {}", four_digits(headline.value), unit);
-  return fmt::format("{} {} ({} to {})", four_digits(headline.value), unit, four_digits(headline.low),
-                     four_digits(headline.high));
+  if (!run.has_intervals()) return fmt::format("{} {}", three_digits(headline.value), unit);
+  return fmt::format("{} {} ({} to {})", three_digits(headline.value), unit, three_digits(headline.low),
+                     three_digits(headline.high));
 }
 
 void add_run_figures(HtmlPage& page, const ServingRun& run, const std::vector<double>& percentiles) {
@@ -31,8 +31,8 @@ void add_run_figures(HtmlPage& page, const ServingRun& run, const std::vector<do
   const auto add = [&](const std::string& name, std::string_view unit, const MetricNumber& number) {
     const Headline headline = run.headline(number);
     const bool known = run.has_intervals();
-    rows.push_back({name, fmt::format("{} {}", four_digits(headline.value), unit),
-                    known ? four_digits(headline.low) : "", known ? four_digits(headline.high) : ""});
+    rows.push_back({name, fmt::format("{} {}", three_digits(headline.value), unit),
+                    known ? three_digits(headline.low) : "", known ? three_digits(headline.high) : ""});
   };
   const auto latencies = [&](const std::string& name, LatencySummary ServingMetrics::*summary) {
     add(name + ", median", "ms", [=](const ServingMetrics& m) { return (m.*summary).median_ms; });
@@ -71,7 +71,7 @@ void add_latency_curves(HtmlPage& page, const LatencyCurves& curves, const Laten
     const double worst = latency.curve.back().first;
     page.figure(line_chart_svg(chart),
                 fmt::format("{}: half of the requests within {} ms, all within {} ms", latency.title,
-                            four_digits(latency.curve[50].first), four_digits(worst)));
+                            three_digits(latency.curve[50].first), three_digits(worst)));
   }
 }
 

@@ -90,7 +90,7 @@ std::string decision_text(const ServingPlanReport& report) {
                                         {"max req/s"}};
   if (question.rate) columns.push_back({"headroom"});
   columns.insert(columns.end(),
-                 {{names_of_limits(question)}, {"$/Mtok (90%)"}, {"J/tok"}, {"rests on", Table::Align::left}});
+                 {{names_of_limits(question)}, {"$/Mtok (90%)"}, {"J/tok"}, {"based on", Table::Align::left}});
   Table table(std::move(columns));
   std::string reasons;
   bool is_empty = true;

@@ -35,7 +35,7 @@ std::string graph_run_text(const GraphRunReport& report, size_t most) {
                {.title = "time"},
                {.title = "share"},
                {.title = "bound", .align = Table::Align::left},
-               {.title = "rests on", .align = Table::Align::left}});
+               {.title = "based on", .align = Table::Align::left}});
   const std::vector<const TimedOperator*> operators = longest_first(run);
   const size_t shown = most == 0 ? operators.size() : std::min(most, operators.size());
   for (size_t i = 0; i < shown; ++i) {

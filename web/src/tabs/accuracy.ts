@@ -111,7 +111,7 @@ function scenarioCard(facts: Facts): HTMLElement {
   });
   return h('section', { class: 'card', 'aria-labelledby': 'scenarios-title' },
     h('h2', { id: 'scenarios-title' }, 'Scenarios of the suite'),
-    h('p', { class: 'muted' }, `${measured.length} of ${facts.scenarios.length} scenarios were measured and published by somebody. Predict them now:`),
+    h('p', { class: 'muted' }, `${measured.length} of ${facts.scenarios.length} scenarios have published measurements. Predict them now:`),
     h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: predict }, 'Predict')),
     task.element, output);
 }

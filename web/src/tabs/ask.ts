@@ -8,7 +8,7 @@ import { collectiveParts } from '../collective_answer';
 import { fill, h, submits } from '../dom';
 import { MemoryGauge } from '../gauge';
 import { GoalFields } from '../goal_fields';
-import { commandCard, exportButtons } from '../parts';
+import { commandCard, exportButtons, withoutDrawn } from '../parts';
 import { planParts, planVerdict } from '../plan_parts';
 import { Plot } from '../plot';
 import { reportButton } from '../report';
@@ -59,7 +59,7 @@ export function askTab(facts: Facts): Tab {
       const [result, shown] = await kinds[kind]!.ask(signal, say);
       answered = own;
       fill(output, label ? h('p', { class: 'example-note' }, label) : null, ...shown.parts,
-        commandCard([result.command_line], [reportButton(shown.title, output), shareButton(own), ...exportButtons(`foretoken-${kind.replaceAll(' ', '-')}`, result.answer, shown.rows)]));
+        commandCard([withoutDrawn(result.command_line, facts.drawn)], [reportButton(shown.title, output), shareButton(own), ...exportButtons(`foretoken-${kind.replaceAll(' ', '-')}`, result.answer, shown.rows)]));
       changed();
       if (!label) remember({ hash: own, title: shown.title, verdict: shown.verdict });
       if (!label) task.reveal();

@@ -1,5 +1,5 @@
 // Explore: change a number of the hardware and watch the step, the roofline and the memory move.
-import { run, type DeviceFile, type Fact, type Facts, type StepAnswer } from '../api';
+import { run, type DeviceFile, type Fact, type Facts, type Fields, type StepAnswer } from '../api';
 import { announce, download, fill, h, problemOf, submits } from '../dom';
 import { bytes, compact, percent, seconds, speed } from '../format';
 import { commandCard, deviceNotes, exportButtons, figures, withRange } from '../parts';
@@ -64,8 +64,10 @@ export function exploreTab(facts: Facts): Tab {
 
   const predict = () => void task.start(async (signal, say) => {
     say('Predicting…');
-    const flags = { ...form.flags(), memory: true };
     const device = changed();
+    // The memory of an engine, where one serves on the device.
+    const serves = own ? device.memory_gb !== undefined : facts.devices.some((entry) => entry.file.name === device.name && entry.engines.length > 0);
+    const flags: Fields = { ...form.flags(), ...(serves ? { memory: true } : {}) };
     const isChanged = factors.size > 0;
     const isSent = isChanged || own !== undefined;  // else the server knows it by name
     // Both as devices of their own, so that what was measured on the real one moves neither away from the other.
@@ -90,6 +92,7 @@ export function exploreTab(facts: Facts): Tab {
     ]));
     plots.roof.show(roofline(now.answer, device, isChanged ? shipped() : undefined));
     plots.time.show(timeParts(stepParts(now.answer)));
+    plots.memory.element.hidden = !now.answer.serving_memory;
     if (now.answer.serving_memory) plots.memory.show(engineMemory(now.answer.serving_memory));
     const fileName = `${device.name}_changed.json`;
     fill(commands, commandCard([now.command_line], [
@@ -102,7 +105,10 @@ export function exploreTab(facts: Facts): Tab {
     go(hashOf('explore', paramsOf({ command: 'step', ...form.flags(), device: form.deviceName() })));
   };
   const restore = (params: URLSearchParams) => {
-    if (params.get('command') !== 'step') return;
+    if (params.get('command') !== 'step') {
+      if (!plots.roof.element.isConnected) predict();  // opens with an answer
+      return;
+    }
     form.put(typed(params));
     if (form.deviceName() !== device) useOwn(undefined);
     device = form.deviceName();

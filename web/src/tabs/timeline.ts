@@ -14,7 +14,8 @@ export function timelineTab(facts: Facts): Tab {
   const output = h('div', { class: 'stack' });
   const task = new Task(output);
   const form = new ServingForm(facts, 'timeline', { model: 'Llama-3.1-8B', device: 'h100_sxm' });
-  const simulate = () => {
+  // What the page opens with does not move it.
+  const simulate = (reveals: boolean) => {
     void task.start(async (signal, say) => {
       say('Simulating…');
       const result = await run<ServeAnswer>({ command: 'serve', ...form.flags(), intervals: false, trace_in_json: true }, signal, say);
@@ -39,19 +40,19 @@ export function timelineTab(facts: Facts): Tab {
         plots[1].show(cachePlot(answer));
         plots[2].show(tokenPlot(answer));
       }
-      task.reveal();
+      if (reveals) task.reveal();
       say('Done.');
     });
-    task.reveal();
+    if (reveals) task.reveal();
   };
   const submit = () => {
     task.expect('Simulating…');
     go(hashOf('timeline', paramsOf({ command: 'serve', ...form.typedFlags() })));
   };
   const restore = (params: URLSearchParams) => {
-    if (params.get('command') !== 'serve') return;
-    form.put(typed(params));
-    simulate();
+    const isAsked = params.get('command') === 'serve';
+    if (isAsked) form.put(typed(params));
+    if (isAsked || output.childElementCount === 0) simulate(isAsked);
   };
   return { restore, element: h('section', { 'aria-labelledby': 'timeline-title' },
     h('h1', { id: 'timeline-title' }, 'What happens during a run?'),

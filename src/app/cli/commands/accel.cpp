@@ -30,31 +30,37 @@ class AccelCommand : public Command {
     options.flag("--list", list_, "List the designs and networks that ship");
     flags_.declare(options);
     options.heading("Search");
-    options.text("--objective", objective_, "energy, delay, latency, edp, or two with a comma: delay,energy");
+    options.text(
+        "--objective", objective_,
+        "What to minimize: energy, delay, latency, edp (energy x delay), or two of them, for example delay,energy");
     options.integer("--tries", tries_, {.least = 0, .most = int64_t{1} << 40},
-                    "Mappings looked at in each search; the result depends on nothing else but the seed; 0 = 300,000 "
-                    "for one operator, 50,000 for each layer of a network, 3,000 for each way to fuse layers");
+                    "Number of mappings to try in each search; the same number and seed give the same result. 0 = "
+                    "300,000 for one operator, 50,000 per layer of a network, 3,000 per way to fuse layers");
     options.number("--time-limit", time_limit_, {.least = 0, .most = 1e6},
-                   "CPU seconds after which a search ends with the best so far; 0 = none");
-    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = as many as there are cores");
-    options.integer("--seed", seed_, {.least = 0}, "Of the search");
+                   "Stop each search after this many CPU seconds with the best mapping so far; 0 = no limit");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "Number of CPU threads; 0 = all cores");
+    options.integer("--seed", seed_, {.least = 0}, "Random seed of the search");
     options.choice("--remainders", remainders_, {"never", "few", "always"},
-                   "Loops that do not divide a dimension: never, where it has few divisors, always");
-    options.flag("--pareto", pareto_, "Also the mappings that trade energy for cycles");
+                   "Whether loops may leave a remainder: never, few = only for dimensions with few divisors, always");
+    options.flag("--pareto", pareto_, "Also show the mappings that trade energy for cycles");
     options.flag("--timeloop-rules", timeloop_rules_,
-                 "Count as Timeloop does: idle instances read in step, only storage at work leaks");
+                 "Count as Timeloop does: idle instances also read, and only storage in use leaks");
     options.heading("Beyond one dense layer");
-    options.text("--fuse", fuse_, "With --network: keep what passes between layers at this level where it pays");
-    options.integer("--fuse-layers", fuse_layers_, {.least = 2, .most = 16}, "With --fuse: at most so many together");
-    options.text("--sparsity", sparsity_, "Zeros of tensors and what the levels do about them: a JSON file");
+    options.text("--fuse", fuse_,
+                 "With --network: keep intermediate tensors at this memory level when that saves energy or time");
+    options.integer("--fuse-layers", fuse_layers_, {.least = 2, .most = 16},
+                    "With --fuse: maximum number of layers to fuse");
+    options.text("--sparsity", sparsity_, "JSON file with the sparsity of the tensors and how each level exploits it");
     options.heading("Output");
     options.text("--csv", csv_, "Write the traffic of every tensor and level, or of every layer, to this file");
-    options.text("--svg", svg_, "Draw energy by level and how full everything is");
-    options.text("--html", html_, "One page with the figures, the table and the loop nest");
-    options.text("--map", map_, "Write the mapping: as our JSON where the name ends in .json, else as Timeloop's YAML");
-    options.text("--stats", stats_, "Write the result in the form of Timeloop's stats file");
+    options.text("--svg", svg_, "Plot energy by level and utilization in this SVG file");
+    options.text("--html", html_, "Write an HTML report with the figures, the table and the loop nest");
+    options.text(
+        "--map", map_,
+        "Write the mapping to this file: foretoken's JSON if the name ends in .json, otherwise Timeloop's YAML");
+    options.text("--stats", stats_, "Write the result to this file in the format of Timeloop's stats");
     options.text("--device-file", device_file_,
-                 "Write the design as a device, for foretoken step, train and serve: --device FILE");
+                 "Write the design as a device file, for --device of step, train and serve");
     options.footer(
         "Examples:\n"
         "  foretoken accel --arch gemm_array_16x16 --gemm 128x3072x768\n"

@@ -32,28 +32,29 @@ class EdgeCommand : public Command {
     options.text("--onnx", onnx_, "An ONNX file, or a graph of another framework (.graph.json)");
     graph_.declare(options);
     options.text("--model", model_.model,
-                 "Instead: one step of a language model, by name (foretoken models) or config.json");
-    options.text("--quantization,-q", model_.quantization,
-                 "With --model: scheme of the linear layers, such as int4_wo or int8; default: as the config says");
-    options.choice("--phase", phase_, {"prefill", "decode"}, "With --model: which step");
-    options.integer("--batch", batch_, {.least = 1, .most = 4096}, "With --model: sequences");
-    options.integer("--input-len", input_len_, {.least = 1, .most = 1 << 20}, "With --model: tokens of a prompt");
+                 "Instead of --onnx: one step of a language model, a built-in name (`foretoken models` lists them) or "
+                 "a config.json");
+    options.text(
+        "--quantization,-q", model_.quantization,
+        "With --model: number format of the linear layers, for example int4_wo or int8 [from the model's config]");
+    options.choice("--phase", phase_, {"prefill", "decode"}, "With --model: kind of step");
+    options.integer("--batch", batch_, {.least = 1, .most = 4096}, "With --model: number of sequences");
+    options.integer("--input-len", input_len_, {.least = 1, .most = 1 << 20}, "With --model: prompt length in tokens");
     options.integer("--context-len", context_len_, {.least = 0, .most = 1 << 20},
-                    "With --model: tokens in the cache before the step");
+                    "With --model: tokens already in the KV cache of each sequence");
     options.list("--batch-sizes", batches_, "Batch sizes to report, as multiples of the graph's batch: 1,2,4");
     options.heading("Device");
     device_.declare(options);
-    options.integer(
-        "--threads", threads_, {.least = 0, .most = 4096},
-        "Other than the sweep's: products are divided, the interval goes from all work divided to none; 0 = "
-        "the sweep's");
+    options.integer("--threads", threads_, {.least = 0, .most = 4096},
+                    "Number of CPU threads, if it differs from the measured sweep: convolutions and products are "
+                    "divided among them, with a wider interval; 0 = as in the sweep");
     declare_calibration(options);
     options.heading("Output");
-    options.integer("--top", top_, {.least = 1, .most = 100'000}, "So many of the longest steps");
-    options.flag("--all", all_, "All steps, in the order they run");
-    options.text("--svg", svg_, "Draw the time by kind and by step");
-    options.text("--html", html_, "One page with the figure and the tables");
-    options.text("--csv", csv_, "Write a row for each step to this file");
+    options.integer("--top", top_, {.least = 1, .most = 100'000}, "Number of slowest steps to show");
+    options.flag("--all", all_, "Show all steps in the order they run");
+    options.text("--svg", svg_, "Plot the time by kind of kernel and by step in this SVG file");
+    options.text("--html", html_, "Write an HTML report with the figure and the tables");
+    options.text("--csv", csv_, "Write every step to this CSV file");
     options.footer(
         "Examples:\n"
         "  foretoken edge --onnx data/edge/networks/mobilenet_v2.onnx --device neoverse_v1_ort\n"

@@ -36,23 +36,24 @@ Constraints AcceleratorQuestion::constraints_for(const Problem& own) const {
 void AcceleratorFlags::declare(Options& options) {
   options.heading("Accelerator");
   options.list("--arch", arch,
-               "A design that ships (foretoken accel --list), its JSON file, or Timeloop's YAML files with anything in "
-               "them, comma-separated",
+               "Design: a built-in name (`foretoken accel --list` shows them), a JSON file, or Timeloop's YAML files "
+               "separated by commas",
                false);
   options.list("--energy-tables", energy_tables, "Accelergy's ERT and ART files, instead of the built-in energies");
   options.list("--jinja", jinja,
                "Values of the variables in Jinja templates of Timeloop's files, such as architecture=eyeriss_like");
   options.list("--constraints", constraints, "Timeloop's YAML constraints on mappings");
   options.heading("Work");
-  options.text("--problem", problem, "One operator: a JSON or YAML file");
+  options.text("--problem", problem, "One operator, described in a JSON or YAML file");
   layers.declare(options);
-  options.text("--model", model, "All multiplications of one step of a language model: a name or config.json");
-  options.choice("--phase", phase, {"prefill", "decode"}, "With --model: which step");
-  options.integer("--batch", batch, {.least = 1, .most = 1 << 20}, "With --model: sequences");
-  options.integer("--input-len", input_len, {.least = 1, .most = 1 << 24}, "With --model: tokens of a prompt");
+  options.text("--model", model,
+               "All matrix multiplications of one step of a language model: a built-in name or a config.json");
+  options.choice("--phase", phase, {"prefill", "decode"}, "With --model: kind of step");
+  options.integer("--batch", batch, {.least = 1, .most = 1 << 20}, "With --model: number of sequences");
+  options.integer("--input-len", input_len, {.least = 1, .most = 1 << 24}, "With --model: prompt length in tokens");
   options.integer("--context-len", context_len, {.least = 0, .most = 1 << 24},
-                  "With --model: tokens in the cache before");
-  options.text("--mapping", mapping, "Evaluate this mapping (JSON or YAML) instead of searching one");
+                  "With --model: tokens already in the KV cache of each sequence");
+  options.text("--mapping", mapping, "Evaluate the mapping in this file (JSON or YAML) instead of searching for one");
 }
 
 void AcceleratorFlags::refuse_unused(const Options& options) const {

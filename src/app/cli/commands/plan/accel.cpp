@@ -32,31 +32,36 @@ class PlanAccelCommand : public Command {
                   "many in the level around it), bandwidth (words per cycle), all.word-bits. None: sizes a quarter to "
                   "four times, sides of arrays and the outermost bandwidth half to twice");
     options.number("--most-area", most_area_, {.least = 0, .most = 1e6},
-                   "mm2 of storage, multipliers and the interface to memory outside; 0 = any");
-    options.number("--most-power", most_power_, {.least = 0, .most = 1e6}, "W, mean over the run; 0 = any");
+                   "Maximum area in mm2: storage, multipliers and the memory interface; 0 = no limit");
+    options.number("--most-power", most_power_, {.least = 0, .most = 1e6}, "Maximum mean power in W; 0 = no limit");
     options.heading("Search");
-    options.text("--objective", objective_, "energy, delay, latency, edp, or the frontier of two: delay,energy");
-    options.choice("--method", method_, method_names(), "How designs are chosen");
-    options.flag("--compare", compare_, "All methods with the same budget, exhaustive where it is enough for all");
+    options.text("--objective", objective_,
+                 "What to minimize: energy, delay, latency, edp (energy x delay), or the frontier of two, for example "
+                 "delay,energy");
+    options.choice("--method", method_, method_names(), "Search method");
+    options.flag("--compare", compare_,
+                 "Compare all methods with the same budget; includes the exhaustive search if the budget allows it");
     options.integer("--evaluations", evaluations_, {.least = 1, .most = 1'000'000},
-                    "Designs onto which the work is mapped, by each method");
+                    "Number of designs that each method evaluates");
     options.integer("--tries", tries_, {.least = 1, .most = int64_t{1} << 40},
-                    "Mappings of each layer in the search of designs");
+                    "Number of mappings to try per layer while searching designs");
     options.integer("--final-tries", final_tries_, {.least = 1, .most = int64_t{1} << 40},
                     "At most for the base and the finalists, whose figures are shown; a layer's search ends earlier "
                     "when it gains nothing more");
-    options.integer("--finalists", finalists_, {.least = 1, .most = 100}, "Of one objective");
-    options.integer("--seed", seed_, {.least = 0}, "Of the search");
+    options.integer("--finalists", finalists_, {.least = 1, .most = 100},
+                    "Number of designs to evaluate again at the end, per objective");
+    options.integer("--seed", seed_, {.least = 0}, "Random seed of the search");
     options.integer(
         "--seeds", seeds_, {.least = 1, .most = 1000},
         "With --compare: searches of each method, with seeds from --seed on; the table then shows medians and "
         "quartiles");
-    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Number of CPU threads; 0 = all cores. The result does not depend on it");
     options.heading("Output");
-    options.text("--csv", csv_, "Write every design evaluated; those mapped again have their final figures");
-    options.text("--svg", svg_, "Draw the best so far against designs evaluated");
-    options.text("--html", html_, "One page with the answer, figures and tables");
-    options.text("--out-design", out_design_, "Write the best design, for foretoken accel --arch FILE");
+    options.text("--csv", csv_, "Write every evaluated design to this CSV file");
+    options.text("--svg", svg_, "Plot the best objective so far against the number of designs in this SVG file");
+    options.text("--html", html_, "Write an HTML report with the answer, figures and tables");
+    options.text("--out-design", out_design_, "Write the best design to this file, for `foretoken accel --arch FILE`");
     options.footer(
         "Energies and areas of changed sizes: those the design gives grow as the library's do, others are the "
         "library's.\n"

@@ -59,78 +59,87 @@ class PlanServe : public Command {
   void declare(Options& options) override {
     options_ = &options;
     options.heading("Question");
-    options.text("--model", model_, "Built-in name (foretoken models), config.json, or a directory with one", true);
+    options.text("--model", model_,
+                 "Built-in name (`foretoken models` lists them), a config.json, or a directory that contains one",
+                 true);
     options.list("--slo,--goodput", slos_,
-                 "Latency limits: ttft<500ms@p99,tpot<50ms@p95,e2e<20s@p99, itl; or ttft:500,tpot:50 (ms, p99) [those "
-                 "of the use that --traffic names]");
+                 "Latency limits for ttft, tpot, itl or e2e: ttft<500ms@p99,tpot<50ms@p95; or ttft:500,tpot:50 (ms at "
+                 "p99) [the limits of --traffic]");
     options.text(
         "--traffic", traffic_,
         "What the requests are for: chat, code, rag, agent or batch. Sets lengths, shared prefixes and default "
-        "limits from public statistics (data/traffic/uses.json); flags of lengths override them");
+        "limits from public statistics (data/traffic/uses.json); length flags override them");
     options.integer("--users", users_, {.least = 0, .most = 1'000'000'000},
-                    "People who use the service at once, in place of --request-rate; 0 = not given");
+                    "Number of people who use the service at once, instead of --request-rate; 0 = not given");
     options.number("--user-pause", user_pause_, {.least = 0.001, .most = 1e6},
-                   "Mean seconds between an answer and the next request of the same user, with --users");
+                   "With --users: mean time between an answer and the same user's next request, in seconds");
     options.number("--attainment", attainment_, {.least = 0, .most = 100},
-                   "Percent of the requests that must each meet all limits together (goodput), instead of each limit "
-                   "at its percentile; 0 = no");
-    options.list("--hardware", hardware_, "Devices and how many there may be: h100_sxm:8,a100_sxm:16, or 8xH100", true);
+                   "Percentage of requests that must meet every limit (goodput), instead of each limit at its "
+                   "percentile; 0 = off");
+    options.list("--hardware", hardware_,
+                 "Available devices and their number, for example h100_sxm:8,a100_sxm:16 or 8xH100", true);
     options.list("--price,--gpu-price", prices_,
-                 "USD for one device and hour, h100_sxm=2.5 or 'h100_sxm=$1.9/h'; of one device also $1.9/h alone; "
-                 "default: the library's");
-    options.text("--budget", budget_text_, "Most that the service may cost: $28/h, $500/day or $20000/month");
-    options.money("--budget-usd-hour", budget_, {.least = 0, .most = 1e9}, "The same in USD an hour; 0 = any");
-    options.choice("--objective", objective_, {"auto", "capacity", "cost"},
-                   "auto = least cost for --request-rate, most requests/s where that is not given");
+                 "Rent of one device per hour, for example h100_sxm=2.5 or 'h100_sxm=$1.9/h'; with one kind of device "
+                 "also $1.9/h [a public list price]");
+    options.text("--budget", budget_text_, "Maximum cost of the service, for example $28/h, $500/day or $20000/month");
+    options.money("--budget-usd-hour", budget_, {.least = 0, .most = 1e9},
+                  "Maximum cost in USD per hour; 0 = no limit");
+    options.choice(
+        "--objective", objective_, {"auto", "capacity", "cost"},
+        "What to optimize: auto = lowest cost that serves --request-rate, or highest capacity if no rate is given");
     options.flag("--pessimistic", pessimistic_,
-                 "Plan for steps that are as slow as their 90% interval allows, so that the answer holds in that case");
+                 "Plan with the slow end of the 90% interval of each step instead of the middle");
     options.list("--also", also_,
-                 "Another model on the same devices, with engines of its own: MODEL@RATE, or MODEL@RATE:IN/OUT with "
-                 "lengths of its own; each model then has a rate");
+                 "Another model to serve on the same devices with its own engines: MODEL@RATE, or MODEL@RATE:IN/OUT "
+                 "with its own lengths. --request-rate is then required");
     load_.declare(options);
     options.heading("Layouts to try");
-    options.list("--engines", engines_, "vllm, sglang, trtllm; default: all");
+    options.list("--engines", engines_, "Engines to try: vllm, sglang, trtllm [all]");
     options.list(
         "--quantizations", schemes_,
         "Weight formats to try: config (the model's own), fp8, int4_wo, ...; default: config, and fp8 if the model "
         "is not quantized and the device multiplies in fp8");
-    options.list("--kv-cache-dtype", kv_dtypes_, "Of the KV cache; default: auto (the model's) and fp8");
-    options.list("--tensor-parallel-sizes,--tensor-parallel-size,-tp", tensor_, "Default: powers of two within a node");
-    options.list("--pipeline-parallel-sizes,--pipeline-parallel-size,-pp", pipeline_, "Default: 1, 2, 4");
-    options.list("--max-num-seqs", seqs_, "Most sequences of a step; default: the engine's, 32, 64, 128, 256");
-    options.list("--max-num-batched-tokens", tokens_, "Most tokens of a step; default: the engine's, 2048, 8192");
-    options.flag("--disaggregate", separate_pools_, "Also compute prompts on engines of their own [on]");
-    options.flag("--mix-hardware", mixed_pools_, "Also compute prompts on other devices than those that decode");
+    options.list("--kv-cache-dtype", kv_dtypes_, "Formats of the KV cache to try [auto (the model's format) and fp8]");
+    options.list("--tensor-parallel-sizes,--tensor-parallel-size,-tp", tensor_,
+                 "Tensor-parallel sizes to try [powers of two within a node]");
+    options.list("--pipeline-parallel-sizes,--pipeline-parallel-size,-pp", pipeline_,
+                 "Pipeline-parallel sizes to try [1, 2, 4]");
+    options.list("--max-num-seqs", seqs_,
+                 "Maximum numbers of sequences per step to try [the engine's default, 32, 64, 128, 256]");
+    options.list("--max-num-batched-tokens", tokens_,
+                 "Maximum numbers of tokens per step to try [the engine's default, 2048, 8192]");
+    options.flag("--disaggregate", separate_pools_, "Also try separate engines for prefill and decode [on]");
+    options.flag("--mix-hardware", mixed_pools_, "Also try different devices for prefill and decode");
     options.integer("--max-model-len", max_model_len_, {.least = 0, .most = 100'000'000},
-                    "Longest sequence, prompt and output; 0 = what the requests need");
+                    "Maximum length of a sequence in tokens, prompt and output together; 0 = what the requests need");
     options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", memory_fraction_,
-                   {.least = 0, .most = 1}, "Share of the memory an engine may use; 0 = its own");
+                   {.least = 0, .most = 1}, "Share of GPU memory that an engine may use; 0 = the engine's default");
     speculation_.declare(options);
     placement_.declare(options);
     options.heading("Search");
     options.flag("--quick", quick_,
-                 "Answer within about a second by closed form, without simulating: the same table with wide intervals");
+                 "Answer in about a second from formulas instead of simulations, with wider intervals");
     options.integer("--most-simulated", most_simulated_, {.least = 1, .most = 1'000'000},
-                    "Most layouts to simulate shortly");
-    options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Layouts to simulate at length");
+                    "Maximum number of layouts to simulate briefly");
+    options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Number of layouts to simulate at length");
     options.flag("--goal-seek", goal_seek_,
-                 "Also say what would halve the cost or double the capacity of the best layout: other formats, drafts, "
-                 "limits and devices, one change at a time");
+                 "Also show which single change would halve the cost or double the capacity of the best layout: number "
+                 "formats, speculative decoding, limits, devices");
     options.number("--time-limit", time_limit_, {.least = 0, .most = 1e6},
                    "Stop the search after this many seconds and answer with the best layout so far; 0 = no limit. "
                    "Ctrl-C and SIGTERM do the same");
-    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Number of CPU threads; 0 = all cores. The result does not depend on it");
     declare_kernel_source(options, tier_);
     declare_deployment(options);
     store_.declare(options);
     files_.declare(options);
     std::vector<std::string> launches = manifest_names();
     launches.insert(launches.begin(), "lines");
-    options.choice(
-        "--launch", launch_, std::move(launches),
-        "How to start the winner: command lines, or also a file for Kubernetes, Docker Compose, NVIDIA Dynamo "
-        "or llm-d, as YAML below the answer");
-    options.text("--launch-out", launch_out_, "Write the file of --launch here instead of below the answer");
+    options.choice("--launch", launch_, std::move(launches),
+                   "How to show the launch of the winner: lines = command lines; otherwise also a YAML file for "
+                   "Kubernetes, Docker Compose, NVIDIA Dynamo or llm-d");
+    options.text("--launch-out", launch_out_, "Write the YAML of --launch to this file instead of printing it");
     options.show_first({"--model", "--hardware", "--traffic", "--users", "--request-rate", "--slo",
                         "--random-input-len", "--random-output-len", "--engines", "--quantizations", "--kv-cache-dtype",
                         "--objective", "--price", "--budget", "--disaggregate", "--quick", "--trace", "--html"});
