@@ -194,7 +194,7 @@ def main():
         if groups:
             sets.append({**{key: about[key] for key in ("layer", "quantity", "unit", "source", "command")}, "groups": groups})
     note = ("What the program's own validation says about measurements that no fit has seen: predicted against measured, by group. "
-            "Errors are over all rows of a group; drawn are a few of them, evenly spaced by size.")
+            "Errors cover all rows of a group; the plot shows a few of them, evenly spaced by size.")
     text = ",\n".join("  " + json.dumps(one, separators=(",", ":")).replace('{"group"', '\n   {"group"') for one in sets)
     print('{"note": %s,\n "sets": [\n%s\n]}' % (json.dumps(note), text))
 

@@ -44,6 +44,26 @@ test("a chat is streamed, a word a chunk, with its usage", async () => {
   assert.equal(words.join(""), whole.choices[0].message.content);
 });
 
+test("a response is answered whole and streamed", async () => {
+  const question = { model: "simulated", instructions: "Be brief.", input: "Tell me about tokens.", max_output_tokens: 8, ignore_eos: true };
+  const whole = await client.responses.create(question);
+  assert.equal(whole.status, "incomplete");
+  assert.equal(whole.incomplete_details.reason, "max_output_tokens");
+  assert.equal(whole.output_text.trim().split(" ").length, 8);
+  assert.equal(whole.usage.output_tokens, 8);
+  let text = "", last;
+  for await (const event of await client.responses.create({ ...question, stream: true })) {
+    if (event.type === "response.output_text.delta") text += event.delta;
+    last = event;
+  }
+  assert.equal(text, whole.output_text);
+  assert.equal(last.type, "response.incomplete");
+  assert.equal(last.response.output[0].content[0].text, text);
+  // The client's own reader of streams puts the same response together.
+  const read = await client.responses.stream(question).finalResponse();
+  assert.equal(read.output_text, text);
+});
+
 test("completions take token ids and several prompts", async () => {
   const answer = await client.completions.create({ model: "simulated", prompt: [[1, 2, 3], [4, 5]], max_tokens: 4 });
   assert.equal(answer.choices.length, 2);

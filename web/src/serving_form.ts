@@ -47,7 +47,7 @@ export class ServingForm {
     const engines = [...new Set(facts.devices.flatMap((device) => device.engines))];
     this.engine = choiceField('Engine', engines.map((name): [string, string] => [name, titles[name] ?? name]), 'vllm');
     this.replicas = numberField('Replicas', 1, of('replicas'));
-    this.requests = numberField('Requests', 400, of('num_prompts'));
+    this.requests = numberField('Requests', 400, declared(facts, 'plan serve', 'num_prompts'));  // a run is drawn and repeated at other rates: fewer than over a day
     this.input = numberField('Prompt tokens', 1024, of('random_input_len'));
     this.output = numberField('Output tokens', 256, of('random_output_len'));
     this.batchedTokens = numberField('Tokens per step', '', { ...of('max_num_batched_tokens'), min: 1, ...optional });

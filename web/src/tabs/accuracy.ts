@@ -16,7 +16,7 @@ type Group = AccuracySet['groups'][number] & Omit<AccuracySet, 'groups'>;
 const mostDrawn = 1500;  // of all groups together
 
 export function accuracyTab(facts: Facts): Tab {
-  const { sets, note } = facts.accuracy;
+  const { sets } = facts.accuracy;
   const groups: Group[] = sets.flatMap(({ groups: own, ...of }) => own.map((group) => ({ ...of, ...group })));
   const choices = (names: string[], all: string): [string, string][] => [['', all], ...[...new Set(names)].map((name): [string, string] => [name, name])];
   const layer = choiceField('Layer', choices(groups.map((group) => group.layer), 'all layers'), '');
@@ -42,7 +42,7 @@ export function accuracyTab(facts: Facts): Tab {
   for (const control of [layer.control, seen.control]) control.addEventListener('change', show);
   const section = h('section', { 'aria-labelledby': 'accuracy-title' },
     h('h1', { id: 'accuracy-title' }, 'How accurate are the predictions?'),
-    h('p', { class: 'lead' }, note),
+    h('p', { class: 'lead' }, 'Predictions compared with measurements that no fit has seen, by group. Errors cover all rows of a group; the plots show a few rows, evenly spaced by size.'),
     h('div', { class: 'stack' }, h('div', { class: 'card row' }, layer.element, seen.element), h('div', { class: 'plots' }, plot.element), rows, detail, scenarioCard(facts)));
   queueMicrotask(show);
   return { element: section };

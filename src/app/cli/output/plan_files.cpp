@@ -11,8 +11,8 @@ namespace foretoken {
 void PlanFileFlags::declare(Options& options) {
   options_ = &options;
   options.text("--html", html,
-               "Write one page: the answer, how to start it, the frontier, the winner's latencies, steps, roofline and "
-               "memory, how far to trust it");
+               "Write an HTML report: the answer, the launch command, the frontier, and the winner's latencies, steps, "
+               "roofline and memory");
   options.text("--trace-out", trace_out, "Write a run of the winner as a Chrome trace, for ui.perfetto.dev");
   options.text("--csv", csv, "Write every simulated run to this CSV file");
 }
