@@ -116,12 +116,14 @@ export interface PlanRun {
 export type BestIn = 'work' | 'cost' | 'energy';
 
 export interface PlanPoint {
-  key: string; layout: string; device: string; devices: number; usd_per_hour: number | null; effort: string;
+  key: string; layout: string; device: string; engine: string; devices: number; usd_per_hour: number | null; effort: string;
   capacity_requests_per_s: Estimate; run: PlanRun | null;
 }
 
 export interface PlanAnswer extends DeviceNotes {
   sentence: string; layouts: number; winner: PlanPoint | null; ranking: PlanPoint[]; frontier: (PlanRun & { key: string; best_in: BestIn[] })[];
+  points: PlanPoint[]; slos: string[];
+  by_device_and_engine: { device: string; engine: string; serves: boolean; place: number | null; tied_with_best: boolean; answer: PlanPoint | null; reason: string | null }[];
   commands: { count: number; role: string; line: string; note: string }[];
   reachable: { alone: { slo: string; least_ms: number }[]; most_requests_per_s: number | null; devices_for_rate: number | null } | null;
 }

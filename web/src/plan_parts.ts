@@ -1,8 +1,8 @@
 // The answer of a search over serving layouts.
-import type { BestIn, Facts, PlanAnswer, PlanRun, RunResult } from './api';
+import type { BestIn, Facts, Fields, PlanAnswer, PlanRun, RunResult } from './api';
 import { h, table } from './dom';
 import { compact, dollars, milliseconds } from './format';
-import { rangeNote } from './parts';
+import { rangeNote, tableCard } from './parts';
 import { axis, below, Plot, room, type PlotContent } from './plot';
 import { verdictCard, type BigFigure } from './verdict';
 
@@ -36,19 +36,21 @@ function distinct(ranking: PlanAnswer['ranking']): PlanAnswer['ranking'] {
   return ranking.filter(({ layout, device }) => !seen.has(`${layout} ${device}`) && seen.add(`${layout} ${device}`));
 }
 
-export function planParts(result: RunResult<PlanAnswer>, facts: Facts, model: string): HTMLElement[] {
+export function planParts(result: RunResult<PlanAnswer>, facts: Facts, question: Fields): HTMLElement[] {
   const { answer } = result;
-  const plot = new Plot('Speed per user against throughput per device', '', true);
-  if (answer.frontier.length > 0) plot.show(frontier(answer));
+  const plot = new Plot('Speed per user against throughput per device', 'tall', true);
+  if (answer.frontier.length > 0) plot.show(frontier(answer, question));
+  const isMixed = new Set(answer.ranking.map(({ device }) => device)).size > 1;
   return [
-    verdictCard(facts, { state: answer.winner ? 'met' : 'missed', headline: planVerdict(answer), subject: `${model}: the best of ${compact(answer.layouts)} layouts`, figures: bigFigures(answer), layer: 'serving', notes: answer,
+    verdictCard(facts, { state: answer.winner ? 'met' : 'missed', headline: planVerdict(answer), subject: `${String(question.model)}: the best of ${compact(answer.layouts)} layouts`, figures: bigFigures(answer), layer: 'serving', notes: answer,
       prose: h('p', { class: 'sentence' }, answer.sentence.trim()) }),
     answer.reachable ? reachablePart(answer.reachable) : null,
     answer.commands.length > 0 ? launchPart(answer.commands) : null,
+    choices(answer),
     answer.ranking.length > 0 ? table('Layouts, best first',
-      [{ title: 'layout' }, { title: 'devices', number: true }, { title: 'requests/s sustained', number: true }, { title: 'USD/h', number: true },
+      [{ title: 'layout' }, ...(isMixed ? [{ title: 'device' }] : []), { title: 'devices', number: true }, { title: 'requests/s sustained', number: true }, { title: 'USD/h', number: true },
         { title: 'tokens/s per device', number: true }, { title: 'USD per million output tokens', number: true }, { title: 'J per output token', number: true }],
-      distinct(answer.ranking).slice(0, mostShown).map((point) => [point.layout, String(point.devices),
+      distinct(answer.ranking).slice(0, mostShown).map((point) => [point.layout, ...(isMixed ? [point.device] : []), String(point.devices),
         `${compact(point.capacity_requests_per_s.value)} (${compact(point.capacity_requests_per_s.low)} to ${compact(point.capacity_requests_per_s.high)})`,
         money(point.usd_per_hour), point.run ? compact(point.run.tokens_per_s_per_device) : '–', money(point.run?.usd_per_million_output_tokens ?? null), energy(point.run)])) : null,
     answer.frontier.length > 0 ? h('div', { class: 'plots' }, plot.element) : null,
@@ -76,28 +78,77 @@ function launchPart(commands: PlanAnswer['commands']): HTMLElement {
 
 const bestIn: Record<BestIn, string> = { work: 'throughput per device', cost: 'cost', energy: 'energy' };
 
-// The line goes through the runs that no other beats in speed and throughput; the others are best in cost or energy.
-function frontier(answer: PlanAnswer): PlotContent {
-  const points = answer.frontier;
-  const byWork = points.filter((point) => point.best_in.includes('work'));
-  const others = points.filter((point) => !point.best_in.includes('work'));
-  const drawn = (some: typeof points) => some.map((point) => ({ name: `${point.key}<br>best in ${point.best_in.map((name) => bestIn[name]).join(', ')}`,
-    value: [point.tokens_per_s_per_user, point.tokens_per_s_per_device] }));
+interface Layout { device: string; engine: string; scheme: string; cache: string; tensor: string; pipeline: string; data: string; replicas: string; sequences: string; tokens: string }
+
+const layoutPattern = /^(?<device>[^/]+)\/(?<engine>[^/]+)\/(?<scheme>[^/]+)\/kv-(?<cache>[^/]+)\/tp(?<tensor>\d+)\/pp(?<pipeline>\d+)\/dp(?<data>\d+)\/x(?<replicas>\d+)\/seqs(?<sequences>\d+)\/tokens(?<tokens>\d+)$/;
+const layoutOf = (key: string): Layout | undefined => layoutPattern.exec(key)?.groups as Layout | undefined;
+
+// A pool as the program takes it: "count=2,tp=4".
+const poolText = ({ device, replicas, tensor, pipeline, data }: Layout, first: Layout): string =>
+  [['count', replicas, ''], ['device', device, first.device], ['tp', tensor, '1'], ['pp', pipeline, '1'], ['dp', data, '1']].filter(([, value, usual]) => value !== usual).map(([name, value]) => `${name}=${value}`).join(',');
+
+// The run of a point as a command: "h100_sxm/vllm/fp8/kv-fp8/tp2/pp1/dp1/x4/seqs0/tokens0", or two such for separate pools.
+function commandOf(key: string, rate: number, question: Fields): string {
+  const [, prefill = key, decode] = /^prefill:(.+)\+decode:(.+)$/.exec(key) ?? [];
+  const layout = layoutOf(prefill), second = decode ? layoutOf(decode) : undefined;
+  if (!layout || (decode && !second)) return '';
+  const flags: [string, string, string][] = [['engine', layout.engine, 'vllm'], ['quantization', layout.scheme, 'config'], ['kv-cache-dtype', layout.cache, 'bf16'],
+    ...(second ? [['prefill-pool', poolText(layout, layout), ''], ['decode-pool', poolText(second, layout), '']] as [string, string, string][]
+      : [['tensor-parallel-size', layout.tensor, '1'], ['pipeline-parallel-size', layout.pipeline, '1'], ['data-parallel-size', layout.data, '1'], ['replicas', layout.replicas, '1']] as [string, string, string][]),
+    ['max-num-seqs', layout.sequences, '0'], ['max-num-batched-tokens', layout.tokens, '0']];
+  const load = ['random_input_len', 'random_output_len', 'random_range_ratio', 'max_model_len'].filter((name) => question[name] !== undefined).map((name) => `--${name.replaceAll('_', '-')} ${String(question[name])}`);
+  return ['foretoken serve', `--model ${String(question.model)}`, `--device ${layout.device}`, ...flags.filter(([, value, usual]) => value !== usual).map(([name, value]) => `--${name} ${value}`),
+    `--request-rate ${compact(rate)} --num-prompts 1000`, ...load].join(' ');
+}
+
+interface DrawnRun extends PlanRun { key: string; group: string }
+
+// Every simulated run within the goals, by device and engine; the line goes through those that no other beats in speed and throughput.
+function frontier(answer: PlanAnswer, question: Fields): PlotContent {
+  const best = answer.frontier;
+  const groupOf = (key: string) => key.replace(/^prefill:/, '').split('/').slice(0, 2).join(', ');
+  const others: DrawnRun[] = answer.points.filter((point) => point.run?.attained && !best.some(({ key }) => key === point.key)).map((point) => ({ ...point.run!, key: point.key, group: groupOf(point.key) }));
+  const all: DrawnRun[] = [...best.map((point) => ({ ...point, group: groupOf(point.key) })), ...others];
+  const groups = [...new Set(all.map(({ group }) => group))];
+  const label = (run: DrawnRun) => `${run.key} at ${compact(run.rate)} requests/s`;
+  const byLabel = new Map(all.map((run) => [label(run), run]));
+  const item = (run: DrawnRun) => ({ name: label(run), value: [run.tokens_per_s_per_user, run.tokens_per_s_per_device] });
+  const winner = answer.winner && all.find(({ key }) => key === answer.winner!.key);
+  const tpot = Number(/^tpot<([\d.]+)ms/.exec(answer.slos.find((slo) => slo.startsWith('tpot<')) ?? '')?.[1] ?? 0);
+  const line = best.filter((point) => point.best_in.includes('work')).map((point) => [point.tokens_per_s_per_user, point.tokens_per_s_per_device]).sort((a, b) => a[0]! - b[0]!);
   return {
-    summary: `${points.length} runs that no other run of the same speed beats in throughput, cost or energy`,
+    summary: `${best.length} of ${all.length} runs are beaten by no other run of the same speed in throughput, cost or energy`,
+    note: 'Click a point for its command; click a name in the legend to hide or show it.',
     columns: [{ title: 'layout' }, { title: 'requests/s', number: true }, { title: 'tokens/s per user', number: true }, { title: 'tokens/s per device', number: true },
       { title: 'USD per million output tokens', number: true }, { title: 'J per output token', number: true }, { title: 'best in' }],
-    rows: points.map((point) => [point.key, compact(point.rate), compact(point.tokens_per_s_per_user), compact(point.tokens_per_s_per_device),
+    rows: best.map((point) => [point.key, compact(point.rate), compact(point.tokens_per_s_per_user), compact(point.tokens_per_s_per_device),
       money(point.usd_per_million_output_tokens), energy(point), point.best_in.map((name) => bestIn[name]).join(', ')]),
+    clicked: (name) => {
+      const run = byLabel.get(name);
+      return run ? commandOf(run.key, run.rate, question) || run.key : '';
+    },
     option: (theme) => ({
-      grid: room,
-      legend: { data: ['best throughput', ...(others.length > 0 ? ['best cost or energy'] : [])] },
-      tooltip: { trigger: 'item', formatter: (item: { data: { name: string; value: [number, number] } }) =>
-        `${item.data.name}<br>${compact(item.data.value[0])} tokens/s per user, ${compact(item.data.value[1])} per device` },
-      xAxis: axis(theme, 'output tokens/s per user', { type: 'value', scale: true, ...below }),
+      grid: { ...room, top: groups.length > 5 ? 70 : 48 },
+      legend: { data: [...groups, ...(winner ? ['best'] : [])] },
+      tooltip: { trigger: 'item', formatter: (point: { data: { name?: string; value: [number, number] } }) =>
+        point.data.name ? `${point.data.name}<br>${compact(point.data.value[0])} tokens/s per user, ${compact(point.data.value[1])} per device` : '' },
+      xAxis: axis(theme, 'output tokens/s per user', { type: 'value', min: 0, ...below }),
       yAxis: axis(theme, 'output tokens/s per device', { type: 'value', min: 0 }),
-      series: [{ name: 'best throughput', type: 'line', symbolSize: 8, data: drawn(byWork) },
-        { name: 'best cost or energy', type: 'scatter', symbol: 'diamond', symbolSize: 11, data: drawn(others) }],
+      series: [
+        { name: 'frontier', type: 'line', symbol: 'none', silent: true, lineStyle: { width: 1.5, color: theme.muted }, data: line,
+          markLine: tpot > 0 ? { symbol: 'none', silent: true, label: { formatter: 'goal', color: theme.muted, fontSize: 10 }, lineStyle: { color: theme.bad, type: 'dashed', width: 1 }, data: [{ xAxis: 1000 / tpot }] } : undefined },
+        ...groups.map((group) => ({ name: group, type: 'scatter', symbolSize: 8, data: all.filter((run) => run.group === group).map(item) })),
+        ...(winner ? [{ name: 'best', type: 'scatter', symbol: 'diamond', symbolSize: 16, itemStyle: { color: theme.bad, borderColor: theme.surface, borderWidth: 1 }, z: 5, data: [item(winner)] }] : []),
+      ],
     }),
   };
+}
+
+// Which device and engine, where there was a choice.
+function choices(answer: PlanAnswer): HTMLElement | null {
+  const rows = answer.by_device_and_engine;
+  if (rows.length < 2) return null;
+  return tableCard('Best of each device and engine', [{ title: 'device' }, { title: 'engine' }, { title: 'layout' }, { title: 'requests/s sustained', number: true }, { title: 'USD per million output tokens', number: true }, { title: 'place' }],
+    [...rows].sort((a, b) => (a.place ?? 1e9) - (b.place ?? 1e9)).map(({ device, engine, answer: point, place, tied_with_best: tied, reason }) => [device, engine, point?.layout ?? (reason ?? '–'), point ? compact(point.capacity_requests_per_s.value) : '–',
+      money(point?.run?.usd_per_million_output_tokens ?? null), place === null ? '–' : `${place}${tied ? ', tied with the best' : ''}`]));
 }

@@ -32,6 +32,8 @@ export interface PlotContent {
   note?: string;  // what one may want to act on
   columns: Column[];
   rows: string[][];
+  // What to say about a point that was clicked, by its name; '' = nothing.
+  clicked?: (name: string) => string;
 }
 
 interface LivePlot { chart: EChartsType; content: PlotContent; box: HTMLElement }
@@ -92,6 +94,12 @@ export class Plot {
     if (!this.plot) {
       this.plot = { chart: echarts.init(this.box, undefined, { renderer: 'svg' }), content, box: this.box };
       live.add(this.plot);
+      this.plot.chart.on('click', (item: { data?: unknown }) => {
+        const text = this.plot?.content.clicked?.(String((item.data as { name?: string } | undefined)?.name ?? '')) ?? '';
+        if (text === '') return;
+        fill(this.note, h('code', {}, text));
+        this.note.hidden = false;
+      });
     }
     this.plot.content = content;
     this.box.setAttribute('aria-label', `${this.title}: ${content.summary}`);

@@ -32,6 +32,8 @@ export class ServingForm {
   private readonly fraction;
   private readonly prefixes;
   private readonly available = numberField('Devices available', 8, { max: 4096 });
+  private readonly other;
+  private readonly otherAvailable = numberField('Of these', 8, { max: 4096 });
   private readonly objective;
   private readonly price = numberField('Price per device, USD/h', '', { min: 0.000001, max: 1000000, step: 'any', inputmode: 'decimal', placeholder: 'library price', required: false });
   private readonly budget = numberField('Budget, USD/h', '', { min: 0, max: 1e9, step: 'any', inputmode: 'decimal', placeholder: 'none', required: false });
@@ -45,7 +47,10 @@ export class ServingForm {
     this.quantization = choiceField('Weights', formatChoices(facts, 'quantization', ['', 'as published']), usual.quantization ?? '');
     this.cache = choiceField('KV cache', formatChoices(facts, 'kv_cache_dtype', ['auto', 'as the model']), 'auto');
     const engines = [...new Set(facts.devices.flatMap((device) => device.engines))];
-    this.engine = choiceField('Engine', engines.map((name): [string, string] => [name, titles[name] ?? name]), 'vllm');
+    this.engine = choiceField('Engine', [...engines.map((name): [string, string] => [name, titles[name] ?? name]), ['any', 'any engine']], 'vllm');
+    this.other = deviceField(facts, '', 'Or another device', true);
+    this.other.control.prepend(h('option', { value: '', selected: true }, 'none'));
+    this.other.control.addEventListener('change', () => this.choose());
     this.replicas = numberField('Replicas', 1, of('replicas'));
     this.requests = numberField('Requests', 400, declared(facts, 'plan serve', 'num_prompts'));  // a run is drawn and repeated at other rates: fewer than over a day
     this.input = numberField('Prompt tokens', 1024, of('random_input_len'));
@@ -65,7 +70,7 @@ export class ServingForm {
     for (const radio of [this.open, this.closed]) radio.addEventListener('change', () => this.choose());
     this.fieldsets = [
       h('fieldset', {}, h('legend', {}, 'Model and hardware'), this.model.element, this.device.element,
-        h('div', { class: 'row' }, this.tensor.element, this.replicas.element, this.available.element, this.objective.element)),
+        h('div', { class: 'row' }, this.tensor.element, this.replicas.element, this.available.element, this.objective.element, this.other.element, this.otherAvailable.element)),
       h('fieldset', {}, h('legend', {}, 'Traffic'), loads, h('div', { class: 'row' }, this.rate.element, this.concurrency.element, this.requests.element),
         h('div', { class: 'row' }, this.input.element, this.output.element), h('div', { class: 'row' }, this.spread.element)),
       h('details', {}, h('summary', {}, 'More: number formats, engine, prices'),
@@ -86,7 +91,11 @@ export class ServingForm {
     showField(this.rate, this.open.checked);
     showField(this.concurrency, !this.open.checked);
     this.closed.disabled = this.finds;
-    for (const field of [this.available, this.objective, this.price, this.budget]) showField(field, this.finds);
+    for (const field of [this.available, this.objective, this.other, this.price, this.budget]) showField(field, this.finds);
+    showField(this.otherAvailable, this.finds && this.other.control.value !== '');
+    const any = [...this.engine.control.options].find((option) => option.value === 'any')!;
+    any.hidden = any.disabled = !this.finds;
+    if (!this.finds && this.engine.control.value === 'any') this.engine.control.value = 'vllm';
     for (const field of [this.tensor, this.replicas, this.prefixes]) showField(field, !this.finds);
   }
 
@@ -99,7 +108,9 @@ export class ServingForm {
 
   // As if a question of `serve` or `plan serve` had been typed.
   put(of: Typed): void {
-    const [device, count] = of('hardware').split(':', 2);
+    const [[device, count] = [], [other, otherCount] = []] = of('hardware').split(',').map((one) => one.split(':', 2));
+    put(this.other.control, other ?? '', '');
+    put(this.otherAvailable.control, otherCount ?? '', usualValues.available);
     put(this.model.control, shortName(of('model')), this.usual.model);
     put(this.device.control, of('device') || (device ?? ''), this.usual.device);
     put(this.available.control, count ?? '', usualValues.available);
@@ -115,7 +126,7 @@ export class ServingForm {
     put(this.spread.control, of('random_range_ratio') && String(Math.round(100 * Number(of('random_range_ratio')))), '0');
     put(this.quantization.control, of('quantization') || of('quantizations'), '');
     put(this.cache.control, of('kv_cache_dtype'), 'auto');
-    put(this.engine.control, of('engine') || of('engines'), 'vllm');
+    put(this.engine.control, of('engine') || of('engines'), of('hardware') === '' ? 'vllm' : 'any');
     put(this.prefixes.control, of('enable_prefix_caching'), '');
     for (const [field, name] of [[this.batchedTokens, 'max_num_batched_tokens'], [this.sequences, 'max_num_seqs'], [this.longest, 'max_model_len'],
       [this.fraction, 'gpu_memory_utilization'], [this.budget, 'budget_usd_hour']] as const) put(field.control, of(name), '');
@@ -186,9 +197,11 @@ export class ServingForm {
 
   // Flags of `plan serve`, without the goals.
   planFlags(): Fields {
-    const flags: Fields = { model: this.model.control.value, hardware: `${this.device.control.value}:${this.available.control.value}` };
+    const hardware = [`${this.device.control.value}:${this.available.control.value}`];
+    if (this.other.control.value !== '') hardware.push(`${this.other.control.value}:${this.otherAvailable.control.value}`);
+    const flags: Fields = { model: this.model.control.value, hardware };
     this.setTraffic(flags, this.load());
-    flags.engines = this.engine.control.value;
+    setFlag(flags, 'engines', this.engine.control, 'any');
     setFlag(flags, 'objective', this.objective.control, 'auto');
     setFlag(flags, 'quantizations', this.quantization.control);
     setFlag(flags, 'kv_cache_dtype', this.cache.control, 'auto');

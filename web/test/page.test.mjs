@@ -269,8 +269,26 @@ test('a search finds a layout and says how to start it', { skip }, async () => {
   assert.match(await textOf(page, 'section[aria-label="To start it"]'), /vllm serve/);
   assert.match(await textOf(page, 'table[aria-label="Layouts, best first"]'), /J per output token/);
   assert.match(await textOf(page, 'figure table'), /best in.*throughput per device/s);
+  // A point gives its command.
+  const points = await page.$$(`${shown} figure.wide .plot svg path[fill]:not([fill="none"]):not([fill="transparent"])`);
+  for (const point of points) {
+    await point.evaluate((element) => element.scrollIntoView({ block: 'center' }));
+    await point.click().catch(() => {});
+    if (await page.$(`${shown} figure.wide code`)) break;
+  }
+  assert.match(await textOf(page, 'figure.wide code'), /^foretoken serve --model Llama-3\.1-8B --device h100_sxm .*--request-rate/);
   assert.deepEqual(await violations(page), []);
   await shot(page, 'find');
+  await page.close();
+});
+
+test('a search over two devices and any engine compares them', { skip }, async () => {
+  const page = await open('#ask?command=plan+serve&model=Llama-3.1-8B&hardware=h100_sxm:1&hardware=l40s:2&request_rate=4&num_prompts=100&random_input_len=512&random_output_len=128&slo=ttft<1000ms@p99&slo=tpot<60ms@p99');
+  await answered(page, /Done/);
+  const rows = await page.$$eval(`${shown} table[aria-label="Best of each device and engine"] tbody tr`, (all) => all.map((row) => row.textContent));
+  assert.ok(rows.some((row) => /h100_sxm/.test(row)) && rows.some((row) => /l40s/.test(row)) && rows.length >= 4, rows.join('\n'));
+  assert.match(await textOf(page, '.command pre'), /--hardware h100_sxm:1 --hardware l40s:2/);
+  assert.deepEqual(await violations(page), []);
   await page.close();
 });
 
@@ -515,8 +533,8 @@ test('a chip of one\'s own is explored', { skip }, async () => {
   const page = await open('explore');
   await page.$eval(`${shown} details`, (details) => { details.open = true; });
   await press(page, 'Start from the chosen device');
+  await page.waitForFunction((selector) => /--device my_h100_sxm/.test(document.querySelector(`${selector} .command pre`)?.textContent ?? ''), { timeout: patience }, shown);
   await answered(page);
-  assert.match(await textOf(page, '.command pre'), /--device my_h100_sxm/);
   await page.close();
 });
 

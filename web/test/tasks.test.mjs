@@ -101,6 +101,17 @@ task('an operator compares a run of the server with its prediction, then calibra
   assert.equal(JSON.parse(readFileSync(join(folder, 'deployment.json'), 'utf8')).format, 1);
 });
 
+test('answers about parts fit a phone, in the dark too', { skip, timeout: 2 * patience }, async () => {
+  for (const [hash, theme] of [['#ask?command=kernel+attention_decode&device=l40s&batch=64&heads=32&kv_heads=8&kv_len=4096', 'dark'], ['#ask?command=accel&arch=tpu_v1&gemm=128x3072x768', 'light'],
+    ['#ask?command=edge&model=Qwen3-0.6B&quantization=int4_wo&context_len=512&device=neoverse_v1_ort', 'dark']]) {
+    const page = await open(hash, { width: 390, height: 844, theme });
+    await answered(page, /Done/);
+    assert.deepEqual(await violations(page), [], hash);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${hash} is wider than a phone`);
+    await page.close();
+  }
+});
+
 test('a file that is no network, or too large, is told where the answer would be', { skip }, async () => {
   const page = await open('#ask?command=edge&device=neoverse_v1_ort');
   assert.match(await textOf(page, '.status'), /Choose the ONNX file again/);

@@ -28,11 +28,11 @@ constexpr PageExample examples[] = {
       "sizes": "1K:4G"})"},
     {"One GEMM", R"({"command": "kernel gemm", "device": "h100_sxm", "dtype": "bf16", "m": "4096", "n": "8192",
       "k": "8192"})"},
-    {"A day of traffic", R"({"command": "serve", "model": "Llama-3.1-8B", "device": "h100_sxm", "request_rate": 16,
+    {"One day", R"({"command": "serve", "model": "Llama-3.1-8B", "device": "h100_sxm", "request_rate": 16,
       "num_prompts": 230400, "random_input_len": 1024, "random_output_len": 256, "random_range_ratio": 0.5,
       "max_model_len": 2048, "ramp_up_strategy": "daily", "daily_swing": 0.8, "daily_period": 14400,
       "autoscaler": "reactive", "max_replicas": 8})"},
-    {"Accelerator", R"({"command": "accel", "arch": "tpu_v4", "network": "resnet50"})"},
+    {"TPU v4", R"({"command": "accel", "arch": "tpu_v4", "network": "resnet50"})"},
 };
 
 }  // namespace

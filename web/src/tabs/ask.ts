@@ -190,7 +190,7 @@ function askKinds(facts: Facts, changed: () => void): Record<string, Kind> {
       ask: async (signal, say) => {
         const question: Question = { command: 'plan serve', ...serving.planFlags(), ...goals.slo() };
         const result = await run<PlanAnswer>(question, signal, (text) => say(text, shareIn(text, searched)));
-        return [result, { parts: planParts(result, facts, String(question.model)), title: `${question.model} on ${question.hardware}`, verdict: planVerdict(result.answer),
+        return [result, { parts: planParts(result, facts, question), title: `${question.model} on ${String(question.hardware).replaceAll(',', ' or ')}`, verdict: planVerdict(result.answer),
           rows: [['layout', 'devices', 'capacity_requests_per_s', 'low', 'high', 'usd_per_hour', 'joules_per_output_token'],
             ...result.answer.ranking.map((point) => [point.layout, point.devices, point.capacity_requests_per_s.value, point.capacity_requests_per_s.low, point.capacity_requests_per_s.high,
               point.usd_per_hour ?? '', point.run?.joules_per_output_token?.value ?? ''])] }];
