@@ -58,4 +58,21 @@ TEST(BenchPeersCommand, what_is_not_installed_is_said) {
   EXPECT_EQ(run_foretoken("bench peers --timeloop-mapping map.yaml").status, 2);
 }
 
+TEST(CheckCommand, old_prices_and_fits_are_noted_but_are_no_problem) {
+  const auto notes_on = [](const std::string& date) {
+    const Outcome run = run_foretoken("check data --json --date " + date);
+    EXPECT_EQ(run.status, 0) << run.out << run.err;
+    const Json document = parse_json(run.out, date);
+    std::string notes;
+    for (const JsonView& note : JsonView(document, date).at("notes").items()) notes += note.string() + "\n";
+    return notes;
+  };
+  const std::string early = notes_on("2026-05-01"), late = notes_on("2028-01-01");
+  EXPECT_EQ(early.find("months old"), std::string::npos) << early;
+  EXPECT_NE(early.find("without a date: a10g"), std::string::npos) << early;
+  EXPECT_NE(late.find("rents at least 6 months old: a100_pcie"), std::string::npos) << late;
+  EXPECT_NE(late.find("kernel fits at least 12 months old"), std::string::npos) << late;
+  EXPECT_EQ(run_foretoken("check data --date soon").status, 2);
+}
+
 }  // namespace foretoken::trust_commands_test

@@ -36,7 +36,7 @@ class ProfileTracer {
       add_kernel(kernel);
     }
     nodes_[0] = chakra_group_node(0, groups_);
-    return {.trace = {.nodes = std::move(nodes_)}, .notes = notes()};
+    return {.trace = {.nodes = std::move(nodes_)}, .kernel_nodes = std::move(node_of_), .notes = notes()};
   }
 
  private:

@@ -11,7 +11,8 @@ namespace foretoken {
 
 struct ImportedChakra {
   ChakraTrace trace;
-  std::vector<std::string> notes;  // what was found, and what could not be told
+  std::vector<uint64_t> kernel_nodes;  // the node of each kernel of the step
+  std::vector<std::string> notes;      // what was found, and what could not be told
 };
 
 // One node for each kernel and copy, with its recorded time, and one of the host for each launch. A node waits for

@@ -5,14 +5,17 @@
 #include "accelerator/systolic/chip.h"
 #include "accelerator/workload/network_layer.h"
 #include "app/cli/commands/list.h"
+#include "app/cli/output/today.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "hardware/check.h"
+#include "hardware/data_age.h"
 #include "kernel/calibration.h"
 #include "kernel/calibration_files.h"
 #include "kernel/fewshot/latency_prior.h"
 #include "model/vision.h"
 #include "model/weights.h"
+#include "report/parts/table.h"
 
 namespace foretoken {
 namespace {
@@ -77,12 +80,12 @@ std::vector<DataProblem> check_accelerator_data(const std::filesystem::path& fol
   return problems;
 }
 
-// Every calibration passes its own check, whether or not it was packed.
-std::vector<DataProblem> check_calibrations(const std::filesystem::path& folder) {
+// Every calibration passes its own check, whether or not it was packed. `dates` are filled with those of the fits.
+std::vector<DataProblem> check_calibrations(const std::filesystem::path& folder, std::vector<DatedFact>& dates) {
   std::vector<DataProblem> problems;
   const auto check = [&](const std::filesystem::path& file, const auto& read) {
     try {
-      read(file);
+      dates.push_back({.what = file.lexically_relative(folder).string(), .date = read(file).fitted_on});
     } catch (const InputError& error) {
       problems.push_back({.file = file.string(), .message = error.what()});
     }
@@ -91,6 +94,37 @@ std::vector<DataProblem> check_calibrations(const std::filesystem::path& folder)
   for (const std::filesystem::path& file : files.forms) check(file, read_form_calibration);
   for (const std::filesystem::path& file : files.devices) check(file, read_device_calibration);
   return problems;
+}
+
+// The first few, and how many there are beside.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t most = 8;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < most; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
+}
+
+// What still reads but may no longer be so: software gets faster, and prices move.
+std::vector<std::string> age_notes(const std::filesystem::path& folder, const std::vector<DatedFact>& fits,
+                                   const std::string& today) {
+  constexpr int most_months_of_prices = 6, most_months_of_fits = 12;
+  std::vector<std::string> notes;
+  const auto add = [&](const char* what, const std::vector<DatedFact>& facts, int most_months, const char* advice) {
+    std::vector<std::string> old, undated;
+    for (const DatedFact& fact : aged_facts(facts, today, most_months)) {
+      (fact.date.empty() ? undated : old).push_back(fact.what);
+    }
+    if (!old.empty()) {
+      notes.push_back(fmt::format("{} at least {} months old: {}. {}", what, most_months, some_of(old), advice));
+    }
+    if (!undated.empty()) notes.push_back(fmt::format("{} without a date: {}. {}", what, some_of(undated), advice));
+  };
+  const std::filesystem::path rents = folder / "prices" / "rent.json";
+  if (std::filesystem::exists(rents)) {
+    add("rents", rent_dates(rents), most_months_of_prices, "Give your own price with --gpu-price.");
+  }
+  add("kernel fits", fits, most_months_of_fits, "Measure and fit again.");
+  return notes;
 }
 
 class CheckCommand : public Command {
@@ -102,6 +136,9 @@ class CheckCommand : public Command {
     data.text("--dir", directory_,
               "Folder with hardware/ and models/, and optionally vision/, accelerators/, edge/priors/ and "
               "kernels/calibrations/ [the shipped one]");
+    data.text(
+        "--date", date_,
+        "Day to judge the age of prices (6 months) and kernel fits (12 months) by, for example 2026-11-17 [today]");
     data.footer("Example:\n  foretoken check data --dir my-library");
   }
 
@@ -119,8 +156,14 @@ class CheckCommand : public Command {
     for (DataProblem& problem :
          check_files(folder / "edge" / "priors", [](const auto& file) { read_latency_prior(file); }))
       problems.push_back(std::move(problem));
-    for (DataProblem& problem : check_calibrations(folder / "kernels" / "calibrations"))
+    std::vector<DatedFact> fits;
+    for (DataProblem& problem : check_calibrations(folder / "kernels" / "calibrations", fits))
       problems.push_back(std::move(problem));
+    const std::string day = date_.empty() ? today() : date_;
+    if (!months_between(day, day)) {
+      throw InputError({.source = "--date", .value = day, .expected = "a day, for example 2026-11-17"});
+    }
+    const std::vector<std::string> notes = age_notes(folder, fits, day);
 
     constexpr int wrong_input = 2;
     std::string text;
@@ -129,15 +172,20 @@ class CheckCommand : public Command {
       text += problem.message + "\n";
       list.push(Json::object({{"file", problem.file}, {"problem", problem.message}}));
     }
+    Json note_list = Json::array();
+    for (const std::string& note : notes) {
+      text += wrap_lines("note: " + note + "\n", page_width, 2);
+      note_list.push(note);
+    }
     text += problems.empty() ? "no problems\n"
                              : fmt::format("{} problem{}\n", problems.size(), problems.size() == 1 ? "" : "s");
     return {.text = std::move(text),
-            .json = Json::object({{"problems", list}}),
+            .json = Json::object({{"problems", list}, {"notes", std::move(note_list)}}),
             .exit_status = problems.empty() ? 0 : wrong_input};
   }
 
  private:
-  std::string directory_;
+  std::string directory_, date_;
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ std::unique_ptr<Command> make_man();
 std::unique_ptr<Command> make_models();
 std::unique_ptr<Command> make_pim();
 std::unique_ptr<Command> make_plan();
+std::unique_ptr<Command> make_port();
 std::unique_ptr<Command> make_profile();
 std::unique_ptr<Command> make_replay();
 std::unique_ptr<Command> make_replay_run();

@@ -53,7 +53,7 @@ complete -c foretoken -F -n 'not count (__foretoken_complete) > /dev/null'
 std::vector<std::string> names_in_library(std::string_view flag, const Library& library) {
   std::vector<std::string> names;
   const auto add = [&](const std::vector<std::string>& more) { names.insert(names.end(), more.begin(), more.end()); };
-  if (flag == "--device" || flag == "devices") add(library.hardware().device_names());
+  if (flag == "--device" || flag == "--to" || flag == "devices") add(library.hardware().device_names());
   if (flag == "--node" || flag == "devices") add(library.hardware().node_names());
   if (flag == "--cluster" || flag == "devices") add(library.hardware().cluster_names());
   if (flag == "--model" || flag == "models") {

@@ -8,6 +8,7 @@
 #include "app/cli/grammar/command_line.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
+#include "app/cli/output/today.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "report/accuracy/validation_history.h"
@@ -82,13 +83,6 @@ ValidationCheck run_check(const Check& check, const ValidateAll& wanted, const L
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
-}
-
-std::string today() {
-  const auto days = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  const std::chrono::year_month_day date(days);
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                     static_cast<unsigned>(date.day()));
 }
 
 }  // namespace

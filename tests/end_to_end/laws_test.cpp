@@ -1,0 +1,181 @@
+// Laws that hold from one layer to the next: more work is never faster, more hardware never slower, and what goes in
+// comes out. Questions are drawn at random from a fixed seed.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "base/random.h"
+#include "command_test.h"
+
+namespace foretoken::laws_test {
+
+Json answer(const std::string& line) {
+  const Outcome run = run_foretoken(line + " --json");
+  EXPECT_TRUE(run.status == 0 || run.status == 3) << line << "\n" << run.err;  // 3: does not fit in memory
+  return parse_json(run.out.empty() ? "{}" : run.out, line);
+}
+
+double seconds_of(const std::string& line) {
+  const Json json = answer(line);
+  const Json* seconds = json.find("seconds");
+  return seconds == nullptr ? 0 : seconds->find("value")->number();
+}
+
+template <class Value>
+const Value& one_of(const std::vector<Value>& values, RandomStream& random) {
+  return values[random.below(values.size())];
+}
+
+const std::vector<std::string> models = {"Llama-3.1-8B", "Qwen3-30B-A3B", "gpt-oss-20b", "gemma-2-9b",
+                                         "DeepSeek-V2-Lite"};
+const std::vector<std::string> devices = {"h100_sxm", "h200_sxm", "a100_sxm", "b200_sxm", "mi300x", "l40s"};
+
+// Trees correct measured kernels by shape and need not rise from one shape to the next: neighbors may lie this much
+// apart the wrong way.
+constexpr double of_trees = 0.01;
+
+TEST(Laws, a_step_of_more_sequences_or_more_context_is_not_faster) {
+  RandomStream random(30, "laws of steps");
+  for (int i = 0; i < 40; ++i) {
+    const std::string where =
+        "step --phase decode --model " + one_of(models, random) + " --device " + one_of(devices, random);
+    const int64_t batch = int64_t{1} << random.below(8), context = int64_t{64} << random.below(8);
+    const auto step = [&](int64_t sequences, int64_t keys) {
+      return seconds_of(where + " --batch " + std::to_string(sequences) + " --context-len " + std::to_string(keys));
+    };
+    const double base = step(batch, context);
+    EXPECT_GE(step(batch + batch / 2 + 1, context), base * (1 - of_trees)) << where << " " << batch << " " << context;
+    EXPECT_GE(step(batch, context + context / 2), base * (1 - of_trees)) << where << " " << batch << " " << context;
+  }
+}
+
+TEST(Laws, a_longer_prompt_is_not_faster) {
+  RandomStream random(31, "laws of prompts");
+  for (int i = 0; i < 30; ++i) {
+    const std::string where = "step --phase prefill --model " + one_of(models, random) + " --device " +
+                              one_of(devices, random) + " --input-len ";
+    const int64_t tokens = int64_t{16} << random.below(9);
+    EXPECT_GE(seconds_of(where + std::to_string(tokens + tokens / 2)),
+              seconds_of(where + std::to_string(tokens)) * (1 - of_trees))
+        << where << tokens;
+  }
+}
+
+// A device that is known by its sheet alone: nothing measured stands between the fact and the answer.
+class LawsOfSheets : public CommandTest {
+ protected:
+  std::string device(const std::string& name, double tflops, double gb_per_s) const {
+    const auto fact = [](double value) { return Json::object({{"value", value}, {"source", "test"}}); };
+    const Json file = Json::object({{"name", name},
+                                    {"title", name},
+                                    {"vendor", "test"},
+                                    {"kind", "npu"},
+                                    {"architecture", "test"},
+                                    {"memory_gb", fact(80)},
+                                    {"memory_bandwidth_gb_per_s", fact(gb_per_s)},
+                                    {"dense_peak_tflops", Json::object({{"bf16", fact(tflops)}})}});
+    return write(name + ".json", file.dump());
+  }
+};
+
+TEST_F(LawsOfSheets, more_bandwidth_and_more_multiply_units_are_not_slower) {
+  const std::vector<std::string> steps = {" --phase decode --batch 8 --context-len 1024",
+                                          " --phase prefill --input-len 1024",
+                                          " --phase decode --batch 256 --context-len 4096"};
+  const std::string slow = device("slow", 400, 1000), wide = device("wide", 400, 3000),
+                    strong = device("strong", 1200, 1000);
+  for (const std::string model : {"Llama-3.1-8B", "Qwen3-30B-A3B"}) {
+    for (const std::string& step : steps) {
+      const auto seconds = [&](const std::string& on) {
+        return seconds_of("step --model " + model + step + " --device " + on);
+      };
+      const double base = seconds(slow);
+      EXPECT_LT(seconds(wide), base) << model << step;
+      EXPECT_LE(seconds(strong), base) << model << step;
+      EXPECT_GE(seconds(wide), base / 3 * (1 - 1e-9)) << "no more than the bandwidth gives: " << model << step;
+    }
+  }
+}
+
+TEST(Laws, more_gpus_in_a_tensor_parallel_group_are_not_slower_and_no_more_than_proportional) {
+  // The host launches as many kernels on each rank: a step that it holds up gains nothing, so the model is large.
+  for (const std::string device : {"h100_sxm", "b200_sxm", "mi300x"}) {
+    for (const std::string step :
+         {" --phase decode --batch 16 --context-len 2048", " --phase prefill --input-len 2048"}) {
+      const std::string line = "step --model Llama-3.1-70B --device " + device + step + " -tp ";
+      double before = seconds_of(line + "1");
+      for (const char* ranks : {"2", "4", "8"}) {
+        const double now = seconds_of(line + ranks);
+        EXPECT_LT(now, before) << line << ranks;
+        EXPECT_GT(now, before / 2) << line << ranks;
+        before = now;
+      }
+    }
+  }
+}
+
+TEST(Laws, a_training_step_of_more_tokens_is_not_faster_and_gpus_do_not_gain_beyond_their_number) {
+  const auto seconds = [](int64_t batch, int64_t nodes) {
+    const Json json =
+        answer("train --model Llama-3.1-8B --cluster h100_ib_rail --nodes " + std::to_string(nodes) +
+               " -tp 8 --global-batch-size " + std::to_string(batch) + " --micro-batch-size 1 --seq-length 4096");
+    return json.find("seconds")->find("value")->number();
+  };
+  const double base = seconds(64, 2);
+  EXPECT_GE(seconds(128, 2), base);
+  EXPECT_LE(seconds(128, 2), 2 * base * 1.001);
+  EXPECT_LE(seconds(64, 4), base);
+  EXPECT_GE(seconds(64, 4), base / 2);
+}
+
+TEST(Laws, a_serving_run_returns_the_tokens_that_were_asked_for_and_its_energy_adds_up) {
+  RandomStream random(33, "laws of serving");
+  for (int i = 0; i < 12; ++i) {
+    const int64_t requests = 20 + static_cast<int64_t>(random.below(60));
+    const int64_t input = 16 + static_cast<int64_t>(random.below(1500)),
+                  output = 1 + static_cast<int64_t>(random.below(200));
+    const std::string line = "serve --model Llama-3.1-8B --device " + one_of(devices, random) +
+                             " --random-range-ratio 0 --energy --num-prompts " + std::to_string(requests) +
+                             " --random-input-len " + std::to_string(input) + " --random-output-len " +
+                             std::to_string(output) + " --request-rate " + std::to_string(1 + random.below(20)) +
+                             " --seed " + std::to_string(i);
+    const Json json = answer(line);
+    ASSERT_NE(json.find("completed"), nullptr) << line;
+    EXPECT_EQ(json.find("completed")->number(), static_cast<double>(requests)) << line;
+    EXPECT_EQ(json.find("total_input_tokens")->number(), static_cast<double>(requests * input)) << line;
+    EXPECT_EQ(json.find("total_output_tokens")->number(), static_cast<double>(requests * output)) << line;
+    const Json& energy = *json.find("energy");
+    double parts = energy.find("idle_joules")->find("value")->number();
+    for (const auto& [kind, joules] : energy.find("steps_joules_above_idle")->members())
+      parts += joules.find("value")->number();
+    const double boards = energy.find("board_joules")->find("value")->number();
+    EXPECT_NEAR(parts, boards, 1e-6 * boards) << line;
+    EXPECT_LE(energy.find("mean_board_watts")->find("value")->number(),
+              energy.find("limit_watts")->number() * (1 + 1e-9))
+        << line;
+  }
+}
+
+TEST(Laws, a_collective_of_more_bytes_is_not_faster_and_more_bandwidth_is_not_slower) {
+  RandomStream random(32, "laws of collectives");
+  const std::vector<std::string> operations = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
+  for (int i = 0; i < 30; ++i) {
+    const int64_t bytes = int64_t{1024} << random.below(18), ranks = int64_t{2} << random.below(4);
+    const int64_t bandwidth = int64_t{25} << random.below(5);
+    const std::string operation = one_of(operations, random);
+    const auto seconds = [&](int64_t size, int64_t rate) {
+      const Json json = answer("collective --topology switch:" + std::to_string(ranks) + "@" + std::to_string(rate) +
+                               "GB/s,1us --op " + operation + " --bytes " + std::to_string(size));
+      return json.find("rows")->items()[0].find("seconds")->find("value")->number();
+    };
+    const double base = seconds(bytes, bandwidth);
+    EXPECT_GE(seconds(2 * bytes, bandwidth), base * (1 - 1e-9)) << operation << " " << bytes << " " << ranks;
+    EXPECT_LE(seconds(bytes, 2 * bandwidth), base * (1 + 1e-9)) << operation << " " << bytes << " " << ranks;
+  }
+}
+
+}  // namespace foretoken::laws_test

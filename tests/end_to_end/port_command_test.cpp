@@ -1,0 +1,60 @@
+// A profiler trace on another GPU.
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "command_test.h"
+#include "compose/profile/test_trace.h"
+
+namespace foretoken::port_command_test {
+
+using testing::HasSubstr;
+
+class PortCommand : public CommandTest {
+ protected:
+  std::string trace() const { return write("trace.json", test_trace(2)); }
+};
+
+TEST_F(PortCommand, a_trace_of_an_h100_is_told_for_an_h200) {
+  const std::string line = "port " + trace() + " --device h100_sxm --to h200_sxm";
+  const Outcome run = run_foretoken(line);
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(in_one_line(run.out), HasSubstr("On NVIDIA H200"));
+  EXPECT_THAT(run.out, HasSubstr("kernel estimates"));
+  const Outcome json = run_foretoken(line + " --json");
+  const Json document = parse_json(json.out, "port");
+  const JsonView view(document, "port");
+  EXPECT_EQ(view.at("from").string(), "h100_sxm");
+  EXPECT_EQ(view.at("to").string(), "h200_sxm");
+  const JsonView seconds = view.at("kernel_seconds");
+  EXPECT_LT(seconds.at("low").number(), seconds.at("value").number());
+  EXPECT_LT(seconds.at("value").number(), seconds.at("high").number());
+}
+
+TEST_F(PortCommand, refusals_say_what_is_missing) {
+  expect_refused(run_foretoken("port " + trace() + " --to h200_sxm"), "--device, the GPU that was profiled");
+  expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to h20000"), "h20000");
+  expect_refused(run_foretoken("port " + path("nothing.json") + " --to h200_sxm"), "nothing.json");
+  expect_refused(run_foretoken("port " + write("empty.json", "{}") + " --to h200_sxm"), "traceEvents");
+}
+
+TEST(PortCommandNeedsData, a_training_chunk_of_deepseek_v3_is_told_for_an_h200) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
+  const std::string trace = (std::filesystem::path(data) / "deepseek" / "train_trace.json.gz").string();
+  const Outcome run = run_foretoken("port " + trace + " --to h200_sxm --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "port");
+  const JsonView view(document, "port");
+  EXPECT_EQ(view.at("from").string(), "h800_sxm") << "as the trace names it";
+  EXPECT_NEAR(view.at("measured_seconds").number(), 0.129, 0.001);
+  const double seconds = view.at("seconds").at("value").number();
+  EXPECT_LT(seconds, 0.130) << "an H200 has the same multiply units and more bandwidth";
+  EXPECT_GT(seconds, 0.129 * 3.35 / 4.8);
+}
+
+}  // namespace foretoken::port_command_test
