@@ -8,6 +8,7 @@
 #include "app/cli/output/today.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compose/diffusion/image_model.h"
 #include "hardware/check.h"
 #include "hardware/data_age.h"
 #include "kernel/calibration.h"
@@ -130,12 +131,14 @@ std::vector<std::string> age_notes(const std::filesystem::path& folder, const st
 class CheckCommand : public Command {
  public:
   void declare(Options& options) override {
-    Options& data = options.subcommand("data",
-                                       "Devices, nodes, clusters, models, vision encoders, accelerators, priors and "
-                                       "calibrations: the shipped ones, or those of --dir");
-    data.text("--dir", directory_,
-              "Folder with hardware/ and models/, and optionally vision/, accelerators/, edge/priors/ and "
-              "kernels/calibrations/ [the shipped one]");
+    Options& data =
+        options.subcommand("data",
+                           "Devices, nodes, clusters, models, vision encoders, image models, accelerators, priors and "
+                           "calibrations: the shipped ones, or those of --dir");
+    data.text(
+        "--dir", directory_,
+        "Folder with hardware/ and models/, and optionally vision/, image_models/, accelerators/, edge/priors/ and "
+        "kernels/calibrations/ [the shipped one]");
     data.text(
         "--date", date_,
         "Day to judge the age of prices (6 months) and kernel fits (12 months) by, for example 2026-11-17 [today]");
@@ -151,6 +154,8 @@ class CheckCommand : public Command {
     std::vector<DataProblem> problems = check_hardware_data(folder / "hardware");
     for (DataProblem& problem : check_model_data(folder / "models")) problems.push_back(std::move(problem));
     for (DataProblem& problem : check_files(folder / "vision", [](const auto& file) { read_vision_config(file); }))
+      problems.push_back(std::move(problem));
+    for (DataProblem& problem : check_files(folder / "image_models", [](const auto& file) { read_image_model(file); }))
       problems.push_back(std::move(problem));
     for (DataProblem& problem : check_accelerator_data(folder / "accelerators")) problems.push_back(std::move(problem));
     for (DataProblem& problem :

@@ -20,6 +20,8 @@ constexpr CommandKind kinds[] = {
     {"port", "Predict a PyTorch profiler trace on another GPU, kernel by kernel", make_port},
     {"serve", "Simulate a serving run: TTFT, TPOT and throughput of a load on an engine", make_serve},
     {"speculate", "Show when speculative decoding pays off, by batch size and context length", make_speculate},
+    {"image", "Predict a diffusion model that draws images (SDXL, SD3, FLUX): time per image, kernel by kernel",
+     make_image},
     {"accel", "Find the best mapping of an operator or network on a custom accelerator, with cycles and energy",
      make_accel},
     {"systolic", "Predict systolic arrays, SCALE-Sim files and TPU chips: cycles, stalls and words by layer",

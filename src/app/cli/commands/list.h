@@ -23,6 +23,7 @@ std::unique_ptr<Command> make_endpoint();
 std::unique_ptr<Command> make_observe();
 std::unique_ptr<Command> make_ui();
 std::unique_ptr<Command> make_fit();
+std::unique_ptr<Command> make_image();
 std::unique_ptr<Command> make_import();
 std::unique_ptr<Command> make_kernel();
 std::unique_ptr<Command> make_man();

@@ -1,0 +1,82 @@
+#include "compose/diffusion/image_model.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "compose/diffusion/image_estimate.h"
+#include "library/library.h"
+#include "model/work.h"
+
+namespace foretoken::image_model_test {
+
+const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
+
+ImageModel shipped(const std::string& name) {
+  return read_image_model(data / "image_models" / (name + ".json"));
+}
+
+double flops(const std::vector<ImageKernel>& kernels) {
+  double sum = 0;
+  for (const ImageKernel& kernel : kernels)
+    sum += count_work(kernel.shape).flops.value() * static_cast<double>(kernel.count);
+  return sum;
+}
+
+TEST(ImageModel, shipped_models_have_as_many_weights_as_published) {
+  EXPECT_NEAR(denoiser_parameters(shipped("flux.1-dev")), 11.9e9, 0.02 * 11.9e9);
+  EXPECT_NEAR(denoiser_parameters(shipped("sd3-medium")), 2.03e9, 0.02 * 2.03e9);
+  EXPECT_NEAR(denoiser_parameters(shipped("sdxl")), 2.57e9, 0.02 * 2.57e9);
+}
+
+TEST(ImageModel, a_pass_of_sdxl_multiplies_what_profilers_count) {
+  // 2.99 T multiply-adds of one pass at 1024 x 1024, as module profilers count: without the products inside attention.
+  double sum = 0;
+  for (const ImageKernel& kernel : denoising_kernels(shipped("sdxl"), {}, Scheme::bf16)) {
+    const bool multiplies = std::holds_alternative<GemmShape>(kernel.shape);
+    if (multiplies) sum += flops({kernel});
+  }
+  EXPECT_NEAR(sum / 2, 5.98e12, 0.01 * 5.98e12);
+}
+
+TEST(ImageModel, work_grows_with_pictures_in_proportion_and_with_pixels_at_least) {
+  for (const char* name : {"flux.1-dev", "sd3-medium", "sdxl"}) {
+    const ImageModel model = shipped(name);
+    const double one = flops(denoising_kernels(model, {}, Scheme::bf16));
+    EXPECT_NEAR(flops(denoising_kernels(model, {.images = 4}, Scheme::bf16)), 4 * one, 1e-6 * one) << name;
+    const double small = flops(denoising_kernels(model, {.height = 512, .width = 512}, Scheme::bf16));
+    EXPECT_GT(one, 3 * small) << name;  // the text's part does not grow
+    const double decoded = flops(decoding_kernels(model, {}));
+    EXPECT_GT(decoded, 4 * flops(decoding_kernels(model, {.height = 512, .width = 512}))) << name;
+  }
+}
+
+TEST(ImageModel, sides_that_no_token_fits_are_refused) {
+  EXPECT_THROW(denoising_kernels(shipped("sdxl"), {.height = 1000}, Scheme::bf16), InputError);
+  EXPECT_THROW(denoising_kernels(shipped("flux.1-dev"), {.width = 8}, Scheme::bf16), InputError);
+}
+
+TEST(ImageModel, wrong_files_are_refused) {
+  const auto refused = [](const std::string& text) { EXPECT_THROW(parse_image_model(text, "x"), InputError) << text; };
+  const std::string start = R"({"name": "x", "title": "x", "source": "x", "text_tokens": 77, "guidance_passes": 2,
+    "usual_steps": 30, "decoder": {"channels": [128]})";
+  refused(start + "}");
+  refused(start + R"(, "transformer": {"hidden": 100, "heads": 3, "joint_layers": 1, "single_layers": 0}})");
+  refused(start + R"(, "unet": {"channels": [64, 128], "transformer_layers": [1]}})");
+  refused(start + R"(, "unet": {"channels": [100], "transformer_layers": [1]}})");
+}
+
+TEST(ImageEstimate, a_faster_gpu_and_fewer_steps_take_less) {
+  const Library library(data, {});
+  const ImageModel model = shipped("sdxl");
+  const auto seconds = [&](const std::string& device, int64_t steps) {
+    return estimate_image(model, {}, steps, Scheme::bf16, library.predictor(device)).seconds;
+  };
+  const Estimate base = seconds("a100_sxm", 30);
+  EXPECT_LT(base.low, base.value);
+  EXPECT_GT(base.high, base.value);
+  EXPECT_LT(seconds("h100_sxm", 30).value, base.value);
+  EXPECT_LT(seconds("a100_sxm", 15).value, base.value);
+  EXPECT_GT(seconds("a100_sxm", 15).value, base.value / 2);  // pixels are decoded once
+}
+
+}  // namespace foretoken::image_model_test
