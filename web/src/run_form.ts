@@ -8,7 +8,7 @@ import { upload } from './upload';
 
 export class RunForm {
   readonly element: HTMLElement;
-  private readonly files = h('input', { type: 'file', multiple: true, required: true, accept: '.json,.csv,.jsonl,.gz,.txt,.log,.yaml' });
+  private readonly files = h('input', { type: 'file', multiple: true, required: true, accept: '.json,.csv,.jsonl,.txt,.log,.yaml' });
   private readonly todo = choiceField('What to do', [['replay-run', 'compare with the prediction'], ['calibrate', 'learn from it (calibrate)']], 'replay-run');
   private readonly model;
   private readonly device;

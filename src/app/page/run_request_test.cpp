@@ -242,6 +242,7 @@ TEST(RunRequest, files_are_read_from_the_body_and_named_by_no_path) {
   for (const char* name : {"../net.onnx", "/net.onnx", ".onnx", "-x.onnx", "a/b.onnx", "net.txt", "", "n t.onnx"}) {
     EXPECT_NE(complaint_about(question + files(name, "abc") + "}"), "") << name;
   }
+  EXPECT_THAT(complaint_about(question + files("net.onnx", "\x1f\x8b\x08rest") + "}"), HasSubstr("not compressed"));
   EXPECT_NE(complaint_about(question + R"("data/edge/networks/encoder.onnx"})"), "");
   EXPECT_NE(complaint_about(question + R"(["data/edge/networks/encoder.onnx"]})"), "");
   EXPECT_NE(complaint_about(question + R"({"files": [{"name": "net.onnx", "content": "not base64!"}]}})"), "");

@@ -16,6 +16,7 @@ namespace foretoken {
 namespace {
 
 constexpr size_t longest_name = 100;
+constexpr std::string_view gzip_magic = "\x1f\x8b";
 
 bool is_plain_name(const std::string& name) {
   const auto is_plain = [](char c) {
@@ -58,6 +59,8 @@ std::vector<UploadedFile> read_upload(const JsonView& value) {
     bytes += content->size();
     if (bytes > most_upload_bytes) one.at("content").fail(fmt::format("at most {} MiB", most_upload_bytes >> 20));
     file.content.assign(content->begin(), content->end());
+    // A few bytes may unpack to gigabytes.
+    if (file.content.starts_with(gzip_magic)) one.at("content").fail("a file that is not compressed");
     files.push_back(std::move(file));
   }
   if (files.empty()) value.at("files").fail("at least one file");

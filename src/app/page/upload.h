@@ -19,7 +19,7 @@ struct UploadedFile {
 inline constexpr size_t most_upload_bytes = size_t{5} << 20;  // of all files of a question
 inline constexpr size_t most_upload_files = 4;
 
-// {"files": [{"name": "run.json", "content": "base64"}]}; InputError names what is wrong.
+// {"files": [{"name": "run.json", "content": "base64"}]}, not compressed; InputError names what is wrong.
 std::vector<UploadedFile> read_upload(const JsonView& value);
 
 // Gone with the object. In memory where the system has a file system there.
