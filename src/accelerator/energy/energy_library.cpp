@@ -14,7 +14,8 @@
 namespace foretoken {
 namespace {
 
-constexpr double assumed_nm = 45;  // of a design that does not say, as most published figures are
+constexpr double assumed_nm = 45;    // of a design that does not say, as most published figures are
+constexpr double last_fine_nm = 45;  // finer ones differ little in supply, and published energies fall more slowly
 constexpr size_t most_components = 256;
 constexpr Range<double> positive{.least = 1e-12, .most = 1e12};
 
@@ -98,13 +99,19 @@ ComponentPoint read_point(const JsonView& view, EnergyComponent::Kind kind) {
 }
 
 EnergyComponent read_component(const std::string& name, const JsonView& view) {
-  view.allow_only({"kind", "also", "access_bits", "points", "area", "leakage", "interface"});
+  view.allow_only({"kind", "also", "access_bits", "scaling", "points", "area", "leakage", "interface"});
   EnergyComponent own{.name = name, .kind = component_kind(view.at("kind"))};
   if (const auto also = view.find("also")) {
     for (const JsonView& other : also->items()) own.also.push_back(other.string());
   }
   if (own.kind == EnergyComponent::Kind::memory)
     own.access_bits = view.at("access_bits").number({.least = 1, .most = 4096});
+  if (own.kind != EnergyComponent::Kind::dram) {
+    const JsonView scaling = view.at("scaling");
+    scaling.allow_only({"exponent", "source"});
+    own.technology_exponent = scaling.at("exponent").number({.least = 0, .most = 4});
+    own.scaling_source = scaling.at("source").string();
+  }
   for (const JsonView& point : view.at("points").items()) own.points.push_back(read_point(point, own.kind));
   if (own.points.empty()) view.at("points").fail("at least one figure");
   for (size_t i = 1; i < own.points.size(); ++i) {
@@ -227,6 +234,14 @@ bool EnergyLibrary::is_dram(const AcceleratorLevel& level) const {
   return component != nullptr && component->kind == EnergyComponent::Kind::dram;
 }
 
+// Of energies of one component in two technologies.
+double EnergyLibrary::technology_ratio(const EnergyComponent& component, double from_nm, double to_nm) const {
+  const auto fine = [](double nm) { return std::min(nm, last_fine_nm); };
+  const auto coarse = [](double nm) { return std::max(nm, last_fine_nm); };
+  return portable_pow(fine(to_nm) / fine(from_nm), component.technology_exponent) * energy_factor(coarse(to_nm)) /
+         energy_factor(coarse(from_nm));
+}
+
 // Between two technologies with figures a power law through both; else the nearest one, scaled. Below the smallest size
 // all technologies follow the oldest one's law: their own, drawn on, would cross.
 double EnergyLibrary::energy_at(const EnergyComponent& component, double size, double technology_nm, bool write,
@@ -257,8 +272,9 @@ double EnergyLibrary::energy_at(const EnergyComponent& component, double size, d
   const SizeFigure& largest = by_technology.back();
   if (technology_nm >= smallest.size && technology_nm <= largest.size) return power_law(by_technology, technology_nm);
   const SizeFigure& nearest = technology_nm < smallest.size ? smallest : largest;
-  extrapolate(costs, fmt::format("scaled from {} nm with {}", number_text(nearest.size), technology_source_));
-  return nearest.value * energy_factor(technology_nm) / energy_factor(nearest.size);
+  extrapolate(costs, fmt::format("scaled from {} nm: {}", number_text(nearest.size),
+                                 technology_nm > last_fine_nm ? technology_source_ : component.scaling_source));
+  return nearest.value * technology_ratio(component, nearest.size, technology_nm);
 }
 
 ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Architecture& architecture,

@@ -36,13 +36,15 @@ struct EnergyComponent {
   Kind kind = Kind::memory;
   double access_bits = 0;              // of a memory: those its points read
   std::vector<ComponentPoint> points;  // dram: picojoules per bit; wire: per bit and millimetre
+  // Energy grows as this power of the technology's nanometres, up to 45; all but a dram.
+  double technology_exponent = 0;
   // Each in the technology its source gives.
   double area_um2_per_bit = 0, area_nm = 0;               // of a memory
   std::vector<std::pair<double, double>> multiplier_um2;  // bits -> um2, by bits
   double leak_uw_per_size = 0;                            // per byte of a memory; of one multiplier
   // Of a dram: what its interface takes of the chip, and the share of its power at full rate that it always draws.
   double interface_mm2_per_gb_s = 0, standing_share = 0;
-  std::string area_source, leak_source, interface_source;
+  std::string scaling_source, area_source, leak_source, interface_source;
 };
 
 // Energy and area of logic relative to 45 nm.
@@ -56,7 +58,8 @@ class EnergyLibrary {
   static EnergyLibrary read_file(const std::filesystem::path& path);
 
   // Energies between published sizes follow a power law, and so do those between technologies that were both published;
-  // beyond, the factors of Stillmaker and Baas (2017) scale the nearest. InputError for a component nobody knows.
+  // beyond, the component's own power of the nanometres scales the nearest, and above 45 nm, where the supply rises,
+  // the factors of Stillmaker and Baas (2017). InputError for a component nobody knows.
   // `below_um2` is the area of what hangs below one instance, which says how far a wire runs. A memory outside the chip
   // takes the area of its interface, and draws power by its bandwidth even when nothing crosses it.
   ComponentCosts costs(const AcceleratorLevel& level, const Architecture& architecture, double below_um2) const;
@@ -73,6 +76,7 @@ class EnergyLibrary {
  private:
   const EnergyComponent* find(const std::string& name) const;  // null when there is none
   const EnergyComponent& component_of(const AcceleratorLevel& level) const;
+  double technology_ratio(const EnergyComponent& component, double from_nm, double to_nm) const;
   double energy_at(const EnergyComponent& component, double size, double technology_nm, bool write,
                    ComponentCosts& costs) const;
 

@@ -53,8 +53,37 @@ TEST(EnergyLibrary, what_is_beyond_the_figures_says_so) {
   EXPECT_NE(large.note.find("outside the published"), std::string::npos);
   const ComponentCosts finer = library.costs(memory_of("regfile", 64, 16), {.technology_nm = 7}, 0);
   EXPECT_EQ(finer.kind, Confidence::extrapolated);
-  EXPECT_NE(finer.note.find("Stillmaker"), std::string::npos);
+  EXPECT_NE(finer.note.find("as multiplications between 45 nm"), std::string::npos);
+  const ComponentCosts coarser = library.costs(memory_of("regfile", 64, 16), {.technology_nm = 65}, 0);
+  EXPECT_NE(coarser.note.find("Stillmaker"), std::string::npos);
   EXPECT_NE(library.costs(memory_of("SRAM", 8192, 64), {}, 0).note.find("45 nm assumed"), std::string::npos);
+}
+
+// Registers and multipliers are the same transistors.
+TEST(EnergyLibrary, a_register_file_keeps_its_share_of_a_multiplier_in_finer_technologies) {
+  const EnergyLibrary library = shipped_energies();
+  const auto share = [&](int nm) {
+    const Architecture chip{.technology_nm = nm};
+    const AcceleratorLevel mac{.name = "mac", .component = "intmac", .word_bits = 8};
+    return library.costs(memory_of("regfile", 64, 8), chip, 0).energy.read_pj /
+           library.costs(mac, chip, 0).energy.compute_pj;
+  };
+  for (const int nm : {7, 10, 16, 20, 28, 32}) EXPECT_NEAR(share(nm) / share(45), 1, 0.12) << nm;
+}
+
+TEST(EnergyLibrary, a_millimetre_of_wire_saves_less_than_a_gate) {
+  const EnergyLibrary library = shipped_energies();
+  const AcceleratorLevel wire{.name = "links", .kind = LevelKind::network, .component = "wire", .word_bits = 8};
+  const AcceleratorLevel mac{.name = "mac", .component = "intmac", .word_bits = 8};
+  const auto shrunk = [&](auto cost) {
+    return cost(Architecture{.technology_nm = 7}) / cost(Architecture{.technology_nm = 45});
+  };
+  const double of_wire =
+      shrunk([&](const Architecture& chip) { return library.costs(wire, chip, 1e6).energy.hop_pj_per_word; });
+  const double of_gate =
+      shrunk([&](const Architecture& chip) { return library.costs(mac, chip, 0).energy.compute_pj; });
+  EXPECT_GT(of_wire, of_gate);
+  EXPECT_LT(of_wire, 1);
 }
 
 TEST(EnergyLibrary, an_unknown_component_and_an_unlimited_memory_are_refused) {
