@@ -55,6 +55,21 @@ TEST(CollectiveCommand, a_range_of_sizes_gives_a_row_each_with_the_choice_and_it
   }
 }
 
+// vLLM's all-reduce on eight MI355X: github.com/vllm-project/vllm, pull request 39080, "before". The law was learned on
+// NVIDIA's systems and has not seen it.
+TEST(CollectiveCommand, infinity_fabric_is_within_30_percent_of_published_times) {
+  const std::pair<const char*, double> published_us[] = {{"24K", 6.3},   {"48K", 6.7},   {"96K", 7.6},   {"192K", 10.0},
+                                                         {"384K", 13.1}, {"768K", 16.0}, {"1536K", 24.2}};
+  for (const auto& [size, us] : published_us) {
+    const Json answer =
+        json_of(std::string("--node mi355x_platform --op all_reduce --ranks 8 --kernel vllm --bytes ") + size);
+    const Json& row = rows_of(answer).at(0).value();
+    EXPECT_NEAR(number_at(row, {"seconds", "value"}) * 1e6 / us, 1, 0.3) << size;
+    EXPECT_LE(number_at(row, {"seconds", "low"}) * 1e6, us) << size;
+    EXPECT_GE(number_at(row, {"seconds", "high"}) * 1e6, us) << size;
+  }
+}
+
 TEST(CollectiveCommand, a_ring_meets_the_formula_of_the_textbook) {
   const Json answer =
       json_of("--topology ring:8@100GB/s,1us --op all_reduce --bytes 8000000 --algorithm ring --fidelity flow");
