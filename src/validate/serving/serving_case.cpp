@@ -456,7 +456,7 @@ bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) cons
   for (const DataSetLengths& known : data_set_lengths()) {
     if (!lengths.starts_with(known.spec)) continue;
     result.load.dataset = Dataset::lognormal;
-    result.load.input_law = with_mean_after_cut(known.input);
+    result.load.input_law = known.input;  // means of prompts are assumed, those of outputs published
     result.load.output_law = with_mean_after_cut(known.output);
     result.flags.max_model_len = known.input.most + known.output.most;
     if (text("num_requests").empty()) result.load.num_prompts = known.samples;
