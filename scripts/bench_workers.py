@@ -4,8 +4,8 @@
     scripts/bench_workers.py [--program build/foretoken] [--workers 2] -- plan serve --model Llama-3.1-8B ...
 
 Starts a PostgreSQL server of its own, runs the command with one worker and then with several, each time in a new database, and
-compares their answers byte for byte. CPU seconds of the slowest worker are what it would take on the wall of machines with nothing
-else to do, but for waiting; the wall is printed too.
+compares their answers byte for byte. Where other work keeps the machine busy, the wall tells little: the CPU seconds of all workers
+against those of one say how much work is done twice, and so how much faster workers with a core each can be at most.
 """
 import argparse
 import glob
@@ -88,7 +88,8 @@ def main():
         sys.exit("the answers differ")
     print(f"one worker: {cpu_alone[0]:.1f} s of CPU, {wall_alone:.1f} s on the wall")
     print(f"{given.workers} workers: {', '.join(f'{each:.1f}' for each in cpu_shared)} s of CPU, {wall_shared:.1f} s on the wall; the same bytes")
-    print(f"by CPU {cpu_alone[0] / max(cpu_shared):.2f} times as fast, on the wall {wall_alone / wall_shared:.2f} times")
+    together = sum(cpu_shared) / cpu_alone[0]
+    print(f"together {together:.2f} times the CPU of one: at most {given.workers / together:.2f} times as fast; on the wall {wall_alone / wall_shared:.2f} times")
 
 
 if __name__ == "__main__":

@@ -60,6 +60,11 @@ TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   ASSERT_EQ(run.status, 0) << run.err;
   const Json document = parse_json(run.out, "plan");
   EXPECT_EQ(JsonView(document, "plan").at("winner").at("devices").integer(), 1);
+  const JsonView why = JsonView(document, "plan").at("explanation");
+  const double parts = why.at("queue_ms").number() + why.at("prefill_ms").number() + why.at("host_ms").number() +
+                       why.at("transfer_ms").number();
+  EXPECT_NEAR(parts, why.at("ttft_ms").number(), 1e-6);
+  EXPECT_GT(why.at("memory_bandwidth_utilization").number({.least = 0, .most = 1}), 0);
   const Outcome none = plan("--request-rate 100000 --html " + path("none.html"));
   EXPECT_EQ(none.status, 3) << none.err;
   EXPECT_THAT(none.out, HasSubstr("None of"));
@@ -80,6 +85,14 @@ TEST_F(PlanServeCommand, a_search_without_time_answers_by_closed_form_and_says_s
   const Json answer = parse_json(run.out, "answer");
   EXPECT_TRUE(answer.find("stopped")->boolean());
   EXPECT_THAT(run.out, testing::HasSubstr("by closed form"));
+}
+
+TEST_F(PlanServeCommand, the_search_for_changes_keeps_the_time_limit) {
+  const Outcome run = run_foretoken(
+      "plan serve --model Llama-3.1-8B --hardware h100_sxm:1 --slo ttft:500,tpot:50 --engines vllm --time-limit 0.01 "
+      "--goal-seek --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_TRUE(parse_json(run.out, "answer").find("goal_seek_stopped")->boolean());
 }
 
 TEST_F(PlanServeCommand, a_pessimist_gets_the_low_end_of_the_interval) {

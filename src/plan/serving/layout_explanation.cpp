@@ -15,8 +15,10 @@ namespace {
 // When the last step that computed a request's prompt ended, before its first token.
 class PromptEnds final : public RunObserver {
  public:
-  explicit PromptEnds(const std::function<void()>& check_wanted) : check_wanted_(check_wanted) {}
-  bool watches(int64_t /*request*/) const override { return true; }
+  // Watching every step of every request takes time: only where somebody asks for the ends.
+  PromptEnds(const std::function<void()>& check_wanted, bool is_needed)
+      : check_wanted_(check_wanted), is_needed_(is_needed) {}
+  bool watches(int64_t /*request*/) const override { return is_needed_; }
   void request_stepped(const RequestStep& own, const StepRecord& step) override {
     if (!own.decodes) ends_[own.request] = step.end;
   }
@@ -31,6 +33,7 @@ class PromptEnds final : public RunObserver {
 
  private:
   const std::function<void()>& check_wanted_;
+  bool is_needed_;
   std::map<int64_t, Picoseconds> ends_;
 };
 
@@ -105,7 +108,7 @@ std::optional<LayoutExplanation> explain_layout(const ServingQuestion& question,
   const auto first_decode = static_cast<int32_t>(part.pool.replicas);
   StepMix of_pool(0, first_decode), of_decode(first_decode, std::numeric_limits<int32_t>::max());
   TtftRanking ranking;
-  PromptEnds prompts(check_wanted);
+  PromptEnds prompts(check_wanted, part.decode.has_value());
   request.observers = {&of_pool, &of_decode, &ranking, &prompts};
   const ServingMetrics metrics = run_serving(request).metrics;
 

@@ -92,6 +92,7 @@ TEST(ServingSearch, the_cheapest_layout_that_serves_the_rate_wins) {
   EXPECT_GE(slow.winner()->capacity.value, 2);
   ASSERT_NE(slow.winner()->at_rate(2), nullptr);
   EXPECT_TRUE(slow.winner()->at_rate(2)->attained);
+  EXPECT_TRUE(std::any_of(slow.curve.begin(), slow.curve.end(), [](const PlanRun& run) { return run.rate == 2; }));
 
   question.rate = 1e6;
   const ServingSearchResult none = search_with(question, {}, 1);
