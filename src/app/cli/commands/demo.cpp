@@ -49,7 +49,11 @@ class DemoCommand : public Command {
                            .tell = show_progress};
     const ServingSearchResult result = planner.search();
     files_.write(planner, result);
-    const ServingPlanReport report{.question = planner.question, .traffic = planner.traffic, .result = result};
+    const std::optional<LayoutExplanation> explanation = planner.explain(result);
+    const ServingPlanReport report{.question = planner.question,
+                                   .traffic = planner.traffic,
+                                   .result = result,
+                                   .explanation = explanation ? &*explanation : nullptr};
     return {.text = "How to serve Llama-3.1-70B to chat users on eight H100s?\n\n" + serving_plan_text(report) +
                     "\nNext: `foretoken plan serve --help`, `foretoken serve --help`, `foretoken step --help`.\n",
             .json = serving_plan_json(report)};
