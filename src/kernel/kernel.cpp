@@ -1,13 +1,16 @@
 #include "kernel/kernel.h"
 
 #include <algorithm>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
-#include "kernel/estimate_memory.h"
 #include "kernel/forms/call.h"
 #include "kernel/forms/cdna.h"
 #include "kernel/roofline.h"
+#include "model/shape_hash.h"
 
 namespace foretoken {
 
@@ -83,6 +86,48 @@ Estimate at_least(const Estimate& estimate, double least) {
 }
 
 }  // namespace
+
+// Estimates of one predictor that were asked for before. When full it starts again from none.
+class EstimateMemory {
+ public:
+  std::optional<KernelEstimate> find(const KernelShape& shape, std::string_view variant) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = kept_.find(CallView{shape, variant});
+    return found == kept_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void keep(const KernelShape& shape, std::string_view variant, const KernelEstimate& estimate) {
+    constexpr size_t most_kept = 16384;  // some megabytes
+    const std::scoped_lock lock(mutex_);
+    if (kept_.size() >= most_kept) kept_.clear();
+    kept_.emplace(Call{shape, std::string(variant)}, estimate);
+  }
+
+ private:
+  struct Call {
+    KernelShape shape;
+    std::string variant;
+  };
+  struct CallView {
+    const KernelShape& shape;
+    std::string_view variant;
+  };
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(const Call& call) const { return (*this)(CallView{call.shape, call.variant}); }
+    size_t operator()(const CallView& call) const {
+      return shape_hash(call.shape) ^ std::hash<std::string_view>()(call.variant);
+    }
+  };
+  struct Equal {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return a.variant == b.variant && a.shape == b.shape;
+    }
+  };
+  mutable std::mutex mutex_;
+  std::unordered_map<Call, KernelEstimate, Hash, Equal> kept_;
+};
 
 std::string_view bound_name(Bound bound) {
   return bound == Bound::compute ? "compute" : "memory";

@@ -21,7 +21,7 @@
 
 namespace foretoken {
 
-class EstimateMemory;
+class EstimateMemory;  // kernel.cpp
 
 // Kernel times that a device's own description gives, where there is nothing to measure yet. Safe to call from many
 // threads.
@@ -80,8 +80,8 @@ class KernelPredictor {
   // The same, with the description for kernels that no learned tier answers for. With Tier::roofline, no change: a
   // bound was asked for.
   KernelPredictor with_description(std::shared_ptr<const DescribedKernels> described) const;
-  // The same to the bit, for callers that ask for the same calls again and again: it keeps what it has answered
-  // (estimate_memory.h), and so do its copies, together.
+  // The same to the bit, for callers that ask for the same calls again and again: it keeps some thousands of its
+  // answers, and so do its copies, together.
   KernelPredictor remembering() const;
 
   const Device& device() const { return device_; }

@@ -1,6 +1,7 @@
 #include "serving/engine/engine_builder.h"
 
 #include <algorithm>
+#include <mutex>
 #include <variant>
 
 #include <fmt/format.h>
@@ -116,6 +117,22 @@ std::string family_key(const EngineSpec& spec, const ParallelPlan& plan, const S
   return key;
 }
 
+// Stacks by name, each read once for all engines of a search.
+class StackShelf {
+ public:
+  explicit StackShelf(StackCatalogue catalogue) : catalogue_(std::move(catalogue)) {}
+  Stack stack(const std::string& name) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = stacks_.find(name);
+    return found != stacks_.end() ? found->second : stacks_.emplace(name, catalogue_.stack(name)).first->second;
+  }
+
+ private:
+  StackCatalogue catalogue_;
+  std::mutex mutex_;
+  std::map<std::string, Stack> stacks_;
+};
+
 // Engines of which each has its own step times.
 bool is_one_of_a_kind(const EngineSpec& spec) {
   return spec.ffn || spec.lora || spec.power || spec.steps.is_measured() || spec.two_batch_overlap;
@@ -128,7 +145,8 @@ ServingFacts serving_facts(const Library& library, Tier tier) {
               [&library, tier](const Device& device, const ParallelPlan& plan, const PlacementSpec& placement) {
                 return library.device_models(device.name, plan, tier, placement);
               },
-          .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); },
+          .stack = [stacks = std::make_shared<StackShelf>(stacks_of(library))](
+                       std::string_view name) { return stacks->stack(std::string(name)); },
           .node = [&library](const Device& device,
                              const PlacementSpec& placement) { return library.node_of(device, placement); },
           .deployment = library.deployment()};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -179,7 +179,7 @@ class ComposedSteps final : public StepTimes {
   }
 
   template <class Value, class Compute>
-  static const Value& kept(std::map<int64_t, Value>& values, int64_t key, const Compute& compute) {
+  static const Value& kept(std::unordered_map<int64_t, Value>& values, int64_t key, const Compute& compute) {
     const auto found = values.find(key);
     return found != values.end() ? found->second : values.emplace(key, compute(key)).first->second;
   }
@@ -407,8 +407,8 @@ class ComposedSteps final : public StepTimes {
 
   ComposedStepsConfig config_;
   std::vector<Reader> decode_readers_, prompt_readers_, mixed_readers_;
-  std::map<int64_t, Frame> decode_frames_, prompt_frames_;
-  std::map<int64_t, Estimate> heads_;
+  std::unordered_map<int64_t, Frame> decode_frames_, prompt_frames_;
+  std::unordered_map<int64_t, Estimate> heads_;
   SizeGrid<2, 4> decode_attention_;  // by number of decodes: mean context, longest over mean
   SizeGrid<2, 4> prompt_attention_;  // by number of prompts: tokens and context of each
   SizeGrid<5, 2> mixed_attention_;   // the same, number and contexts of the decodes

@@ -60,8 +60,12 @@ class SizeGrid {
         node[i] = upper ? cells[i].upper : cells[i].lower;
       }
       if (weight == 0) continue;
-      if (const size_t slot = slot_of(key); keys_[slot] != key) insert(key, at_node(node));
-      const Estimate& value = values_[slot_of(key)];
+      size_t slot = slot_of(key);
+      if (keys_[slot] != key) {
+        insert(key, at_node(node));
+        slot = slot_of(key);
+      }
+      const Estimate& value = values_[slot];
       sum.value += weight * value.value;
       sum.low += weight * value.low;
       sum.high += weight * value.high;
