@@ -185,14 +185,15 @@ std::optional<CommunicationTime> CommunicationPredictor::from_best_tier(const Co
     if (own != library_->sweeps.end()) return from_sweep(call, kind, law, own->second, true);
     if (tier == Tier::measured) return std::nullopt;
   }
-  if (tier == Tier::best || tier == Tier::sibling) {
+  // The bridges of one host say nothing of another's.
+  if ((tier == Tier::best || tier == Tier::sibling) && wire_is_known(call, kind)) {
     for (const SystemTraits& sibling : siblings_) {
       if (sibling.name == system_.name) continue;
       const auto sweep = library_->sweeps.find({sibling.name, call.law});
       if (sweep != library_->sweeps.end()) return from_sweep(call, kind, law, sweep->second, false);
     }
-    if (tier == Tier::sibling) return std::nullopt;
   }
+  if (tier == Tier::sibling) return std::nullopt;
   const std::vector<double> constants = constants_after(*kind.law, law.curves, system_, known_, law.law,
                                                         law_constants(*kind.law, law, call.operation, ""));
   const std::optional<double> seconds = law_seconds(*kind.law, law.curves, call, system_, constants);

@@ -39,6 +39,22 @@ TEST_F(CommunicationPredictorTest, takes_the_best_tier_there_is_and_is_less_sure
   EXPECT_FALSE(predictor("h100_sxm").estimate(call, Tier::roofline).has_value());
 }
 
+TEST_F(CommunicationPredictorTest, one_host_says_nothing_of_the_bridges_of_another) {
+  const CommunicationPredictor box = predictor("rtx_4090");
+  for (const char* operation : {"all_gather", "all_reduce", "reduce_scatter"}) {
+    for (const int64_t ranks : {4, 8}) {
+      const auto time = box.estimate(message("nccl", operation, ranks, 64 << 20));
+      ASSERT_TRUE(time.has_value());
+      EXPECT_EQ(time->tier, Tier::cross) << operation;
+      EXPECT_FALSE(time->wire_is_known) << operation;
+      EXPECT_GT(time->seconds.high / time->seconds.low, 5) << operation;
+      const auto measured = predictor("l40s").estimate(message("nccl", operation, ranks, 64 << 20));
+      EXPECT_GT(measured->seconds.value, time->seconds.low) << operation;  // a slow host is among the possible ones
+      EXPECT_LT(measured->seconds.value, time->seconds.high) << operation;
+    }
+  }
+}
+
 TEST_F(CommunicationPredictorTest, is_never_faster_than_the_wire) {
   for (const char* system : {"a100_sxm", "h200_sxm", "b200_sxm", "gb300", "v100_sxm"}) {
     const CommunicationPredictor times = predictor(system);
