@@ -48,8 +48,10 @@ TEST_F(ClusterTopology, pairs_meet_in_the_node_the_leaf_or_a_spine) {
     const Cluster cluster = catalogue.cluster(name);
     const Topology topology = topology_of(cluster);
     Router router(topology, LinkRouting::shortest);
+    // Infinity Fabric joins each pair of a node by a link of its own.
+    const int64_t inside = cluster.node.fabric.kind == NodeFabricKind::xgmi ? 1 : 2;
     for (NetworkNode to = 1; to < topology.device_count(); ++to) {
-      const int64_t expected = same_node(cluster, 0, to) ? 2 : same_leaf(cluster, 0, to) ? 4 : 6;
+      const int64_t expected = same_node(cluster, 0, to) ? inside : same_leaf(cluster, 0, to) ? 4 : 6;
       EXPECT_EQ(router.distance(0, to), expected) << name << " to " << to;
     }
   }
