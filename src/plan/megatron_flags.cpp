@@ -44,6 +44,25 @@ std::string recompute_flags(const TrainingPlan& plan) {
                      plan.recompute_layers);
 }
 
+std::string exchange_flags(const TrainingPlan& plan) {
+  std::string flags;
+  if (plan.parallel.context > 1) {
+    constexpr std::string_view names[] = {"p2p", "all_gather", "a2a"};  // of ContextExchange
+    flags += fmt::format(" --cp-comm-type {}", names[static_cast<size_t>(plan.context_exchange)]);
+  }
+  switch (plan.dispatcher) {
+    case TokenDispatcher::usual:
+      return flags;
+    case TokenDispatcher::all_to_all:
+      return flags + " --moe-token-dispatcher-type alltoall";
+    case TokenDispatcher::deepep:
+    case TokenDispatcher::hybridep:
+      break;
+  }
+  return flags + fmt::format(" --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend {}",
+                             token_dispatcher_name(plan.dispatcher));
+}
+
 }  // namespace
 
 std::string megatron_flags(const TrainingPlan& plan) {
@@ -66,8 +85,13 @@ std::string megatron_flags(const TrainingPlan& plan) {
   }
   if (plan.embedding_in_split) flags += " --account-for-embedding-in-pipeline-split";
   if (plan.loss_in_split) flags += " --account-for-loss-in-pipeline-split";
+  flags += exchange_flags(plan);
   flags += fmt::format(" --micro-batch-size {} --global-batch-size {}", plan.micro_batch, plan.global_batch);
-  return flags + sharding_flags(plan.sharding) + recompute_flags(plan);
+  flags += sharding_flags(plan.sharding);
+  if (plan.shard_ranks > 0) {
+    flags += fmt::format(" --num-distributed-optimizer-instances {}", p.data * p.context / plan.shard_ranks);
+  }
+  return flags + recompute_flags(plan);
 }
 
 }  // namespace foretoken

@@ -78,7 +78,7 @@ std::vector<TrainingPlan> schedule_plans(const PlanSpace& space, TrainingPlan pl
     if (space.choices.virtual_stages.value_or(1) == 1) plans.push_back(plan);
     return plans;
   }
-  for (const std::string& schedule : space.choices.schedules) {
+  for (const std::string& schedule : space.choices.schedules.empty() ? space.schedules : space.choices.schedules) {
     plan.schedule = schedule;
     // Only interleaving has more than two chunks on a stage.
     const int64_t most = schedule == "interleaved" ? layers + 2 : 2;
@@ -96,11 +96,18 @@ bool is_sensible(Sharding sharding, const TrainingPlan& plan) {
   return plan.sharded_over() > 1 && (sharding != Sharding::parameters || plan.stages() == 1);
 }
 
+// Of parameters that each node shards for itself (HSDP), the ranks that share a copy; 0 = it would be no different, or
+// copies would not divide evenly.
+int64_t node_shard_ranks(const PlanSpace& space, const TrainingPlan& plan) {
+  if (plan.sharding != Sharding::parameters || plan.parallel.expert > 1) return 0;
+  const int64_t inside = space.fast_domain / plan.parallel.tensor, all = plan.parallel.data * plan.parallel.context;
+  return inside > 1 && inside < all && all % inside == 0 ? inside : 0;
+}
+
 // 0 = all of them.
-std::vector<int64_t> recompute_layers_to_try(const TrainingPlan& plan, int64_t layers) {
+std::vector<int64_t> recompute_layers_to_try(const TrainingPlan& plan, int64_t layers, int64_t parts) {
   int64_t largest = 0;
   for (const ChunkLayers& chunk : chunk_layers(plan, layers)) largest = std::max(largest, chunk.count);
-  constexpr int64_t parts = 8;
   std::vector<int64_t> counts;
   for (int64_t part = 1; part < parts; ++part) {
     const int64_t count = largest * part / parts;
@@ -165,8 +172,9 @@ std::vector<TrainingPlan> memory_plans(const PlanSpace& space, const TrainingPla
   const LayerModules modules = cheap_modules(*space.model);
   std::vector<TrainingPlan> plans;
   for (const Recompute recompute : space.choices.recomputes) {
-    const std::vector<int64_t> counts =
-        recompute == Recompute::full ? recompute_layers_to_try(plan, layers) : std::vector<int64_t>{0};
+    const std::vector<int64_t> counts = recompute == Recompute::full
+                                            ? recompute_layers_to_try(plan, layers, space.choices.parts_of_layers)
+                                            : std::vector<int64_t>{0};
     for (const int64_t count : counts) {
       for (const Sharding sharding : space.choices.shardings) {
         if (is_open && !is_sensible(sharding, plan)) continue;
@@ -176,6 +184,11 @@ std::vector<TrainingPlan> memory_plans(const PlanSpace& space, const TrainingPla
         // A flash kernel has no scores to spare.
         if (recompute == Recompute::selective && !space.keeps_scores) one.recompute_modules = modules;
         one.sharding = sharding;
+        if (const int64_t ranks = node_shard_ranks(space, one); is_open && ranks > 0) {
+          TrainingPlan hybrid = one;
+          hybrid.shard_ranks = ranks;
+          plans.push_back(std::move(hybrid));
+        }
       }
     }
   }

@@ -14,11 +14,12 @@ namespace foretoken {
 // What is left open: sizes without a value are tried out.
 struct PlanChoices {
   std::optional<int64_t> tensor, pipeline, context, expert, virtual_stages, micro_batch;
-  int64_t most_tensor = 0;                                       // 0 = a fast domain of the cluster
-  int64_t most_micro_batch = 16;                                 // powers of two up to here
-  int64_t fewest_context_tokens = 1024;                          // of a sequence on one context rank
-  std::vector<std::string> schedules = {"1f1b", "interleaved"};  // those of Megatron-LM
+  int64_t most_tensor = 0;                  // 0 = a fast domain of the cluster
+  int64_t most_micro_batch = 16;            // powers of two up to here
+  int64_t fewest_context_tokens = 1024;     // of a sequence on one context rank
+  std::vector<std::string> schedules = {};  // of pipelines; empty = those that the stack can run
   std::vector<Sharding> shardings = {Sharding::none, Sharding::optimizer, Sharding::parameters};
+  int64_t parts_of_layers = 8;  // full recomputation of so many parts of a chunk's layers; 1 = of all
   std::vector<Recompute> recomputes = {Recompute::none, Recompute::selective, Recompute::full};
 };
 
@@ -27,7 +28,8 @@ struct PlanSpace {
   const Model* model = nullptr;
   int64_t sequence_length = 2048;
   int64_t devices = 1, global_batch = 1;
-  int64_t fast_domain = 1;                        // devices that tensor ranks may lie in
+  int64_t fast_domain = 1;                                       // devices that tensor ranks may lie in
+  std::vector<std::string> schedules = {"1f1b", "interleaved"};  // where no choice names any
   bool keeps_scores = false;                      // unfused attention: selective recomputation spares something
   TrainingPlan start;                             // what no choice is about: how context ranks exchange keys and values
   std::vector<std::vector<ChunkLayers>> layouts;  // balanced_layouts of the model
@@ -49,7 +51,8 @@ std::vector<TrainingPlan> pipeline_plans(const PlanSpace& space, const RankSizes
 
 // The plan with every kind of recomputation, of all layers or of some eighths of each chunk, and of sharding; those of
 // one recomputation in a row. Of several kinds of sharding, that of parameters is left out where there are stages: each
-// micro-batch would gather them anew.
+// micro-batch would gather them anew. Parameters are also sharded inside each node, with a copy on
+// every node (HSDP).
 std::vector<TrainingPlan> memory_plans(const PlanSpace& space, const TrainingPlan& plan);
 
 }  // namespace foretoken

@@ -27,7 +27,7 @@ auto identity(const TrainingPlan& plan) {
   const ParallelPlan& p = plan.parallel;
   return std::tuple(p.tensor, p.context, p.expert, p.pipeline, p.data, plan.micro_batch, plan.schedule,
                     plan.virtual_stages, plan.embedding_in_split, plan.loss_in_split, plan.sharding, plan.recompute,
-                    plan.recompute_layers);
+                    plan.recompute_layers, plan.shard_ranks);
 }
 
 TEST(PlanSpace, has_valid_plans_on_all_devices_each_once) {
@@ -140,6 +140,28 @@ TEST(PlanSpace, cuts_any_number_of_layers_into_stages) {
     EXPECT_EQ(plan.layout.size(), 4U);
     EXPECT_TRUE(is_valid_plan(model, space.sequence_length, plan, space.devices));
   }
+}
+
+TEST(PlanSpace, parameters_are_also_sharded_inside_each_node) {
+  const Model model = step_test::llama_like();
+  const PlanSpace space{.model = &model, .devices = 32, .global_batch = 32, .fast_domain = 8};
+  const TrainingPlan plan{.parallel = {.tensor = 2, .data = 16}, .global_batch = 32};
+  std::set<int64_t> ranks;
+  for (const TrainingPlan& one : memory_plans(space, plan)) {
+    if (one.sharding == Sharding::parameters) ranks.insert(one.shard_ranks);
+    if (one.sharding != Sharding::parameters) EXPECT_EQ(one.shard_ranks, 0);
+  }
+  EXPECT_EQ(ranks, (std::set<int64_t>{0, 4}));
+}
+
+TEST(PlanSpace, stages_run_the_schedules_of_the_stack) {
+  const Model model = step_test::llama_like();
+  PlanSpace space{.model = &model, .devices = 4, .global_batch = 32, .fast_domain = 8};
+  space.schedules = {"zb-h1"};
+  space.choices.pipeline = 2;
+  std::set<std::string> schedules;
+  for (const TrainingPlan& one : pipeline_plans(space, {})) schedules.insert(one.schedule);
+  EXPECT_EQ(schedules, std::set<std::string>{"zb-h1"});
 }
 
 }  // namespace foretoken::plan_space_test

@@ -232,6 +232,7 @@ TrainingSearchResult search_training_plans(const TrainingSearch& search) {
                         .devices = search.devices,
                         .global_batch = search.global_batch,
                         .fast_domain = search.fast_domain,
+                        .schedules = search.stack.schedules,
                         .keeps_scores = !search.formats.saved.flash_attention,
                         .start = search.start,
                         .layouts = balanced_layouts(search.job.model, search.job.sequence_length,
@@ -282,6 +283,8 @@ TrainingSearchResult plan_training(const TrainingQuestion& question, const Machi
                         .best = options.best,
                         .threads = options.threads};
   search.start.context_exchange = question.plan.context_exchange;
+  search.start.dispatcher = question.plan.dispatcher;
+  search.start.overlaps = question.plan.overlaps;
   return search_training_plans(search);
 }
 

@@ -34,6 +34,14 @@ void stretch(ChunkTimes& times, double seconds) {
   times.backward_weight *= seconds / now;
 }
 
+// Of a communication, the share that is waited for. `published` is what runs of the stack had.
+double exposed_share(TrafficOverlap overlap, double published, double traffic, double work) {
+  constexpr double least_exposed = 0.2;  // starts and ends of pieces that nothing hides; as for context ranks
+  if (overlap == TrafficOverlap::published || traffic <= 0) return published;
+  if (overlap == TrafficOverlap::off) return std::max(1.0, published);
+  return std::min(published, std::max(least_exposed, 1 - work / traffic));
+}
+
 // Collectives of one group share its links: they are off by the same share.
 void add_same_links(Estimate& sum, const Estimate& part, double times = 1) {
   if (part.value <= 0) return;
@@ -102,6 +110,10 @@ void IterationModel::use_constants(const TrainingConstants& constants) {
   pieces_.clear();
 }
 
+ChunkTimes IterationModel::first_layer(const TrainingPlan& plan) {
+  return pieces_of(plan).of(kind_of_layer_.front(), plan.recompute != Recompute::none).times;
+}
+
 Estimate IterationModel::collective(CollectiveKind kind, double bytes, const ProcessGroup& group) {
   if (group.size() <= 1 || bytes <= 0) return {};
   const CollectiveKey key{.kind = kind, .bytes = bytes, .ranks = group.size(), .stride = group.stride()};
@@ -120,7 +132,8 @@ IterationModel::PieceKey IterationModel::piece_key(size_t kind, const TrainingPl
           .data = needed.data,
           .sequence = needed.sequence,
           .exchange = needed.exchange,
-          .context_exchange = plan.context_exchange};
+          .context_exchange = plan.context_exchange,
+          .dispatcher = plan.dispatcher};
 }
 
 // Kinds beyond those of layers: the embedding, then the head.
@@ -136,6 +149,7 @@ const IterationModel::KnownPiece& IterationModel::known_piece(size_t kind, const
                              .lora = job_.lora,
                              .attention = stack_.attention_of(layer, machine_.kernels->device()),
                              .context_exchange = plan.context_exchange,
+                             .dispatcher = plan.dispatcher,
                              .routing = job_.routing,
                              .expert_capacity = job_.expert_capacity,
                              .packed_length = job_.packed_length};
@@ -168,9 +182,15 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
   set(CostKind::attention, core);
   set(CostKind::experts, c[board_factor] * c[experts_factor] * c[job_.recipe.factor]);
   set(CostKind::passes, c[board_factor] * (kind < kinds_.size() ? c[passes_factor] : c[loss_factor]));
-  set(CostKind::tensor, pass == TrainingPass::forward          ? c[tensor_exposed]
-                        : pass == TrainingPass::backward_input ? c[tensor_exposed] * c[tensor_backward_share]
-                                                               : 0);
+  // Multiplies of the pass can hide what it sends.
+  const double work = factors.of[static_cast<size_t>(CostKind::linear)] * own.linear.value +
+                      factors.of[static_cast<size_t>(CostKind::quantized)] * own.quantized.value +
+                      factors.of[static_cast<size_t>(CostKind::experts)] * own.experts.value +
+                      core * own.attention.value;
+  const double tensor_share = pass == TrainingPass::forward          ? c[tensor_exposed]
+                              : pass == TrainingPass::backward_input ? c[tensor_exposed] * c[tensor_backward_share]
+                                                                     : 0;
+  set(CostKind::tensor, exposed_share(plan.overlaps.tensor, tensor_share, own.tensor.value, work));
   const double traffic = own.context.value;
   if (traffic > 0) {
     const bool ring = plan.context_exchange == ContextExchange::ring;
@@ -179,7 +199,7 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
     set(CostKind::context, std::max(least, traffic - hidden) / traffic);
     factors.context_slope = least > traffic - hidden ? c[context_exposed] : 1;
   }
-  set(CostKind::expert, c[expert_exposed]);
+  set(CostKind::expert, exposed_share(plan.overlaps.experts, c[expert_exposed], own.expert.value, work));
   const double cast_bytes = job_.recipe.cast_bytes ? c[*job_.recipe.cast_bytes] : 0;
   factors.cast = c[board_factor] * cast_bytes * own.cast_elements / bandwidth_;
   factors.move = c[board_factor] * c[move_bytes] * own.expert_elements / bandwidth_;
@@ -308,7 +328,8 @@ const IterationModel::PlanPieces& IterationModel::pieces_of(const TrainingPlan& 
                     .recompute = plan.recompute,
                     .modules = plan.recompute == Recompute::selective ? plan.recompute_modules : LayerModules{},
                     .accumulates = plan.micro_batches() > 1,
-                    .gathers = gathers_of(plan)};
+                    .gathers = gathers_of(plan),
+                    .overlaps = plan.overlaps};
   if (key.gathers > 0) {
     key.shard_ranks = plan.sharded_over();
     key.expert_shard_ranks = expert_replicas(plan).size();
@@ -389,10 +410,16 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
     add_same_links(seconds, collective(CollectiveKind::all_reduce, c[gradient_bytes] * part,
                                        ProcessGroup::strided(0, ranks / sharded, p.tensor * sharded)));
   }
-  // What does not fit beside the work that can hide it is waited for.
+  // What does not fit beside the work that can hide it is waited for. Gradients travel before, parameters after the
+  // optimizer.
+  const double gathered = plan.sharding == Sharding::none ? 0 : parameter_bytes;
+  const double of_gradients = c[gradient_bytes] / (c[gradient_bytes] + gathered);
   const auto exposed = [&](double traffic) {
     const double hidden = std::min(traffic, beside);
-    return c[data_exposed] * hidden + std::max(1.0, c[data_exposed]) * (traffic - hidden);
+    const auto share = [&](TrafficOverlap overlap) { return exposed_share(overlap, c[data_exposed], hidden, hidden); };
+    const double beside_work =
+        of_gradients * share(plan.overlaps.gradients) + (1 - of_gradients) * share(plan.overlaps.parameters);
+    return beside_work * hidden + std::max(1.0, c[data_exposed]) * (traffic - hidden);
   };
   return {.value = exposed(seconds.value),
           .low = exposed(seconds.low),

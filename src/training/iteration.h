@@ -81,6 +81,9 @@ class IterationModel {
   // of sharded parameters, sums over micro-batches and what comes once a step are left out.
   StepEstimate micro_batch_step(const TrainingPlan& plan);
 
+  // Of one micro-batch in the first layer by itself.
+  ChunkTimes first_layer(const TrainingPlan& plan);
+
   // For fits: other constants than the stack's.
   void use_constants(const TrainingConstants& constants);
 
@@ -113,6 +116,7 @@ class IterationModel {
     bool sequence = false;
     ExpertExchange exchange = ExpertExchange::all_to_all;
     ContextExchange context_exchange = ContextExchange::ring;
+    TokenDispatcher dispatcher = TokenDispatcher::usual;
     auto operator<=>(const PieceKey& other) const = default;
   };
   // The times of all pieces under one plan.
@@ -129,6 +133,7 @@ class IterationModel {
     bool accumulates = false;
     int gathers = 0;
     int64_t shard_ranks = 0, expert_shard_ranks = 0;
+    TrafficOverlaps overlaps;
     auto operator<=>(const PlanPiecesKey& other) const = default;
   };
   struct CollectiveKey {

@@ -511,4 +511,43 @@ TEST(TrainingIteration, draft_layers_take_their_time_on_the_stage_of_the_layout)
   EXPECT_LT(spread.seconds.value, last.seconds.value);
 }
 
+TEST(Iteration, what_does_not_fit_beside_computing_is_waited_for) {
+  const auto machine = roofline_machine(2);
+  TrainingStack stack = plain_stack();
+  for (const TrainingConstant share : {tensor_exposed, expert_exposed, data_exposed}) stack.constants[share] = 0.5;
+  const TrainingPlan plan{.parallel = {.tensor = 2, .data = 8, .expert = 8, .sequence = true},
+                          .global_batch = 16,
+                          .sharding = Sharding::optimizer};
+  IterationModel model({.model = step_test::mixtral_like(), .sequence_length = 2048}, stack, machine->machine());
+  const auto seconds = [&](TrafficOverlaps overlaps) {
+    TrainingPlan one = plan;
+    one.overlaps = overlaps;
+    EXPECT_LE(model.quick_seconds(one), model.seconds(one) * (1 + 1e-9));
+    return model.seconds(one);
+  };
+  const double published = seconds({});
+  for (TrafficOverlap TrafficOverlaps::*kind : {&TrafficOverlaps::gradients, &TrafficOverlaps::parameters,
+                                                &TrafficOverlaps::tensor, &TrafficOverlaps::experts}) {
+    TrafficOverlaps overlaps;
+    overlaps.*kind = TrafficOverlap::off;
+    EXPECT_GT(seconds(overlaps), published);
+    overlaps.*kind = TrafficOverlap::on;
+    EXPECT_LE(seconds(overlaps), published);
+  }
+}
+
+TEST(Iteration, a_token_goes_once_to_each_rank_that_needs_it) {
+  const auto machine = roofline_machine(1);
+  TrainingPlan plan{.parallel = {.data = 8, .expert = 8}, .global_batch = 8};
+  IterationModel model({.model = step_test::mixtral_like(), .sequence_length = 2048}, plain_stack(),
+                       machine->machine());
+  const auto seconds = [&](TokenDispatcher dispatcher) {
+    plan.dispatcher = dispatcher;
+    return model.seconds(plan);
+  };
+  EXPECT_LT(seconds(TokenDispatcher::hybridep), seconds(TokenDispatcher::all_to_all));
+  EXPECT_DOUBLE_EQ(seconds(TokenDispatcher::deepep), seconds(TokenDispatcher::hybridep));  // nothing was measured here
+  EXPECT_LT(seconds(TokenDispatcher::usual), seconds(TokenDispatcher::all_to_all));  // copies are sorted once more
+}
+
 }  // namespace foretoken::iteration_test

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "kernel/error_correlation.h"
+#include "network/calibration/expert_kernels.h"
 
 namespace foretoken {
 namespace {
@@ -30,12 +31,46 @@ ProcessGroup group_of(const CollectiveShape& shape, const ParallelPlan& plan) {
   return ProcessGroup::strided(0, 1);
 }
 
-// A token goes once to each node that holds some of its experts, and is copied there (DeepEP): of its copies, the
-// expected number of different nodes.
-double share_sent(const ProcessGroup& group, int64_t expert_copies, const CollectiveModel& network) {
-  const auto nodes = static_cast<double>(network.nodes_of(group)), copies = static_cast<double>(expert_copies);
-  if (nodes <= 1 || copies <= 1) return 1;
-  return nodes * (1 - std::pow(1 - 1 / nodes, copies)) / copies;
+// Of a token's copies, the share that goes to different places out of so many, as expected by chance.
+double distinct_share(double places, double copies) {
+  if (places <= 1 || copies <= 1) return 1;
+  return places * (1 - std::pow(1 - 1 / places, copies)) / copies;
+}
+
+// A token goes once to each node that holds some of its experts, and is copied there (DeepEP, and what stacks usually
+// do). Inside one node it goes once to each rank if a dispatcher is named that does so.
+double share_sent(const ProcessGroup& group, double copies, TokenDispatcher dispatcher,
+                  const CollectiveModel& network) {
+  if (dispatcher == TokenDispatcher::all_to_all) return 1;
+  const auto nodes = static_cast<double>(network.nodes_of(group));
+  if (nodes > 1) return distinct_share(nodes, copies);
+  return dispatcher == TokenDispatcher::usual ? 1 : distinct_share(static_cast<double>(group.size()), copies);
+}
+
+// DeepEP's kernels as they were measured. Training sends bf16 both ways, as a combine does.
+std::optional<Estimate> deepep_seconds(const ProcessGroup& group, const ExpertTraffic& traffic,
+                                       const TrainingMachine& machine) {
+  const ExpertKernel* kernel = find_expert_kernel("deepep-normal");
+  if (kernel == nullptr || machine.measured == nullptr) return std::nullopt;
+  const std::vector<CommunicationCall> calls =
+      expert_calls(*kernel, ExpertDirection::combine, "bf16", group.size(), machine.network->nodes_of(group), traffic);
+  const std::optional<CommunicationTime> time = machine.measured->estimate(calls.front());
+  return time ? std::optional(time->seconds) : std::nullopt;
+}
+
+// One way of the tokens between their ranks and their experts' ranks.
+Estimate exchange_seconds(const CollectiveShape& shape, const ProcessGroup& group, const ExpertTraffic& traffic,
+                          TokenDispatcher dispatcher, const TrainingMachine& machine) {
+  const auto copies = static_cast<double>(traffic.top_k);
+  double bytes = shape.bytes;
+  if (dispatcher != TokenDispatcher::usual) {
+    bytes = static_cast<double>(traffic.tokens * traffic.hidden) * copies * bytes_per_element(DType::bf16);
+  }
+  if (dispatcher == TokenDispatcher::deepep) {
+    if (const std::optional<Estimate> measured = deepep_seconds(group, traffic, machine)) return *measured;
+  }
+  const double sent = share_sent(group, copies, dispatcher, *machine.network);
+  return machine.network->estimate({.kind = shape.kind, .bytes = sent * bytes, .group = group}).seconds;
 }
 
 StepRequest step_request(const PieceRequest& request) {
@@ -107,7 +142,7 @@ void add_up(PieceCosts& costs, const ErrorCorrelations& correlations) {
 }
 
 PieceCosts costs_of_operators(const std::vector<Operator>& operators, const PieceRequest& request,
-                              const TrainingMachine& machine, int64_t expert_copies = 1) {
+                              const TrainingMachine& machine, const ExpertTraffic& traffic = {}) {
   std::vector<TrainingCall> calls = training_calls(operators, {.attention = request.attention,
                                                                .sequence_length = request.sequence_length,
                                                                .packed_length = request.packed_length,
@@ -118,8 +153,10 @@ PieceCosts costs_of_operators(const std::vector<Operator>& operators, const Piec
   const CollectiveTimer collectives = [&](const StepCollective& call) {
     const CollectiveShape& shape = call.shape;
     const ProcessGroup group = group_of(shape, request.parallel);
-    const double sent = shape.axis == ParallelAxis::expert ? share_sent(group, expert_copies, *machine.network) : 1;
-    return machine.network->estimate({.kind = shape.kind, .bytes = sent * shape.bytes, .group = group}).seconds;
+    if (shape.axis == ParallelAxis::expert) {
+      return exchange_seconds(shape, group, traffic, request.dispatcher, machine);
+    }
+    return machine.network->estimate({.kind = shape.kind, .bytes = shape.bytes, .group = group}).seconds;
   };
   const Stack as_they_are;  // training_calls() are the kernels already
   std::vector<TimedLaunch> launches =
@@ -236,6 +273,23 @@ PieceCosts share_of_whole(const Model& model, const PieceRequest& request, const
   return costs;
 }
 
+// What one rank sends of a micro-batch. Tensor ranks share the tokens.
+ExpertTraffic traffic_of(const Model& model, const Moe& experts, const PieceRequest& request) {
+  const ParallelPlan& plan = request.parallel;
+  const int64_t ranks = plan.context * plan.tensor;
+  return {.tokens = (request.micro_batch * request.sequence_length + ranks - 1) / ranks,
+          .hidden = experts.latent_width > 0 ? experts.latent_width : model.hidden,
+          .top_k = experts.top_k,
+          .experts = experts.experts};
+}
+
+// An all-to-all takes copies sorted by the rank they go to, and hands them back so: one more pass over them each way.
+void add_sorting(PieceCosts& costs, const ExpertTraffic& traffic) {
+  const double elements = 2 * static_cast<double>(traffic.tokens * traffic.top_k * traffic.hidden);
+  costs.forward.expert_elements += elements;
+  costs.backward_input.expert_elements += elements;
+}
+
 // What the first or last stage has beyond its layer.
 PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& request, const TrainingMachine& machine) {
   const std::vector<Operator> with = operators_of(three, request, stage), without = operators_of(three, request, 1);
@@ -279,7 +333,9 @@ PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceReques
     exchange_heads(operators, *attention, request);
   }
   const auto* experts = std::get_if<Moe>(&layer.feed_forward);
-  PieceCosts costs = costs_of_operators(operators, request, machine, experts != nullptr ? experts->top_k : 1);
+  const ExpertTraffic traffic = experts != nullptr ? traffic_of(model, *experts, request) : ExpertTraffic{};
+  PieceCosts costs = costs_of_operators(operators, request, machine, traffic);
+  if (experts != nullptr && request.dispatcher == TokenDispatcher::all_to_all) add_sorting(costs, traffic);
   add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
   return costs;
 }

@@ -56,6 +56,7 @@ struct PieceRequest {
   LoraAdapter lora;
   AttentionKernel attention = AttentionKernel::flash;
   ContextExchange context_exchange = ContextExchange::ring;
+  TokenDispatcher dispatcher = TokenDispatcher::usual;
   Routing routing = Routing::balanced;
   double expert_capacity = 0;  // an expert takes at most so many times its even share of tokens; 0 = all that come
   int64_t packed_length = 0;   // tokens of each of the documents that fill a sequence; 0 = one document
@@ -65,7 +66,8 @@ struct PieceRequest {
 struct TrainingMachine {
   const KernelPredictor* kernels = nullptr;
   const CollectiveModel* network = nullptr;
-  const PowerModel* power = nullptr;  // null: kernels run as fast as on a cool board
+  const CommunicationPredictor* measured = nullptr;  // kernels that carry tokens to experts; null = by the network
+  const PowerModel* power = nullptr;                 // null: kernels run as fast as on a cool board
 };
 
 // An encoder-decoder is not cut into stages: each of its decoder layers stands for an equal share of the whole model,

@@ -28,7 +28,10 @@ class MachineModels {
   MachineModels& operator=(const MachineModels&) = delete;
 
   TrainingMachine machine() const {
-    return {.kernels = &kernels_, .network = &network_, .power = power_ ? &*power_ : nullptr};
+    return {.kernels = &kernels_,
+            .network = &network_,
+            .measured = measured_ ? &*measured_ : nullptr,
+            .power = power_ ? &*power_ : nullptr};
   }
   const Device& device() const { return kernels_.device(); }
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view recompute_mode_names[] = {"none", "selective", "full", "op"};
 constexpr std::string_view sharding_kind_names[] = {"none", "optimizer", "gradients", "parameters"};
+constexpr std::string_view token_dispatcher_kind_names[] = {"usual", "alltoall", "deepep", "hybridep"};
 constexpr std::string_view context_exchange_kind_names[] = {"ring", "all_gather", "all_to_all"};
 
 template <class Kind>
@@ -399,6 +400,16 @@ std::optional<Sharding> sharding_from_name(std::string_view name) {
 }
 std::vector<std::string> sharding_names() {
   return all_names(sharding_kind_names);
+}
+
+std::string_view token_dispatcher_name(TokenDispatcher dispatcher) {
+  return token_dispatcher_kind_names[static_cast<size_t>(dispatcher)];
+}
+std::optional<TokenDispatcher> token_dispatcher_from_name(std::string_view name) {
+  return kind_from_name<TokenDispatcher>(token_dispatcher_kind_names, name);
+}
+std::vector<std::string> token_dispatcher_names() {
+  return all_names(token_dispatcher_kind_names);
 }
 
 std::string_view context_exchange_name(ContextExchange exchange) {

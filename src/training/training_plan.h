@@ -44,6 +44,29 @@ std::string_view context_exchange_name(ContextExchange exchange);
 std::optional<ContextExchange> context_exchange_from_name(std::string_view name);
 std::vector<std::string> context_exchange_names();
 
+// Whether a communication runs beside computing.
+//   published  as in the published runs of the stack
+//   off        everybody waits for it
+//   on         what does not fit beside the computing that can hide it is waited for, unless the stack hides more
+enum class TrafficOverlap : uint8_t { published, off, on };
+struct TrafficOverlaps {
+  TrafficOverlap gradients = TrafficOverlap::published;   // their reduction over replicas
+  TrafficOverlap parameters = TrafficOverlap::published;  // their gathering after a sharded optimizer step
+  TrafficOverlap tensor = TrafficOverlap::published;
+  TrafficOverlap experts = TrafficOverlap::published;
+  auto operator<=>(const TrafficOverlaps&) const = default;
+};
+
+// What carries tokens to their experts and back.
+//   usual       the stack's own, as its published runs had it
+//   all_to_all  every copy of a token, sorted by expert before and after
+//   deepep      a token once to each rank that has some of its experts (DeepEP's normal kernels)
+//   hybridep    the same inside an NVLink domain of any size, once to each node beyond it (HybridEP)
+enum class TokenDispatcher : uint8_t { usual, all_to_all, deepep, hybridep };
+std::string_view token_dispatcher_name(TokenDispatcher dispatcher);
+std::optional<TokenDispatcher> token_dispatcher_from_name(std::string_view name);
+std::vector<std::string> token_dispatcher_names();
+
 // Layers first, ..., first + count - 1 of the model, with the embedding before and the head after them; draft layers
 // come after the last layer.
 struct ChunkLayers {
@@ -71,6 +94,8 @@ struct TrainingPlan {
   LayerModules recompute_modules = {LayerModule::core_attn};  // selective
   int64_t recompute_layers = 0;                               // full: so many layers of each chunk only; 0 = all
   ContextExchange context_exchange = ContextExchange::ring;
+  TokenDispatcher dispatcher = TokenDispatcher::usual;
+  TrafficOverlaps overlaps;
 
   int64_t micro_batches() const { return global_batch / (micro_batch * parallel.data); }
   int64_t devices() const { return parallel.tensor * parallel.context * parallel.pipeline * parallel.data; }

@@ -42,6 +42,20 @@ std::vector<std::string> strings_of(const std::optional<JsonView>& list) {
   return strings;
 }
 
+std::vector<std::string> schedules_of(const JsonView& list) {
+  const std::vector<std::string> known = pipeline_schedule_names();
+  std::vector<std::string> schedules;
+  for (const JsonView& item : list.items()) {
+    const std::string name = item.string();
+    if (std::ranges::find(known, name) == known.end()) {
+      item.fail(fmt::format("one of {}", fmt::join(known, ", ")), nearest_name(name, known).value_or(""));
+    }
+    schedules.push_back(name);
+  }
+  if (schedules.empty()) list.fail("at least one schedule");
+  return schedules;
+}
+
 std::vector<StackRuns> read_runs(const std::optional<JsonView>& list) {
   std::vector<StackRuns> runs;
   if (!list) return runs;
@@ -177,9 +191,26 @@ RunInterval TrainingStack::interval_for(const Model& model, const StackUse& use)
 TrainingStack parse_training_stack(std::string_view text, const std::string& source, const TrainingStackFinder& find) {
   const Json document = parse_json(text, source, {.max_bytes = largest_stack_file});
   const JsonView root(document, source);
-  root.allow_only({"format", "name", "summary", "source", "extends", "attention", "unfused_sinks", "scatters_sends",
-                   "gathers_always", "held_gradient_bytes", "master_weight_bytes", "usual_recompute", "constants", "on",
-                   "fitted", "runs", "coverage", "interval", "experts_interval"});
+  root.allow_only({"format",
+                   "name",
+                   "summary",
+                   "source",
+                   "extends",
+                   "attention",
+                   "unfused_sinks",
+                   "schedules",
+                   "scatters_sends",
+                   "gathers_always",
+                   "held_gradient_bytes",
+                   "master_weight_bytes",
+                   "usual_recompute",
+                   "constants",
+                   "on",
+                   "fitted",
+                   "runs",
+                   "coverage",
+                   "interval",
+                   "experts_interval"});
   root.at("format").integer({.least = 1, .most = 1});
   TrainingStack stack;
   if (const auto extends = root.find("extends")) {
@@ -194,6 +225,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
     if (kind != "flash" && kind != "unfused") attention->fail("flash or unfused");
     stack.attention = kind == "flash" ? AttentionKernel::flash : AttentionKernel::unfused;
   }
+  if (root.has("schedules")) stack.schedules = schedules_of(root.at("schedules"));
   if (root.has("unfused_sinks")) stack.unfused_sinks = strings_of(root.find("unfused_sinks"));
   if (const auto scatters = root.find("scatters_sends")) stack.scatters_sends = scatters->boolean();
   if (const auto gathers = root.find("gathers_always")) stack.gathers_always = gathers->boolean();

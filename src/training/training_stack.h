@@ -53,6 +53,7 @@ struct TrainingStack {
   AttentionKernel attention = AttentionKernel::flash;
   // Attention with learned sinks runs unfused on these devices or generations; "all" = everywhere.
   std::vector<std::string> unfused_sinks;
+  std::vector<std::string> schedules = {"1f1b", "interleaved"};  // of pipelines, that it can run
   bool scatters_sends = true;      // each tensor rank sends its part to the next stage, not the whole
   bool gathers_always = false;     // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
   double held_gradient_bytes = 0;  // in memory, for each parameter; 0 = as they travel

@@ -223,4 +223,14 @@ TEST(TrainingStack, is_less_sure_beyond_its_runs) {
   EXPECT_GT(stack.interval_for(step_test::llama_like(), use).high, 1.2);
 }
 
+TEST(TrainingStack, names_the_schedules_it_can_run) {
+  const auto read = [](const std::string& list) {
+    return parse_training_stack(
+        R"({"format": 1, "name": "x", "summary": "s", "source": "t", "schedules": )" + list + "}", "x.json");
+  };
+  EXPECT_EQ(read(R"(["1f1b", "zb-v"])").schedules, (std::vector<std::string>{"1f1b", "zb-v"}));
+  EXPECT_THROW(read(R"(["zb-w"])"), InputError);
+  EXPECT_THROW(read("[]"), InputError);
+}
+
 }  // namespace foretoken::training_stack_test

@@ -151,13 +151,69 @@ TEST_F(Train, a_search_prints_the_notes_of_a_file) {
   const Outcome run = run_foretoken({"plan", "train", "--model", "Llama-3.1-8B", "--cluster", "h100_ib_rail",
                                      "--devices", "8", "--config", file, "--best", "1"});
   ASSERT_EQ(run.status, 0) << run.err;
-  EXPECT_NE(in_one_line(run.out).find("no-such-flag-of-ours is not used"), std::string::npos) << run.out;
+  EXPECT_NE(in_one_line(run.out).find("not known, so not used: no-such-flag-of-ours (line 1"), std::string::npos)
+      << run.out;
+}
+
+TEST_F(Train, a_file_of_axolotl_is_a_whole_question) {
+  const std::string file = write("lora.yaml", R"(base_model: NousResearch/Meta-Llama-3.1-8B
+adapter: qlora
+lora_r: 32
+lora_target_modules: [q_proj, v_proj]
+sequence_len: 2048
+sample_packing: true
+micro_batch_size: 2
+gradient_accumulation_steps: 4
+gradient_checkpointing: true
+optimizer: paged_adamw_8bit
+bf16: auto
+learning_rate: 0.0002
+deepspeed: deepspeed_configs/zero3_bf16.json
+frobnicate: 3
+)");
+  const Outcome run = run_foretoken({"train", "--from", file, "--cluster", "hgx_h100", "--devices", "8"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const std::string text = in_one_line(run.out);
+  for (const char* part :
+       {"Llama-3.1-8B", "a step of 64 x 2048 tokens", "LoRA of rank 32", "recompute full", "sharding parameters",
+        "0.516 bytes per weight", "pytorch-fsdp", "no effect on time or memory: learning_rate",
+        "not known, so not used: frobnicate (line 14)", "--packed-length"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << run.out;
+  }
+}
+
+TEST_F(Train, a_searched_plan_is_written_for_a_framework_and_read_back) {
+  const std::string file = write("plan.yaml", "");
+  const std::string start =
+      "plan train --model Llama-3.1-8B --device h100_sxm --devices 8 --global-batch-size 64 "
+      "--seq-length 4096 --lora-rank 16 --stack pytorch-fsdp --best 3 ";
+  const Outcome run = run_foretoken(start + "--launch axolotl --launch-out " + file);
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Outcome again = run_foretoken("train --from " + file + " --device h100_sxm --devices 8");
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_NE(in_one_line(again.out).find("a step of 64 x 4096 tokens"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("LoRA of rank 16"), std::string::npos) << again.out;
+  expect_refused(run_foretoken(start + "--launch torchtitan"), "torchtitan trains no adapters");
+}
+
+TEST_F(Train, dispatchers_of_tokens_differ_in_what_they_send) {
+  const std::string start =
+      "train --model Qwen3-30B-A3B --cluster h100_ib_rail --devices 8 --expert-model-parallel-size "
+      "8 --use-distributed-optimizer --json --moe-token-dispatcher ";
+  const auto seconds = [&](const char* dispatcher) {
+    return json_of(run_foretoken(start + dispatcher)).find("seconds")->find("value")->number();
+  };
+  EXPECT_LT(seconds("deepep"), seconds("alltoall"));
+  EXPECT_LT(seconds("hybridep"), seconds("alltoall"));
+  expect_refused(run_foretoken("train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 "
+                               "--moe-token-dispatcher deepep"),
+                 "a model without experts");
 }
 
 TEST_F(Train, a_search_says_why_it_refuses_a_flag) {
   expect_refused(run_foretoken("plan train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 "
                                "--global-batch-size 32 --shard-ranks 4"),
-                 "all replicas share one copy");
+                 "it shards over all replicas");
 }
 
 const char* const no_runs = "id,source,model,gpu\n";

@@ -21,6 +21,12 @@ double mfu_of(const TrainingQuestion& question, const RankedPlan& one) {
       .mfu;
 }
 
+std::string sharding_text(const TrainingPlan& plan) {
+  std::string text(sharding_name(plan.sharding));
+  if (plan.shard_ranks > 0) text += fmt::format(" / {}", plan.shard_ranks);
+  return text;
+}
+
 std::string recompute_text(const TrainingPlan& plan) {
   std::string text(recompute_name(plan.recompute));
   if (plan.recompute_layers > 0) text += fmt::format(" {}", plan.recompute_layers);
@@ -51,8 +57,8 @@ std::string plans_table(const TrainingQuestion& question, const std::vector<Rank
     table.add({duration_text(one.seconds.value), fmt::format("{:.0f}", one.tokens_per_second_per_device),
                fmt::format("{:.1f}%", 100 * mfu_of(question, one)), bytes_text(one.memory.value()),
                fmt::format("{}", p.tensor), fmt::format("{}", p.context), fmt::format("{}", p.expert), stages,
-               fmt::format("{}", p.data), fmt::format("{}", one.plan.micro_batch),
-               std::string(sharding_name(one.plan.sharding)), recompute_text(one.plan)});
+               fmt::format("{}", p.data), fmt::format("{}", one.plan.micro_batch), sharding_text(one.plan),
+               recompute_text(one.plan)});
   }
   return table.text();
 }
@@ -104,7 +110,7 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
       question.plan.global_batch, question.job.sequence_length, result.looked_at, result.too_large, result.estimated);
   text +=
       "The fastest plan of each choice of ranks (pp 16x8: 8 chunks of layers on each of 16 stages; batch: sequences "
-      "per micro-batch; recompute full 4: 4 layers of each chunk):\n";
+      "per micro-batch; recompute full 4: 4 layers of each chunk; sharding parameters / 8: 8 ranks share a copy):\n";
   text = wrap_lines(text, page_width, 2) + plans_table(question, result.best);
   text += "\nPlans with less memory, and their cost in time:\n" + plans_table(question, thinned(result.frontier));
   if (result.roomy) {
@@ -118,6 +124,11 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
   }
   const TrainingPlan& fastest = result.best.front().plan;
   text += "\nThe fastest plan, for Megatron-LM:\n";
+  if (question.job.lora.rank > 0) {
+    text +=
+        fmt::format("  Its pretrain_gpt.py trains no adapters: use these sizes in Megatron-Bridge, with peft.dim {}.\n",
+                    question.job.lora.rank);
+  }
   if (!is_schedule_of_megatron(fastest)) {
     text += fmt::format("  Megatron-LM has no schedule like {}: these flags run {} instead.\n", fastest.schedule,
                         fastest.virtual_stages > 1 ? "interleaved" : "1f1b");

@@ -43,6 +43,9 @@ std::string plan_line(const TrainingQuestion& question) {
   if (p.sequence && p.tensor > 1) text += " with sequence parallelism";
   if (p.context > 1) text += fmt::format(", context {} ({})", p.context, context_exchange_name(plan.context_exchange));
   if (p.expert > 1) text += fmt::format(", expert {}", p.expert);
+  if (p.expert > 1 && plan.dispatcher != TokenDispatcher::usual) {
+    text += fmt::format(" ({})", token_dispatcher_name(plan.dispatcher));
+  }
   text += fmt::format(", pipeline {}", p.pipeline);
   if (p.pipeline > 1) text += fmt::format(" ({})", plan.schedule);
   if (plan.virtual_stages > 1) text += fmt::format(" x {} chunks", plan.virtual_stages);
@@ -279,6 +282,7 @@ Json to_json(const TrainingPlan& plan) {
   if (plan.recompute == Recompute::selective) json.set("recompute_modules", layer_modules_text(plan.recompute_modules));
   json.set("recompute_layers", plan.recompute_layers);
   json.set("context_exchange", context_exchange_name(plan.context_exchange));
+  json.set("token_dispatcher", token_dispatcher_name(plan.dispatcher));
   if (plan.first_stage_layers) json.set("first_stage_layers", *plan.first_stage_layers);
   if (plan.last_stage_layers) json.set("last_stage_layers", *plan.last_stage_layers);
   if (!plan.layout.empty()) json.set("layout", pipeline_layout_text(plan.layout));

@@ -124,6 +124,11 @@ bool is_flag(std::string_view word) {
   return word.size() > 2 && word.starts_with("--") && lower_case(word[2]) >= 'a' && lower_case(word[2]) <= 'z';
 }
 
+// Flags with a list of words behind them.
+bool takes_words(std::string_view key) {
+  return key == "recompute-modules";
+}
+
 }  // namespace
 
 ConfigEntries argument_entries(std::string_view text, const std::string& source) {
@@ -145,8 +150,10 @@ ConfigEntries argument_entries(std::string_view text, const std::string& source)
     } else {
       // A value stands beside its flag; below it only where each word has a line of its own, and then numbers at least.
       const bool is_value = open != nullptr && (word.line == open->line || parse_number(word.text));
-      if (!variables.set_by(word.text) && is_value) open->value = variables.expanded(word.text);
-      open = nullptr;
+      if (!variables.set_by(word.text) && is_value) {
+        open->value += (open->value.empty() ? "" : " ") + variables.expanded(word.text);
+      }
+      if (open != nullptr && !takes_words(open->key)) open = nullptr;
     }
   }
   for (ConfigEntry& entry : config.entries) entry.computed = entry.value.find('$') != std::string::npos;

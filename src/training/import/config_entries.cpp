@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "training/import/toml.h"
 
 namespace foretoken {
 namespace {
@@ -155,6 +156,12 @@ ConfigEntries yaml_entries(std::string_view text, const std::string& source) {
   ConfigEntries config{.source = source};
   TreeEntries(config).walk(parse_yaml(text, source), "");
   resolve_references(config);
+  return config;
+}
+
+ConfigEntries toml_entries(std::string_view text, const std::string& source) {
+  ConfigEntries config{.source = source};
+  TreeEntries(config).walk(parse_toml(text, source), "");
   return config;
 }
 

@@ -41,6 +41,7 @@ class ConfigValue {
 // Values that are null are left out: they say nothing. References to another key (`${variables.max_seq_len}`,
 // OmegaConf) are followed.
 ConfigEntries yaml_entries(std::string_view text, const std::string& source);
+ConfigEntries toml_entries(std::string_view text, const std::string& source);
 ConfigEntries json_entries(std::string_view text, const std::string& source);
 // Flags of a shell script or of a list of arguments, wherever they stand; variables that the script sets are followed.
 ConfigEntries argument_entries(std::string_view text, const std::string& source);

@@ -1,7 +1,9 @@
 #include "training/import/config_format.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -30,6 +32,19 @@ size_t one_of(const ConfigValue& value, std::span<const std::string_view> words)
 void says_recompute_granularity(SaidSettings& said, const ConfigValue& value) {
   static constexpr std::string_view words[] = {"full", "selective"};
   said.recompute = one_of(value, words) == 0 ? Recompute::full : Recompute::selective;
+}
+
+void says_recompute_modules(SaidSettings& said, const ConfigValue& value) {
+  std::string words = value.text();
+  for (const char separator : {',', '[', ']'}) std::ranges::replace(words, separator, ' ');
+  LayerModules modules;
+  for (const std::string_view word : split_words(words, " ")) {
+    const std::optional<LayerModule> module = layer_module_from_name(word);
+    const std::vector<std::string> names = layer_module_names();
+    if (!module) value.fail(fmt::format("words of {}", fmt::join(names, ", ")), nearest_name(word, names).value_or(""));
+    modules.add(*module);
+  }
+  said.recompute_modules = modules;
 }
 
 void says_tokenizer(SaidSettings& said, const ConfigValue& value) {
@@ -70,6 +85,23 @@ void says_context_exchange(SaidSettings& said, const ConfigValue& value) {
   said.context_exchange = exchange_from_megatron_name(value.text());
 }
 
+// flex is DeepEP unless another backend is named; gathers are left to the stack.
+void says_token_dispatcher(SaidSettings& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"alltoall", "alltoall_seq", "flex", "allgather"};
+  const size_t word = one_of(value, words);
+  if (word <= 1) said.dispatcher = TokenDispatcher::all_to_all;
+  if (word == 2 && !said.dispatcher) said.dispatcher = TokenDispatcher::deepep;
+}
+
+void says_flex_dispatcher(SaidSettings& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"deepep", "hybridep"};
+  said.dispatcher = one_of(value, words) == 0 ? TokenDispatcher::deepep : TokenDispatcher::hybridep;
+}
+
+void says_deepep(SaidSettings& said, const ConfigValue& value) {
+  if (value.flag()) said.dispatcher = TokenDispatcher::deepep;
+}
+
 void says_fp8_recipe(SaidSettings& said, const ConfigValue& value) {
   static constexpr std::string_view words[] = {"delayed", "tensorwise", "current", "blockwise", "mxfp8"};
   static constexpr std::string_view recipes[] = {"fp8-delayed", "fp8-current", "fp8-current", "fp8-block", "mxfp8"};
@@ -97,6 +129,116 @@ std::span<const std::string_view> sharding_strategy_names() {
 
 void says_sharding_strategy(SaidSettings& said, const ConfigValue& value) {
   said.sharding = static_cast<Sharding>(one_of(value, sharding_strategy_names()));
+}
+
+void says_zero_stage(SaidSettings& said, const ConfigValue& value) {
+  said.sharding = static_cast<Sharding>(value.count(0, 3));
+}
+
+bool is_offloaded(const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"none", "cpu", "nvme"};
+  return one_of(value, words) != 0;
+}
+
+void says_bf16(SaidSettings& said, const ConfigValue& value) {
+  if (equal_ignoring_case(value.text(), "auto") || equal_ignoring_case(value.text(), "full") || value.flag()) {
+    said.precision = "bf16";
+  }
+}
+
+void says_fp16(SaidSettings& said, const ConfigValue& value) {
+  if (!equal_ignoring_case(value.text(), "auto") && value.flag()) said.precision = "fp16";
+}
+
+void says_gradient_checkpointing(SaidSettings& said, const ConfigValue& value) {
+  const std::string& text = value.text();
+  const bool offloads = contains_ignoring_case(text, "offload");
+  const bool on = offloads || equal_ignoring_case(text, "unsloth") || value.flag();
+  said.recompute = on ? Recompute::full : Recompute::none;
+  if (offloads) said.offloads_activations = true;
+}
+
+void says_four_bits(SaidSettings& said, const ConfigValue& value) {
+  if (value.flag()) said.base_weights = "nf4";
+}
+
+void says_eight_bits(SaidSettings& said, const ConfigValue& value) {
+  if (value.flag()) said.base_weights = "int8";
+}
+
+// Names of transformers' OptimizerNames and of classes (torch.optim.AdamW, bitsandbytes.optim.PagedAdamW8bit).
+void says_optimizer(SaidSettings& said, const ConfigValue& value) {
+  const std::string name = lower_case(value.text());
+  const bool eight_bits = name.find("8bit") != std::string::npos || name.find("adamw8") != std::string::npos;
+  if (name.find("muon") != std::string::npos) {
+    said.optimizer = "muon";
+  } else if (name.find("adam") != std::string::npos && name.find("mini") == std::string::npos) {
+    said.optimizer = eight_bits ? "adam-8bit" : "adam";
+  } else if (name == "sgd" || name.ends_with(".sgd")) {
+    said.optimizer = "sgd-momentum";
+  }
+}
+
+void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entries, std::string_view key,
+                            std::vector<std::string>& notes) {
+  const ConfigEntry* entry = entries.find(key);
+  if (entry == nullptr || said.optimizer) return;
+  notes.push_back(fmt::format("optimizer {} is not modeled: the state of Adam is assumed", printable(entry->value)));
+}
+
+void says_lora_targets(SaidSettings& said, const ConfigValue& value) {
+  constexpr std::string_view attention[] = {"q_proj", "k_proj",      "v_proj", "o_proj",
+                                            "qkv",    "output_proj", "c_attn", "query"};
+  constexpr std::string_view mlp[] = {"gate_proj", "up_proj", "down_proj", "fc1", "fc2", "c_fc", "dense_h_to_4h"};
+  const std::string& text = value.text();
+  const auto names = [&](std::string_view word) { return contains_ignoring_case(text, word); };
+  if (contains_ignoring_case(text, "all")) {
+    said.lora_on_attention = said.lora_on_mlp = true;
+    return;
+  }
+  const bool on_attention = std::ranges::any_of(attention, names), on_mlp = std::ranges::any_of(mlp, names);
+  if (!on_attention && !on_mlp) value.fail("names of linear layers, such as q_proj or up_proj, or all-linear");
+  said.lora_on_attention = on_attention;
+  said.lora_on_mlp = on_mlp;
+}
+
+void says_deepspeed_file(SaidSettings& said, const ConfigValue& value) {
+  const std::string name = lower_case(value.text());
+  for (int64_t stage = 1; stage <= 3; ++stage) {
+    for (const char* spelled : {"zero{}", "zero_{}", "zero-{}", "z{}"}) {
+      if (name.find(fmt::format(fmt::runtime(spelled), stage)) == std::string::npos) continue;
+      said.sharding = static_cast<Sharding>(stage);
+    }
+  }
+  if (!said.sharding) value.fail("a DeepSpeed file with its stage in its name, such as zero3.json");
+  if (name.find("offload") == std::string::npos) return;
+  const bool parameters_alone = name.find("params") != std::string::npos;
+  said.offloads_optimizer = !parameters_alone;
+  said.offloads_parameters = said.sharding == Sharding::parameters;
+}
+
+void says_fsdp_words(SaidSettings& said, const ConfigValue& value) {
+  const std::string& text = value.text();
+  const auto has = [&](std::string_view word) { return contains_ignoring_case(text, word); };
+  if (has("offload")) said.offloads_parameters = said.offloads_optimizer = true;
+  if (has("shard_grad_op")) {
+    said.sharding = Sharding::gradients;
+  } else if (has("no_shard")) {
+    said.sharding = Sharding::none;
+  } else if (has("shard")) {
+    said.sharding = Sharding::parameters;
+  }
+}
+
+void says_fsdp_strategy(SaidSettings& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {
+      "1", "2", "3", "4", "5", "FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"};
+  constexpr Sharding shardings[] = {Sharding::parameters, Sharding::gradients, Sharding::none, Sharding::parameters,
+                                    Sharding::gradients};
+  const size_t word = one_of(value, words) % 5;
+  said.sharding = shardings[word];
+  // A hybrid shards inside each node.
+  if (word >= 3 && said.devices_per_node) said.shard_ranks = said.devices_per_node;
 }
 
 }  // namespace foretoken

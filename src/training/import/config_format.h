@@ -17,6 +17,7 @@ namespace foretoken {
 struct KeyRule {
   std::string_view key;
   void (*read)(SaidSettings& said, const ConfigValue& value);
+  bool takes_auto = false;  // `auto` is a value like others; elsewhere it says nothing
 };
 
 enum class ConfigSyntax { tree, arguments };
@@ -28,6 +29,8 @@ struct ConfigFormat {
   // What the framework takes where the file says nothing, as its documentation has it, and what follows from several
   // keys together. Adds to `notes` what a reader should know.
   void (*complete)(SaidSettings& said, const ConfigEntries& entries, std::vector<std::string>& notes) = nullptr;
+  // Keys that change neither time nor memory: data, learning rates, logs. `logging.*` is all that begins so.
+  std::span<const std::string_view> harmless = {};
 };
 
 std::span<const ConfigFormat> config_formats();
@@ -56,14 +59,23 @@ void says_opposite(SaidSettings& said, const ConfigValue& value) {
   said.*Member = !value.flag();
 }
 
+template <std::optional<std::string> SaidSettings::*Member>
+void says_text(SaidSettings& said, const ConfigValue& value) {
+  said.*Member = value.text();
+}
+
 inline void says_nothing(SaidSettings&, const ConfigValue&) {}  // known, but read in `complete`
 
 // Names that several frameworks share with Megatron-Core.
 void says_recompute_granularity(SaidSettings& said, const ConfigValue& value);  // full, selective
+void says_recompute_modules(SaidSettings& said, const ConfigValue& value);      // core_attn, moe_act, ...
 void says_tokenizer(SaidSettings& said, const ConfigValue& value);              // its vocabulary, where it is one only
 void says_normalization(SaidSettings& said, const ConfigValue& value);          // LayerNorm, layernorm1p, RMSNorm
 void says_positions(SaidSettings& said, const ConfigValue& value);              // rope, learned_absolute, none
 void says_context_exchange(SaidSettings& said, const ConfigValue& value);       // p2p, all_gather, a2a
+void says_token_dispatcher(SaidSettings& said, const ConfigValue& value);       // alltoall, flex, allgather
+void says_flex_dispatcher(SaidSettings& said, const ConfigValue& value);        // deepep, hybridep
+void says_deepep(SaidSettings& said, const ConfigValue& value);                 // true
 void says_fp8_recipe(SaidSettings& said, const ConfigValue& value);             // delayed, tensorwise, blockwise, mxfp8
 void says_optimizer_sharding(SaidSettings& said, const ConfigValue& value);     // true: ZeRO-1, unless more is said
 void says_full_sharding(SaidSettings& said, const ConfigValue& value);          // true: FSDP, unless less is said
@@ -77,6 +89,29 @@ std::span<const std::string_view> sharding_strategy_names();
 // The number of layers is that of recomputed ones with the method `block`; with `uniform` it is the size of pieces, all
 // of which are recomputed (Megatron-Core).
 void keep_recompute_layers_of_blocks(SaidSettings& said, const ConfigEntry* method);
+
+// Names of DeepSpeed.
+void says_zero_stage(SaidSettings& said, const ConfigValue& value);  // 0 to 3
+bool is_offloaded(const ConfigValue& value);                         // none, cpu, nvme
+template <std::optional<bool> SaidSettings::*Member>
+void says_offload_device(SaidSettings& said, const ConfigValue& value) {
+  said.*Member = is_offloaded(value);
+}
+
+// Names that tools around Hugging Face's Trainer share.
+void says_bf16(SaidSettings& said, const ConfigValue& value);                    // true, auto
+void says_fp16(SaidSettings& said, const ConfigValue& value);                    // true
+void says_gradient_checkpointing(SaidSettings& said, const ConfigValue& value);  // true, unsloth, offload
+void says_four_bits(SaidSettings& said, const ConfigValue& value);               // true: NF4
+void says_eight_bits(SaidSettings& said, const ConfigValue& value);              // true: int8
+void says_optimizer(SaidSettings& said, const ConfigValue& value);               // adamw_torch, paged_adamw_8bit, ...
+void says_lora_targets(SaidSettings& said, const ConfigValue& value);            // [q_proj, up_proj], all
+void says_deepspeed_file(SaidSettings& said, const ConfigValue& value);          // zero3_bf16_cpuoffload.json
+void says_fsdp_words(SaidSettings& said, const ConfigValue& value);              // [full_shard, auto_wrap]
+void says_fsdp_strategy(SaidSettings& said, const ConfigValue& value);  // FULL_SHARD, HYBRID_SHARD, ... or 1 to 5
+// A note where the file has a key and nothing came of it.
+void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entries, std::string_view key,
+                            std::vector<std::string>& notes);
 
 // One of the words, by its place in the list.
 size_t one_of(const ConfigValue& value, std::span<const std::string_view> words);

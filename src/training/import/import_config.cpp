@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "training/decoder_sizes.h"
 #include "training/import/config_format.h"
+#include "training/import/toml.h"
 #include "training/import/virtual_stages.h"
 
 namespace foretoken {
@@ -55,6 +56,7 @@ RecognisedConfig recognise_text(std::string_view text, const std::string& source
   // Flags first: a script is hardly ever YAML, and a YAML file holds no flags that Megatron-LM knows.
   RecognisedConfig arguments = recognise(ConfigSyntax::arguments, argument_entries(text, source));
   if (arguments.format != nullptr) return arguments;
+  if (looks_like_toml(text)) return recognise(ConfigSyntax::tree, toml_entries(text, source));
   return recognise(ConfigSyntax::tree, yaml_entries(text, source));
 }
 
@@ -77,16 +79,24 @@ std::string nearest_key(const ConfigFormat& format, const std::string& key) {
   return nearest_name(key, keys).value_or("");
 }
 
+bool is_harmless(const ConfigFormat& format, std::string_view key) {
+  return std::ranges::any_of(format.harmless, [&](std::string_view known) {
+    return known.ends_with('*') ? key.starts_with(known.substr(0, known.size() - 1)) : key == known;
+  });
+}
+
 // In the order of the file; what rules say of one setting does not depend on it.
 void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
   for (const ConfigEntry& entry : config.entries.entries) {
     const KeyRule* rule = rule_of(*config.format, entry.key);
-    if (rule == nullptr) {
+    if (rule == nullptr && is_harmless(*config.format, entry.key)) {
+      imported.without_effect.push_back(entry.key);
+    } else if (rule == nullptr) {
       const bool hints = imported.ignored.size() < most_hints && entry.key.size() <= longest_hinted;
       imported.ignored.push_back({.key = entry.key,
                                   .line = entry.line,
                                   .nearest = hints ? nearest_key(*config.format, entry.key) : std::string()});
-    } else if (entry.computed || equal_ignoring_case(entry.value, "auto")) {
+    } else if (entry.computed || (!rule->takes_auto && equal_ignoring_case(entry.value, "auto"))) {
       imported.notes.push_back(fmt::format("{} line {}: {} = {} is set when the job starts, so it is ignored",
                                            config.entries.source, entry.line, entry.key, printable(entry.value)));
     } else {
@@ -156,6 +166,7 @@ void overlay(T& target, const std::optional<T>& said) {
 }  // namespace
 
 std::optional<int64_t> ImportedTraining::devices() const {
+  if (said.devices) return said.devices;
   if (!said.nodes || !said.devices_per_node) return std::nullopt;
   return *said.nodes * *said.devices_per_node;
 }
@@ -189,15 +200,21 @@ TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int6
   overlay(plan.sharding, said.sharding);
   overlay(plan.shard_ranks, said.shard_ranks);
   overlay(plan.recompute, said.recompute);
+  overlay(plan.recompute_modules, said.recompute_modules);
   overlay(plan.recompute_layers, said.recompute_layers);
   overlay(plan.context_exchange, said.context_exchange);
+  overlay(plan.dispatcher, said.dispatcher);
   if (said.first_stage_layers) plan.first_stage_layers = said.first_stage_layers;
   if (said.last_stage_layers) plan.last_stage_layers = said.last_stage_layers;
+  overlay(plan.schedule, said.schedule);
   if (plan.virtual_stages > 1 && plan.schedule == "1f1b") plan.schedule = "interleaved";
 
   const int64_t replica = plan.parallel.tensor * plan.parallel.context * plan.parallel.pipeline;
   const int64_t all = devices > 0 ? devices : imported.devices().value_or(0);
   if (all >= replica) plan.parallel.data = all / replica;
+  if (said.sharded_copies) {
+    plan.shard_ranks = std::max<int64_t>(1, plan.parallel.data * plan.parallel.context / *said.sharded_copies);
+  }
   if (said.global_batch) {
     plan.global_batch = *said.global_batch;
   } else if (said.accumulation) {

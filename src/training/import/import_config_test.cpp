@@ -303,4 +303,164 @@ TEST(ImportConfig, wrong_values_are_named_with_line_and_key) {
   EXPECT_FALSE(complaint("{").expected.empty());
 }
 
+constexpr const char* titan_file = R"(# eight GPUs
+[job]
+description = "Llama 3 8B"
+[model]
+name = "llama3"
+flavor = "8B"
+converters = ["float8"]
+[training]
+local_batch_size = 4
+seq_len = 8192
+steps = 1_000
+[parallelism]
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 2
+pipeline_parallel_degree = 2
+pipeline_parallel_schedule = "Interleaved1F1B"
+pipeline_parallel_microbatch_size = 2
+[compile]
+enable = true
+[activation_checkpoint]
+mode = "selective"
+)";
+
+TEST(ImportConfig, a_torchtitan_file_says_plan_model_and_formats) {
+  const ImportedTraining imported = parse_training_config(titan_file, "x.toml");
+  EXPECT_EQ(imported.format, "torchtitan");
+  EXPECT_EQ(imported.said.model_name, "meta-llama/Llama-3.1-8B");
+  EXPECT_EQ(imported.said.precision, "fp8-current");
+  EXPECT_EQ(imported.said.stack, "torchtitan");
+  EXPECT_TRUE(imported.ignored.empty());
+  EXPECT_EQ(imported.without_effect, (std::vector<std::string>{"job.description", "training.steps"}));
+  const TrainingPlan plan = plan_with({}, imported, 32);
+  EXPECT_EQ(plan.parallel.tensor, 2);
+  EXPECT_EQ(plan.parallel.pipeline, 2);
+  EXPECT_EQ(plan.parallel.data, 8);
+  EXPECT_EQ(plan.shard_ranks, 4);  // two copies of the model
+  EXPECT_EQ(plan.sharding, Sharding::parameters);
+  EXPECT_EQ(plan.recompute, Recompute::op);
+  EXPECT_EQ(plan.schedule, "interleaved");
+  EXPECT_EQ(plan.micro_batch, 2);
+  EXPECT_EQ(plan.global_batch, 32);  // four sequences of each replica, two at a time
+}
+
+TEST(ImportConfig, torchtitan_holds_a_copy_on_each_replica_with_one_shard) {
+  const ImportedTraining imported = parse_training_config(
+      "[training]\nlocal_batch_size = 1\nseq_len = 64\n[parallelism]\ndata_parallel_shard_degree = 1\n", "x.toml");
+  EXPECT_EQ(imported.said.sharding, Sharding::none);
+  EXPECT_EQ(imported.said.stack, "torchtitan-eager");
+}
+
+TEST(ImportConfig, adapters_of_axolotl_and_their_base) {
+  const ImportedTraining imported = parse_training_config(R"(base_model: org/name
+adapter: qlora
+lora_r: 16
+lora_target_modules:
+  - q_proj
+  - v_proj
+sequence_len: 4096
+micro_batch_size: 2
+gradient_accumulation_steps: 4
+optimizer: adamw_bnb_8bit
+bf16: auto
+fsdp:
+  - full_shard
+  - auto_wrap
+datasets:
+  - path: a
+micro_batch_sise: 3
+)",
+                                                          "x.yaml");
+  EXPECT_EQ(imported.format, "axolotl");
+  const SaidSettings& said = imported.said;
+  EXPECT_EQ(said.model_name, "org/name");
+  EXPECT_EQ(said.lora_rank, 16);
+  EXPECT_EQ(said.lora_on_attention, true);
+  EXPECT_EQ(said.lora_on_mlp, false);
+  EXPECT_EQ(said.base_weights, "nf4");
+  EXPECT_EQ(said.optimizer, "adam-8bit");
+  EXPECT_EQ(said.precision, "bf16");
+  EXPECT_EQ(said.sharding, Sharding::parameters);
+  EXPECT_EQ(plan_with({}, imported, 8).global_batch, 64);
+  ASSERT_EQ(imported.ignored.size(), 1u);
+  EXPECT_EQ(imported.ignored[0].nearest, "micro_batch_size");
+  EXPECT_TRUE(imported.notes.empty());
+}
+
+TEST(ImportConfig, axolotl_without_an_adapter_trains_all_weights) {
+  const ImportedTraining imported = parse_training_config(
+      "base_model: a\nsequence_len: 64\nlora_r: 16\nmicro_batch_size: 1\noptimizer: adafactor\n"
+      "deepspeed: deepspeed_configs/zero3_bf16_cpuoffload_all.json\n",
+      "x.yaml");
+  EXPECT_FALSE(imported.said.lora_rank);
+  EXPECT_EQ(imported.said.sharding, Sharding::parameters);
+  EXPECT_EQ(imported.said.offloads_optimizer, true);
+  EXPECT_EQ(imported.said.offloads_parameters, true);
+  ASSERT_EQ(imported.notes.size(), 1u);
+  EXPECT_NE(imported.notes[0].find("adafactor"), std::string::npos);
+}
+
+TEST(ImportConfig, a_recipe_of_torchtune_names_its_model_by_a_function) {
+  const ImportedTraining imported = parse_training_config(R"(output_dir: /tmp/x
+model:
+  _component_: torchtune.models.llama3_1.qlora_llama3_1_8b
+  lora_attn_modules: ['q_proj', 'v_proj']
+  lora_rank: 8
+tokenizer:
+  max_seq_len: 8192
+dataset:
+  packed: True
+batch_size: 2
+gradient_accumulation_steps: 8
+enable_activation_checkpointing: True
+optimizer:
+  _component_: bitsandbytes.optim.PagedAdamW8bit
+checkpointer:
+  output_dir: ${output_dir}
+dtype: bf16
+)",
+                                                          "x.yaml");
+  EXPECT_EQ(imported.format, "torchtune");
+  EXPECT_EQ(imported.said.model_name, "meta-llama/Llama-3.1-8B");
+  EXPECT_EQ(imported.said.base_weights, "nf4");
+  EXPECT_EQ(imported.said.lora_on_mlp, false);
+  EXPECT_EQ(imported.said.optimizer, "adam-8bit");
+  EXPECT_EQ(imported.said.packed, true);
+  EXPECT_EQ(imported.said.recompute, Recompute::full);
+  EXPECT_EQ(imported.said.sequence_length, 8192);
+}
+
+TEST(ImportConfig, accelerate_says_who_shards_what) {
+  const ImportedTraining fsdp = parse_training_config(
+      "distributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: SHARD_GRAD_OP\n  fsdp_offload_params: false\n"
+      "mixed_precision: fp8\nnum_machines: 2\nnum_processes: 16\n",
+      "x.yaml");
+  EXPECT_EQ(fsdp.format, "accelerate");
+  EXPECT_EQ(fsdp.said.sharding, Sharding::gradients);
+  EXPECT_EQ(fsdp.said.precision, "fp8-delayed");
+  EXPECT_EQ(fsdp.devices(), 16);
+  const ImportedTraining deepspeed = parse_training_config(
+      "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n  offload_optimizer_device: cpu\n"
+      "  gradient_accumulation_steps: 4\n",
+      "x.yaml");
+  EXPECT_EQ(deepspeed.said.sharding, Sharding::parameters);
+  EXPECT_EQ(deepspeed.said.offloads_optimizer, true);
+  EXPECT_EQ(deepspeed.said.accumulation, 4);
+}
+
+TEST(ImportConfig, arguments_of_the_trainer) {
+  const ImportedTraining imported = parse_training_config(
+      "model_name_or_path: a/b\nfinetuning_type: lora\nlora_target: all\ncutoff_len: 2048\n"
+      "per_device_train_batch_size: 4\nquantization_bit: 4\nfsdp: full_shard auto_wrap offload\n",
+      "x.yaml");
+  EXPECT_EQ(imported.format, "hf-trainer");
+  EXPECT_EQ(imported.said.lora_rank, 8);
+  EXPECT_EQ(imported.said.base_weights, "nf4");
+  EXPECT_EQ(imported.said.micro_batch, 4);
+  EXPECT_EQ(imported.said.offloads_parameters, true);
+}
+
 }  // namespace foretoken::import_config_test

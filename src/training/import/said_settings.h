@@ -20,20 +20,30 @@ struct SaidSettings {
 
   // Who holds what.
   std::optional<int64_t> nodes, devices_per_node;
+  std::optional<int64_t> devices;         // of all nodes together
+  std::optional<int64_t> sharded_copies;  // of the model, each sharded over its part of the replicas (HSDP)
   std::optional<int64_t> tensor, pipeline, context, expert, virtual_stages, layers_per_virtual_stage;
   std::optional<int64_t> first_stage_layers, last_stage_layers;
   std::optional<bool> sequence_parallel, embedding_in_split, loss_in_split;
   std::optional<ContextExchange> context_exchange;
+  std::optional<TokenDispatcher> dispatcher;
   std::optional<Sharding> sharding;
   std::optional<int64_t> shard_ranks;
   std::optional<bool> offloads_optimizer, offloads_parameters, offloads_activations;
 
   // The step.
   std::optional<int64_t> micro_batch, global_batch, accumulation;
+  std::optional<std::string> schedule;  // a name of pipeline_schedule_names()
+  std::optional<bool> packed;           // sequences are filled with several documents
   std::optional<Recompute> recompute;
+  std::optional<LayerModules> recompute_modules;
   std::optional<int64_t> recompute_layers;
-  std::optional<int64_t> lora_rank;      // adapters are trained in place of the weights
-  std::optional<std::string> precision;  // a name of training_recipes()
+  std::optional<int64_t> lora_rank;  // adapters are trained in place of the weights
+  std::optional<bool> lora_on_attention, lora_on_mlp;
+  std::optional<std::string> base_weights;  // a name of base_weight_names()
+  std::optional<std::string> optimizer;     // a name of optimizer_state_names()
+  std::optional<std::string> precision;     // a name of training_recipes()
+  std::optional<std::string> stack;         // built-in training software that runs such files
 };
 
 }  // namespace foretoken

@@ -16,6 +16,7 @@ constexpr CommandKind layers[] = {
     {"collectives", "Collectives: a table of measurements, or a folder of them", make_validate_collectives},
     {"training", "Training runs: one CSV file", make_validate_training},
     {"memory", "Training memory: published figures, or runs known to fit", make_validate_memory},
+    {"moe-layer", "Single layers of routed experts in training: one CSV file", make_validate_moe_layer},
     {"serving", "Operating points of serving engines: one CSV file", make_validate_serving},
     {"calibration", "Deployments calibrated on some of their runs: one CSV file, or folders",
      make_validate_calibration},

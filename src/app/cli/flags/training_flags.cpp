@@ -5,6 +5,7 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -45,10 +46,15 @@ double parse_tokens(const std::string& text) {
 // What of a file was not used, and what it left open.
 std::vector<std::string> notes_of(const ImportedTraining& imported, const std::string& file) {
   std::vector<std::string> notes = imported.notes;
-  for (const IgnoredKey& key : imported.ignored) {
-    notes.push_back(fmt::format("{} line {}: {} is not used{}", file, key.line, key.key,
-                                key.nearest.empty() ? "" : fmt::format(" (did you mean {}?)", key.nearest)));
+  if (!imported.without_effect.empty()) {
+    notes.push_back(fmt::format("{}: no effect on time or memory: {}", file, fmt::join(imported.without_effect, ", ")));
   }
+  std::string unknown;
+  for (const IgnoredKey& key : imported.ignored) {
+    unknown += fmt::format("{}{} (line {}{})", unknown.empty() ? "" : ", ", key.key, key.line,
+                           key.nearest.empty() ? "" : fmt::format("; did you mean {}?", key.nearest));
+  }
+  if (!unknown.empty()) notes.push_back(fmt::format("{}: not known, so not used: {}", file, unknown));
   return notes;
 }
 
@@ -72,9 +78,9 @@ void TrainingFlags::declare(Options& options) {
   options.heading("Model and training data");
   options.text("--model", model_,
                "Built-in name (`foretoken models` lists them), a config.json, or a directory that contains one");
-  options.text("--config", config_,
-               "Training configuration to read (Megatron-LM script, NeMo or llm-foundry YAML, DeepSpeed JSON); flags "
-               "override it");
+  options.text("--config,--from", config_,
+               "Training configuration to read: Megatron-LM script, torchtitan TOML, YAML of NeMo, Axolotl, torchtune, "
+               "Accelerate, Hugging Face Trainer or llm-foundry, or DeepSpeed JSON; flags override it");
   options.integer("--seq-length", sequence_length_, at_least_one, "Sequence length in tokens");
   options.choice("--precision", precision_, training_recipe_names(), "Number format of the linear layers");
   options.integer("--lora-rank", lora_rank_, none_or_more,
@@ -180,8 +186,37 @@ std::optional<ImportedTraining> TrainingFlags::imported_config() const {
   return import_training_config(config_);
 }
 
+// What a file leaves open and a flag can say.
+void TrainingFlags::add_assumptions(const ImportedTraining& imported, std::vector<std::string>& notes) const {
+  const SaidSettings& said = imported.said;
+  if (!said.micro_batch && !given("--micro-batch-size")) {
+    notes.push_back(fmt::format("{} has no micro-batch size, so 1 sequence is assumed (--micro-batch-size)", config_));
+  }
+  if (!said.sequence_length && !given("--seq-length")) {
+    notes.push_back(
+        fmt::format("{} has no sequence length, so {} tokens are assumed (--seq-length)", config_, sequence_length_));
+  }
+  if (!said.packed || given("--packed-length")) return;
+  notes.push_back(*said.packed ? "sequences are packed, and each is taken for one document; --packed-length gives the "
+                                 "mean length of an example, which makes attention cheaper"
+                               : "sequences are not packed: this is the time of full sequences, and shorter examples "
+                                 "take less");
+}
+
+Model TrainingFlags::named_model(const Library& library, const std::string& name) const {
+  try {
+    return library.models().model(name);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.source = fmt::format("model of {}", config_);
+    problem.expected += "; or name the model with --model";
+    throw InputError(std::move(problem));
+  }
+}
+
 TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* imported) const {
-  if (model_.empty() && (imported == nullptr || !imported->model)) {
+  const bool named = imported != nullptr && imported->said.model_name;
+  if (model_.empty() && (imported == nullptr || !imported->model) && !named) {
     std::string expected = "a model, or a --config that names one";
     if (imported != nullptr) {
       expected = fmt::format("a model, because {} does not give all of its sizes", config_);
@@ -190,7 +225,11 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
     throw InputError({.source = "--model", .value = "not given", .expected = std::move(expected)});
   }
   TrainingJob job;
-  job.model = model_.empty() ? *imported->model : library.models().model(model_);
+  if (!model_.empty()) {
+    job.model = library.models().model(model_);
+  } else {
+    job.model = imported->model ? *imported->model : named_model(library, *imported->said.model_name);
+  }
   job.sequence_length = sequence_length_;
   std::string precision = precision_;
   int64_t rank = lora_rank_;
@@ -202,12 +241,17 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
   }
   job.recipe = training_recipe(precision);
   job.lora = {.rank = rank, .on_attention = lora_target_ != "mlp", .on_mlp = lora_target_ != "attention"};
+  if (imported != nullptr && !given("--lora-target")) {
+    job.lora.on_attention = imported->said.lora_on_attention.value_or(job.lora.on_attention);
+    job.lora.on_mlp = imported->said.lora_on_mlp.value_or(job.lora.on_mlp);
+  }
   job.expert_capacity = expert_capacity_;
   job.packed_length = packed_length_;
   job.routing = routing_ == "balanced" ? Routing::balanced : Routing::random;
   if (rank == 0) options_->refuse({"--lora-target", "--base-weights"}, {}, "all weights trained (--lora-rank 0)");
   if (!job.model.has_experts()) {
-    options_->refuse({"--routing", "--moe-expert-capacity-factor"}, {}, "a model without experts");
+    options_->refuse({"--routing", "--moe-expert-capacity-factor", "--moe-token-dispatcher"}, {},
+                     "a model without experts");
   }
   return job;
 }
@@ -215,6 +259,7 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
 std::string TrainingFlags::stack(const ImportedTraining* imported, std::vector<std::string>& notes) const {
   if (!stack_.empty() || imported == nullptr) return stack_;
   if (imported->format == "llm-foundry") return imported->format;
+  if (imported->said.stack) return *imported->said.stack;
   if (imported->format == "deepspeed") {
     notes.push_back(
         fmt::format("no built-in stack models DeepSpeed, so times are those of {}; choose another with --stack",
@@ -240,7 +285,10 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
   const ImportedTraining* imported = file ? &*file : nullptr;
   TrainingRequest request;
   TrainingQuestion& question = request.question;
-  if (imported != nullptr) request.notes = notes_of(*imported, config_);
+  if (imported != nullptr) {
+    request.notes = notes_of(*imported, config_);
+    add_assumptions(*imported, request.notes);
+  }
   if (cluster_.empty() == device_.empty()) {
     throw InputError({.source = "--cluster",
                       .value = cluster_.empty() ? "not given" : fmt::format("{} beside --device", printable(cluster_)),
@@ -252,9 +300,15 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
                     .devices = devices_};
   if (devices_ == 0 && nodes_ == 0 && imported != nullptr) spec.devices = imported->devices().value_or(0);
   spec.stack = stack(imported, request.notes);
-  spec.optimizer = optimizer_state_from_name(optimizer_).value();  // one of the choices
+  const bool file_optimizer = imported != nullptr && imported->said.optimizer && !given("--optimizer");
+  // Both are one of the choices.
+  spec.optimizer = optimizer_state_from_name(file_optimizer ? *imported->said.optimizer : optimizer_).value();
   set_offloads(spec, imported);
-  if (given("--base-weights")) spec.base_weights = base_weights_;
+  if (given("--base-weights")) {
+    spec.base_weights = base_weights_;
+  } else if (imported != nullptr && spec.job.lora.rank > 0) {
+    spec.base_weights = imported->said.base_weights.value_or("");
+  }
   spec.usable_memory = usable_memory_;
   if (given("--flops")) spec.flops = convention_;
   question = open_training(library, spec);

@@ -65,6 +65,20 @@ void TrainingPlanFlags::declare(Options& options) {
                   "Number of GPUs that share each expert; 0 = tensor / expert ranks, at least 1");
   options.flag("--sequence-parallel", sequence_,
                "Split the tokens of norms over the tensor-parallel ranks, with gather and scatter around each layer");
+  options.flag("--overlap-grad-reduce", overlap_gradients_,
+               "Reduce gradients while the backward pass runs; --no-overlap-grad-reduce waits for all of it [as in the "
+               "published runs of the stack]");
+  options.flag("--overlap-param-gather", overlap_parameters_,
+               "Gather sharded parameters while the next forward pass runs [as in the published runs of the stack]");
+  options.flag("--tp-comm-overlap", overlap_tensor_,
+               "Run tensor-parallel communication beside matrix multiplies [as in the published runs of the stack]");
+  options.flag("--overlap-moe-expert-parallel-comm", overlap_experts_,
+               "Carry tokens to their experts while other work runs [as in the published runs of the stack]");
+  options.choice(
+      "--moe-token-dispatcher", dispatcher_, token_dispatcher_names(),
+      "What carries tokens to their experts: alltoall sends every copy of a token; deepep sends a token once "
+      "to each GPU that needs it; hybridep does so in NVLink domains of any size; usual = as in the published "
+      "runs of the stack");
   options.choice("--cp-comm-type", context_exchange_, exchange_names(),
                  "How context-parallel ranks exchange keys and values");
   options.integer("--num-virtual-stages-per-pipeline-rank", virtual_stages_, rank_counts,
@@ -228,6 +242,14 @@ TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int6
   take("--account-for-loss-in-pipeline-split", plan.loss_in_split, loss_in_split_);
   take("--shard-ranks", plan.shard_ranks, shard_ranks_);
   take("--recompute-granularity", plan.recompute, recompute_from_name(recompute_).value());
+  take("--moe-token-dispatcher", plan.dispatcher, token_dispatcher_from_name(dispatcher_).value());
+  const auto take_overlap = [&](const char* flag, TrafficOverlap& target, bool on) {
+    if (given(flag)) target = on ? TrafficOverlap::on : TrafficOverlap::off;
+  };
+  take_overlap("--overlap-grad-reduce", plan.overlaps.gradients, overlap_gradients_);
+  take_overlap("--overlap-param-gather", plan.overlaps.parameters, overlap_parameters_);
+  take_overlap("--tp-comm-overlap", plan.overlaps.tensor, overlap_tensor_);
+  take_overlap("--overlap-moe-expert-parallel-comm", plan.overlaps.experts, overlap_experts_);
   take("--cp-comm-type", plan.context_exchange, exchange_from_any_name(context_exchange_));
   take("--pipeline-schedule", plan.schedule, schedule_);
   take_recompute_modules(plan);
@@ -275,7 +297,10 @@ TrainingPlan TrainingPlanFlags::plan(const ImportedTraining* imported, const Mod
   plan.virtual_stages = said_virtual_stages(plan, imported, static_cast<int64_t>(model.layers.size()));
   take_layout(plan);
   balance_stages(plan, model, sequence_length);
-  if (!given("--pipeline-schedule")) plan.schedule = plan.virtual_stages > 1 ? "interleaved" : "1f1b";
+  const bool file_schedule = imported != nullptr && imported->said.schedule;
+  if (!given("--pipeline-schedule") && !file_schedule) {
+    plan.schedule = plan.virtual_stages > 1 ? "interleaved" : "1f1b";
+  }
   plan.recompute_layers = said_recompute_layers(plan);
   refuse_without_effect(plan);
   check_fixed_sizes(plan);
@@ -293,7 +318,7 @@ TrainingPlanFlags::OpenPlan TrainingPlanFlags::open_plan(const ImportedTraining*
   options_->refuse({"--pipeline-model-parallel-layout"}, {}, "a plan search (it finds layouts itself)");
   options_->refuse({"--recompute-method", "--recompute-num-layers"}, {},
                    "a plan search (it tries different numbers of layers; --recompute-granularity can be fixed)");
-  options_->refuse({"--shard-ranks"}, {}, "a plan search (all replicas share one copy)");
+  options_->refuse({"--shard-ranks"}, {}, "a plan search (it shards over all replicas, and also inside each node)");
   options_->refuse({"--gradient-accumulation-steps"}, {}, "a plan search (plans are compared at the same batch size)");
   if (!given("--global-batch-size") && imported == nullptr) {
     fail("--global-batch-size", "not given",

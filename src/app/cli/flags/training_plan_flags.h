@@ -49,10 +49,11 @@ struct TrainingPlanFlags {
   int64_t first_layers_ = 0, last_layers_ = 0, shard_ranks_ = 0, recompute_layers_ = 0;
   bool sequence_ = false, embedding_in_split_ = false, loss_in_split_ = false;
   bool distributed_optimizer_ = false, megatron_fsdp_ = false;
+  bool overlap_gradients_ = false, overlap_parameters_ = false, overlap_tensor_ = false, overlap_experts_ = false;
   std::string schedule_, sharding_ = "none", sharding_strategy_ = "optim_grads_params";
   std::string layout_;
   std::vector<std::string> recompute_modules_;
-  std::string recompute_ = "none", recompute_method_ = "uniform", context_exchange_ = "ring";
+  std::string recompute_ = "none", recompute_method_ = "uniform", context_exchange_ = "ring", dispatcher_ = "usual";
 };
 
 }  // namespace foretoken

@@ -7,16 +7,6 @@ namespace {
 
 using S = SaidSettings;
 
-void zero_stage(S& said, const ConfigValue& value) {
-  said.sharding = static_cast<Sharding>(value.count(0, 3));
-}
-
-template <std::optional<bool> SaidSettings::*Member>
-void offload_device(S& said, const ConfigValue& value) {
-  static constexpr std::string_view words[] = {"none", "cpu", "nvme"};
-  said.*Member = one_of(value, words) != 0;
-}
-
 void bf16_enabled(S& said, const ConfigValue& value) {
   if (value.flag()) said.precision = "bf16";
 }
@@ -39,9 +29,9 @@ constexpr KeyRule deepspeed_rules[] = {
     {"train_batch_size", says_count<&S::global_batch>},
     {"train_micro_batch_size_per_gpu", says_small_count<&S::micro_batch>},
     {"gradient_accumulation_steps", says_small_count<&S::accumulation>},
-    {"zero_optimization.stage", zero_stage},
-    {"zero_optimization.offload_optimizer.device", offload_device<&S::offloads_optimizer>},
-    {"zero_optimization.offload_param.device", offload_device<&S::offloads_parameters>},
+    {"zero_optimization.stage", says_zero_stage},
+    {"zero_optimization.offload_optimizer.device", says_offload_device<&S::offloads_optimizer>},
+    {"zero_optimization.offload_param.device", says_offload_device<&S::offloads_parameters>},
     {"zero_optimization.cpu_offload", says_flag<&S::offloads_optimizer>},
     {"zero_optimization.zero_hpz_partition_size", says_small_count<&S::shard_ranks>},
     {"bf16.enabled", bf16_enabled},

@@ -1,9 +1,14 @@
 #include "app/cli/commands/plan/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "app/cli/flags/training_flags.h"
+#include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
+#include "base/error.h"
+#include "base/file.h"
 #include "base/parallel.h"
+#include "plan/training_launch.h"
 #include "plan/training_search.h"
+#include "report/parts/table.h"
 #include "report/plan/training_search_report.h"
 #include "report/training/training_report.h"
 
@@ -13,6 +18,7 @@ namespace {
 class PlanTrain : public Command {
  public:
   void declare(Options& options) override {
+    options_ = &options;
     flags_.declare(options);
     options.heading("Search");
     options.integer("--best", best_, {.least = 1, .most = 1000}, "Number of plans to show");
@@ -22,15 +28,21 @@ class PlanTrain : public Command {
                     "Maximum sequences per micro-batch");
     options.integer("--threads", threads_, {.least = 0, .most = 1024},
                     "Number of CPU threads; 0 = all cores. The result does not depend on it");
+    options.choice("--launch", launch_, launch_names(),
+                   "Also write the file that starts the fastest plan a framework can run: Megatron-LM script, "
+                   "Megatron-Bridge YAML (also NeMo), torchtitan TOML, Axolotl or torchtune YAML, DeepSpeed JSON");
+    options.text("--launch-out", launch_out_, "Write the file of --launch here instead of below the answer");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
     options.show_first({"--config", "--seq-length", "--precision", "--lora-rank", "--cluster", "--device", "--devices",
                         "--stack", "--micro-batch-size", "--global-batch-size", "--recompute-granularity",
-                        "--memory-limit", "--train-tokens", "--gpu-price", "--best"});
+                        "--memory-limit", "--train-tokens", "--gpu-price", "--best", "--launch"});
     options.footer(
         "Parallel sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are searched unless "
-        "given.\nNot accepted: --sequence-parallel and --shard-ranks (tensor parallelism always splits sequences, and "
-        "all\nreplicas share one copy), uneven stages, layers per chunk and --recompute-num-layers (the search chooses "
+        "given.\nNot accepted: --sequence-parallel (tensor parallelism always splits sequences), --shard-ranks (the "
+        "search "
+        "shards\nover all replicas, and also inside each node), uneven stages, layers per chunk and "
+        "--recompute-num-layers (the search chooses "
         "them).\nExamples:\n  foretoken plan train --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 "
         "--seq-length 8192\n      --global-batch-size 128\n  foretoken plan train --model Llama-3.1-405B --cluster "
         "h100_roce_pods --devices 16384 -tp 8\n      --seq-length 8192 --global-batch-size 2048");
@@ -42,6 +54,10 @@ class PlanTrain : public Command {
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
     request.choices.most_tensor = most_tensor_;
     request.choices.most_micro_batch = most_micro_batch_;
+    const TrainingLauncher* launcher = find_training_launcher(launch_);
+    if (launcher == nullptr) options_->refuse({"--launch-out"}, {}, "--launch none");
+    if (launcher != nullptr) request.choices = choices_of(*launcher, std::move(request.choices));
+    OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     show_progress("searching plans");
     TrainingSearchResult result;
     try {
@@ -62,11 +78,53 @@ class PlanTrain : public Command {
     Answer answer{.text = training_search_text(question, result) + training_text(question, estimate),
                   .json = training_search_json(question, result)};
     answer.json.set("fastest", training_json(question, estimate));
+    if (launcher != nullptr) add_launch(*launcher, question, result, answer);
     add_notes(answer, request.notes, *machine->machine().kernels);
     return answer;
   }
 
  private:
+  static std::vector<std::string> launch_names() {
+    std::vector<std::string> names = training_launcher_names();
+    names.insert(names.begin(), "none");
+    return names;
+  }
+
+  // The file of the fastest plan that the framework can run.
+  void add_launch(const TrainingLauncher& launcher, TrainingQuestion question, const TrainingSearchResult& result,
+                  Answer& answer) const {
+    std::string why;
+    for (const RankedPlan& one : result.best) {
+      question.plan = one.plan;
+      const std::string refusal = launcher.refusal(question);
+      if (!refusal.empty()) {
+        if (why.empty()) why = refusal;
+        continue;
+      }
+      const double slower = one.seconds.value / result.best.front().seconds.value - 1;
+      answer.text += wrap_lines(launch_title(launcher, why, slower), page_width, 2);
+      const std::string file = launcher.write(question);
+      if (launch_out_.empty()) {
+        answer.text += file;
+      } else {
+        write_report(launch_out_, file);
+        answer.text += fmt::format("wrote {}\n", launch_out_);
+      }
+      answer.json.set("launch", Json::object({{"framework", launcher.name}, {"file", file}, {"slower", slower}}));
+      return;
+    }
+    throw InputError({.source = "--launch",
+                      .value = std::string(launcher.name),
+                      .expected = fmt::format("a framework that can run one of the plans: {}", why)});
+  }
+  static std::string launch_title(const TrainingLauncher& launcher, const std::string& why, double slower) {
+    if (why.empty()) return fmt::format("\nThe fastest plan as {}:\n", launcher.summary);
+    return fmt::format("\n{}, so the file below starts a plan that is {:.1f}% slower ({}):\n", why, 100 * slower,
+                       launcher.summary);
+  }
+
+  Options* options_ = nullptr;
+  std::string launch_ = "none", launch_out_;
   TrainingFlags flags_;
   int64_t best_ = 10, most_tensor_ = 0, most_micro_batch_ = 16, threads_ = 0;
   std::string tier_ = "best";

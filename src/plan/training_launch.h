@@ -1,0 +1,36 @@
+// A training plan as the file or the command that starts it in a framework. What `train` reads of that framework it
+// reads back from here.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan_space.h"
+#include "training/estimate/training_estimate.h"
+
+namespace foretoken {
+
+struct TrainingLauncher {
+  std::string_view name;     // what users type
+  std::string_view summary;  // the file it writes
+  // Why the framework cannot run the plan; empty = it can.
+  std::string (*refusal)(const TrainingQuestion& question);
+  std::string (*write)(const TrainingQuestion& question);
+  // What the framework can shard and recompute: a search for it tries nothing else.
+  std::vector<Sharding> shardings;
+  std::vector<Recompute> recomputes;
+  bool has_pipelines = true;
+  bool recomputes_some_layers = true;  // not only all or none
+};
+
+std::span<const TrainingLauncher> training_launchers();
+std::vector<std::string> training_launcher_names();
+const TrainingLauncher* find_training_launcher(std::string_view name);
+
+// The choices without those that the framework cannot run; what users fixed stays.
+PlanChoices choices_of(const TrainingLauncher& launcher, PlanChoices choices);
+
+}  // namespace foretoken

@@ -1,0 +1,179 @@
+// torchtitan's TOML (torchtitan/config/job_config.py), with the names of earlier releases.
+#include "base/text.h"
+#include "training/import/formats/list.h"
+#include "training/import/framework_models.h"
+
+namespace foretoken {
+namespace {
+
+using S = SaidSettings;
+
+// -1 = what the other degrees leave.
+template <std::optional<int64_t> SaidSettings::*Member>
+void degree(S& said, const ConfigValue& value) {
+  if (const int64_t count = value.count(-1, 100'000); count > 0) said.*Member = count;
+}
+
+void checkpoint_mode(S& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"none", "full", "selective", "memory_budget"};
+  constexpr Recompute modes[] = {Recompute::none, Recompute::full, Recompute::op, Recompute::op};
+  said.recompute = modes[one_of(value, words)];
+}
+
+void pipeline_schedule(S& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"1F1B",          "GPipe",     "Interleaved1F1B", "InterleavedZeroBubble",
+                                               "ZBVZeroBubble", "DualPipeV", "LoopedBFS"};
+  constexpr std::string_view names[] = {"1f1b", "gpipe", "interleaved", "interleaved", "zb-v", "dualpipe", "gpipe"};
+  const size_t word = one_of(value, words);
+  said.schedule = names[word];
+  if (names[word] == "interleaved" && !said.virtual_stages) said.virtual_stages = 2;
+}
+
+void converters(S& said, const ConfigValue& value) {
+  if (contains_ignoring_case(value.text(), "float8")) said.precision = "fp8-current";
+  if (contains_ignoring_case(value.text(), "mx")) said.precision = "mxfp8";
+}
+void float8_enabled(S& said, const ConfigValue& value) {
+  if (value.flag()) said.precision = "fp8-current";
+}
+
+void cpu_offload(S& said, const ConfigValue& value) {
+  said.offloads_parameters = said.offloads_optimizer = value.flag();
+}
+
+void compiles(S& said, const ConfigValue& value) {
+  if (value.flag()) said.stack = "torchtitan";
+}
+
+std::string text_at(const ConfigEntries& entries, std::string_view key) {
+  const ConfigEntry* entry = entries.find(key);
+  return entry == nullptr ? std::string() : entry->value;
+}
+
+// The last part of a path of downloaded files: ./assets/hf/Llama-3.1-8B.
+std::string last_part(const std::string& path) {
+  std::string_view rest = path;
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  return std::string(rest.substr(rest.rfind('/') + 1));
+}
+
+void name_model(S& said, const ConfigEntries& entries) {
+  const std::string name = text_at(entries, "model.name"), flavor = text_at(entries, "model.flavor");
+  said.model_name = model_of_titan({.name = name, .flavor = flavor});
+  if (said.model_name) return;
+  if (const std::string assets = text_at(entries, "model.hf_assets_path"); !assets.empty()) {
+    said.model_name = last_part(assets);
+  } else if (!name.empty()) {
+    said.model_name = flavor.empty() ? name : name + "-" + flavor;
+  }
+}
+
+// A replica's batch passes through a pipeline in pieces of pipeline_parallel_microbatch_size.
+void cut_batch(S& said, const ConfigEntries& entries) {
+  if (!said.micro_batch || said.pipeline.value_or(1) == 1) return;
+  const ConfigEntry* entry = entries.find("parallelism.pipeline_parallel_microbatch_size");
+  const int64_t piece = entry == nullptr ? 1 : ConfigValue(entries.source, *entry).count(1, 100'000);
+  if (*said.micro_batch % piece != 0) return;
+  said.accumulation = *said.micro_batch / piece;
+  said.micro_batch = piece;
+}
+
+void complete_torchtitan(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
+  name_model(said, entries);
+  cut_batch(said, entries);
+  if (!said.sequence_length) said.sequence_length = 2048;
+  if (!said.stack) said.stack = "torchtitan-eager";
+  if (!said.recompute) said.recompute = Recompute::op;
+  if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;
+  // FSDP over all replicas unless a degree of 1 says that each holds a copy.
+  const ConfigEntry* shards = entries.find("parallelism.data_parallel_shard_degree");
+  if (shards == nullptr) shards = entries.find("training.data_parallel_shard_degree");
+  const bool one_shard = shards != nullptr && shards->value == "1";
+  said.sharding = one_shard ? Sharding::none : Sharding::parameters;
+  if (one_shard) said.sharded_copies.reset();
+  if (said.sharded_copies == 1) said.sharded_copies.reset();
+  note_unknown_optimizer(said, entries, "optimizer.name", notes);
+}
+
+constexpr KeyRule torchtitan_rules[] = {
+    {"model.name", says_nothing},
+    {"model.flavor", says_nothing},
+    {"model.hf_assets_path", says_nothing},
+    {"model.converters", converters},
+    {"optimizer.name", says_optimizer},
+    {"training.local_batch_size", says_small_count<&S::micro_batch>},
+    {"training.batch_size", says_small_count<&S::micro_batch>},
+    {"training.global_batch_size", degree<&S::global_batch>},
+    {"training.seq_len", says_count<&S::sequence_length>},
+    {"training.enable_cpu_offload", cpu_offload},
+    {"training.compile", compiles},
+    {"training.tensor_parallel_degree", degree<&S::tensor>},
+    {"training.data_parallel_replicate_degree", degree<&S::sharded_copies>},
+    {"training.data_parallel_shard_degree", says_nothing},
+    {"parallelism.tensor_parallel_degree", degree<&S::tensor>},
+    {"parallelism.pipeline_parallel_degree", degree<&S::pipeline>},
+    {"parallelism.pipeline_parallel_microbatch_size", says_nothing},
+    {"parallelism.pipeline_parallel_schedule", pipeline_schedule},
+    {"parallelism.context_parallel_degree", degree<&S::context>},
+    {"parallelism.expert_parallel_degree", degree<&S::expert>},
+    {"parallelism.data_parallel_replicate_degree", degree<&S::sharded_copies>},
+    {"parallelism.data_parallel_shard_degree", says_nothing},
+    {"experimental.pipeline_parallel_degree", degree<&S::pipeline>},
+    {"experimental.pipeline_parallel_schedule", pipeline_schedule},
+    {"experimental.context_parallel_degree", degree<&S::context>},
+    {"activation_checkpoint.mode", checkpoint_mode},
+    {"compile.enable", compiles},
+    {"float8.enable_float8_linear", float8_enabled},
+};
+
+constexpr std::string_view torchtitan_harmless[] = {"job.*",
+                                                    "profiling.*",
+                                                    "metrics.*",
+                                                    "checkpoint.*",
+                                                    "comm.*",
+                                                    "lr_scheduler.*",
+                                                    "validation.*",
+                                                    "experimental.custom*",
+                                                    "fault_tolerance.*",
+                                                    "memory_estimation.*",
+                                                    "optimizer.lr",
+                                                    "optimizer.eps",
+                                                    "optimizer.beta*",
+                                                    "optimizer.weight_decay",
+                                                    "optimizer.fused",
+                                                    "optimizer.implementation",
+                                                    "model.tokenizer_path",
+                                                    "model.print_after_conversion",
+                                                    "model.norm_type",
+                                                    "training.dataset*",
+                                                    "training.steps",
+                                                    "training.max_norm",
+                                                    "training.warmup_steps",
+                                                    "training.seed",
+                                                    "training.deterministic",
+                                                    "training.gc_freq",
+                                                    "training.mixed_precision_param",
+                                                    "training.mixed_precision_reduce",
+                                                    "activation_checkpoint.selective_ac_option",
+                                                    "activation_checkpoint.per_op_sac*",
+                                                    "parallelism.pipeline_parallel_split_points",
+                                                    "parallelism.context_parallel_rotate_method",
+                                                    "parallelism.fsdp_reshard_after_forward",
+                                                    "parallelism.enable_async_tensor_parallel",
+                                                    "compile.components",
+                                                    "compile.backend",
+                                                    "float8.*",
+                                                    "quantize.*",
+                                                    "debug.*"};
+
+}  // namespace
+
+ConfigFormat torchtitan_format() {
+  return {.name = "torchtitan",
+          .summary = "TOML of torchtitan",
+          .rules = torchtitan_rules,
+          .complete = complete_torchtitan,
+          .harmless = torchtitan_harmless};
+}
+
+}  // namespace foretoken

@@ -1,0 +1,126 @@
+// YAML of torchtune's recipes (recipes/configs).
+#include "base/text.h"
+#include "training/import/formats/list.h"
+#include "training/import/framework_models.h"
+
+namespace foretoken {
+namespace {
+
+using S = SaidSettings;
+
+// torchtune.models.llama3_1.qlora_llama3_1_8b: the function that builds the model.
+void component(S& said, const ConfigValue& value) {
+  std::string_view name = value.text();
+  name.remove_prefix(name.rfind('.') + 1);
+  if (name.starts_with("qlora_")) {
+    said.base_weights = "nf4";
+    name.remove_prefix(6);
+    if (!said.lora_rank) said.lora_rank = 8;
+  } else if (name.starts_with("lora_")) {
+    name.remove_prefix(5);
+    if (!said.lora_rank) said.lora_rank = 8;
+  }
+  said.model_name = model_of_tune(name).value_or(std::string(name));
+}
+
+void lora_attention(S& said, const ConfigValue&) {
+  said.lora_on_attention = true;
+  if (!said.lora_on_mlp) said.lora_on_mlp = false;
+}
+
+void dtype(S& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"bf16", "fp16", "fp32"};
+  const size_t word = one_of(value, words);
+  if (word == 2) value.fail("bf16 or fp16: fp32 training is not supported");
+  said.precision = words[word];
+}
+
+void cpu_offloads(S& said, const ConfigValue& value) {
+  said.offloads_parameters = said.offloads_optimizer = value.flag();
+}
+
+void compiled(S& said, const ConfigValue& value) {
+  if (value.flag()) said.stack = "torchtitan";
+}
+
+void checkpoints(S& said, const ConfigValue& value) {
+  said.recompute = value.flag() ? Recompute::full : Recompute::none;
+}
+
+void tune_float8(S& said, const ConfigValue& value) {
+  if (value.flag()) said.precision = "fp8-current";
+}
+
+// The distributed recipes shard by FSDP2; with one device there is nothing to shard.
+void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
+  if (!said.stack) said.stack = "pytorch-fsdp";
+  if (!said.sharding) said.sharding = Sharding::parameters;
+  if (!said.accumulation) said.accumulation = 1;
+  if (said.sharded_copies == 1) said.sharded_copies.reset();
+  if (!said.recompute) said.recompute = Recompute::none;
+  note_unknown_optimizer(said, entries, "optimizer._component_", notes);
+}
+
+constexpr KeyRule torchtune_rules[] = {
+    {"model._component_", component},
+    {"model.lora_rank", says_count<&S::lora_rank>},
+    {"model.lora_attn_modules", lora_attention},
+    {"model.apply_lora_to_mlp", says_flag<&S::lora_on_mlp>},
+    {"tokenizer.max_seq_len", says_count<&S::sequence_length>},
+    {"dataset.packed", says_flag<&S::packed>},
+    {"batch_size", says_small_count<&S::micro_batch>},
+    {"gradient_accumulation_steps", says_small_count<&S::accumulation>},
+    {"optimizer._component_", says_optimizer},
+    {"enable_activation_checkpointing", checkpoints},
+    {"enable_activation_offloading", says_flag<&S::offloads_activations>},
+    {"fsdp_cpu_offload", cpu_offloads},
+    {"compile", compiled},
+    {"dtype", dtype},
+    {"enable_fp8_training", tune_float8},
+    {"tensor_parallel_dim", says_small_count<&S::tensor>},
+    {"context_parallel_dim", says_small_count<&S::context>},
+    {"expert_parallel_degree", says_small_count<&S::expert>},
+    {"data_parallel_replicate_dim", says_count_or_none<&S::sharded_copies>},
+};
+
+constexpr std::string_view torchtune_harmless[] = {"output_dir",
+                                                   "model.lora_alpha",
+                                                   "model.lora_dropout",
+                                                   "model.apply_lora_to_output",
+                                                   "model.use_dora",
+                                                   "tokenizer.*",
+                                                   "checkpointer.*",
+                                                   "resume_from_checkpoint",
+                                                   "save_*",
+                                                   "dataset*",
+                                                   "seed",
+                                                   "shuffle",
+                                                   "epochs",
+                                                   "max_steps_per_epoch",
+                                                   "clip_grad_norm",
+                                                   "optimizer.*",
+                                                   "optimizer_in_bwd",
+                                                   "lr_scheduler.*",
+                                                   "loss.*",
+                                                   "device",
+                                                   "metric_logger.*",
+                                                   "log_*",
+                                                   "profiler.*",
+                                                   "data_parallel_shard_dim",
+                                                   "tensor_parallel_plan.*",
+                                                   "custom_sharded_layers",
+                                                   "fsdp_reshard_after_forward",
+                                                   "batch_size_val",
+                                                   "run_val_every_n_steps"};
+
+}  // namespace
+
+ConfigFormat torchtune_format() {
+  return {.name = "torchtune",
+          .summary = "YAML of torchtune's recipes",
+          .rules = torchtune_rules,
+          .complete = complete_torchtune,
+          .harmless = torchtune_harmless};
+}
+
+}  // namespace foretoken

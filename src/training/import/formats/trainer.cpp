@@ -1,0 +1,120 @@
+// YAML with the arguments of Hugging Face's Trainer, as TRL, the alignment handbook and LLaMA-Factory write them.
+#include "base/text.h"
+#include "training/import/formats/list.h"
+
+namespace foretoken {
+namespace {
+
+using S = SaidSettings;
+
+void finetuning(S& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"full", "freeze", "lora"};
+  if (one_of(value, words) == 2 && !said.lora_rank) said.lora_rank = 8;
+}
+
+void uses_adapter(S& said, const ConfigValue& value) {
+  if (value.flag() && !said.lora_rank) said.lora_rank = 16;
+}
+
+void quantized(S& said, const ConfigValue& value) {
+  said.base_weights = value.count(4, 8) == 4 ? "nf4" : "int8";
+}
+
+bool is_on(const ConfigEntries& entries, std::string_view key, std::string_view word) {
+  const ConfigEntry* entry = entries.find(key);
+  return entry != nullptr && equal_ignoring_case(entry->value, word);
+}
+
+void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
+  said.stack = "pytorch-fsdp";
+  if (!is_on(entries, "use_peft", "true") && !is_on(entries, "finetuning_type", "lora")) {
+    said.lora_rank.reset();
+    said.base_weights.reset();
+  }
+  if (!said.accumulation) said.accumulation = 1;
+  if (!said.recompute) said.recompute = Recompute::none;
+  if (!said.sharding) said.sharding = Sharding::none;
+  note_unknown_optimizer(said, entries, "optim", notes);
+}
+
+constexpr KeyRule trainer_rules[] = {
+    {"model_name_or_path", says_text<&S::model_name>},
+    {"max_seq_length", says_count<&S::sequence_length>},
+    {"max_length", says_count<&S::sequence_length>},
+    {"cutoff_len", says_count<&S::sequence_length>},
+    {"block_size", says_count<&S::sequence_length>},
+    {"per_device_train_batch_size", says_small_count<&S::micro_batch>},
+    {"gradient_accumulation_steps", says_small_count<&S::accumulation>},
+    {"gradient_checkpointing", says_gradient_checkpointing},
+    {"packing", says_flag<&S::packed>},
+    {"use_peft", uses_adapter},
+    {"finetuning_type", finetuning},
+    {"lora_r", says_count<&S::lora_rank>},
+    {"lora_rank", says_count<&S::lora_rank>},
+    {"lora_target_modules", says_lora_targets},
+    {"lora_target", says_lora_targets},
+    {"load_in_4bit", says_four_bits},
+    {"load_in_8bit", says_eight_bits},
+    {"quantization_bit", quantized},
+    {"optim", says_optimizer},
+    {"bf16", says_bf16, true},
+    {"fp16", says_fp16, true},
+    {"deepspeed", says_deepspeed_file},
+    {"fsdp", says_fsdp_words},
+};
+
+constexpr std::string_view trainer_harmless[] = {"adam_*",
+                                                 "attn_implementation",
+                                                 "chat_template",
+                                                 "dataloader_*",
+                                                 "dataset*",
+                                                 "ddp_*",
+                                                 "do_*",
+                                                 "eval*",
+                                                 "flash_attn",
+                                                 "fsdp_config.*",
+                                                 "gradient_checkpointing_kwargs.*",
+                                                 "hub_*",
+                                                 "learning_rate",
+                                                 "log*",
+                                                 "lora_alpha",
+                                                 "lora_dropout",
+                                                 "lr_scheduler*",
+                                                 "max_grad_norm",
+                                                 "max_samples",
+                                                 "max_steps",
+                                                 "model_revision",
+                                                 "num_train_epochs",
+                                                 "output_dir",
+                                                 "overwrite_*",
+                                                 "per_device_eval_batch_size",
+                                                 "plot_loss",
+                                                 "preprocessing_num_workers",
+                                                 "push_to_hub",
+                                                 "report_to",
+                                                 "resume_from_checkpoint",
+                                                 "run_name",
+                                                 "save*",
+                                                 "seed",
+                                                 "stage",
+                                                 "template",
+                                                 "tf32",
+                                                 "torch_dtype",
+                                                 "dtype",
+                                                 "trust_remote_code",
+                                                 "use_liger_kernel",
+                                                 "val_size",
+                                                 "warmup_*",
+                                                 "weight_decay"};
+
+}  // namespace
+
+ConfigFormat trainer_format() {
+  return {.name = "hf-trainer",
+          .summary = "YAML of Hugging Face's Trainer (TRL, LLaMA-Factory)",
+          .rules = trainer_rules,
+          .complete = complete_trainer,
+          .harmless = trainer_harmless};
+}
+
+}  // namespace foretoken
