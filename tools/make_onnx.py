@@ -3,6 +3,12 @@
 
     python3 tools/make_onnx.py mobilenet_v2 mobilenet_v2.onnx
     python3 tools/make_onnx.py encoder encoder.onnx --layers 12 --width 768 --heads 12 --length 128
+    python3 tools/make_onnx.py vit vit.onnx --layers 12 --width 384 --heads 6
+    python3 tools/make_onnx.py decoder decoder.onnx --layers 28 --width 1024 --heads 16 --kv-heads 8 --head-width 128 \\
+        --inner 3072 --vocabulary 151936 --length 1 --past 512 --int4 --weights constant
+
+A decoder (Llama, Qwen3 without norms of heads) computes `--length` tokens after `--past` others, whose keys and values are
+inputs; `--int4` writes its products as MatMulNBits, blocks of 32, which ONNX Runtime's contrib operators run.
 
 The files run in ONNX Runtime. With `--weights constant` large tensors are made by ConstantOfShape nodes, so that a
 file takes kilobytes; runtimes fold these when they load it. The batch is a symbolic dimension unless --batch is given.
@@ -12,7 +18,7 @@ import array
 import random
 import struct
 
-FLOAT, INT64 = 1, 7
+FLOAT, UINT8, INT64 = 1, 2, 7
 
 
 def varint(value):
@@ -72,10 +78,11 @@ class Network:
     def output(self, name, dims):
         self.outputs.append(value_info(name, dims))
 
-    def node(self, operation, inputs, **attributes):
+    def node(self, operation, inputs, domain="", **attributes):
         result = self.fresh(operation)
         body = b"".join(data(1, i) for i in inputs) + data(2, result) + data(3, "node_" + result) + data(4, operation)
-        self.nodes.append(body + b"".join(data(5, attribute(k, v)) for k, v in attributes.items()))
+        body += b"".join(data(5, attribute(k, v)) for k, v in attributes.items())
+        self.nodes.append(body + (data(7, domain) if domain else b""))
         return result
 
     def integers(self, values):
@@ -111,6 +118,50 @@ class Network:
     def linear(self, x, inside, out):
         return self.node("Add", [self.node("MatMul", [x, self.weight(inside, out)]), self.weight(out)])
 
+    def bytes_weight(self, *dims):
+        elements = 1
+        for size in dims:
+            elements *= size
+        if self.constant and elements > 256:
+            fill = tensor("", UINT8, [1], b"\x88")
+            return self.node("ConstantOfShape", [self.integers(list(dims))], value=fill)
+        name = self.fresh("weight")
+        self.tensors.append(tensor(name, UINT8, dims, self.random.randbytes(elements)))
+        return name
+
+    def product(self, x, inside, out, int4):
+        """Without a bias; in int4 two weights to a byte, with a scale for each block."""
+        if not int4:
+            return self.node("MatMul", [x, self.weight(inside, out)])
+        block = 32
+        blocks = (inside + block - 1) // block
+        return self.node("MatMulNBits", [x, self.bytes_weight(out, blocks, block // 2), self.weight(out * blocks)],
+                         domain="com.microsoft", K=inside, N=out, bits=4, block_size=block)
+
+    def layer_norm(self, x, width):
+        return self.node("LayerNormalization", [x, self.weight(width), self.weight(width)], axis=-1)
+
+    def rms_norm(self, x, width):
+        mean = self.node("ReduceMean", [self.node("Mul", [x, x])], axes=[-1], keepdims=1)
+        root = self.node("Sqrt", [self.node("Add", [mean, self.scalar(1e-6)])])
+        return self.node("Mul", [self.node("Div", [x, root]), self.weight(width)])
+
+    def gelu(self, x):
+        gate = self.node("Add", [self.node("Erf", [self.node("Mul", [x, self.scalar(0.5 ** 0.5)])]), self.scalar(1.0)])
+        return self.node("Mul", [self.node("Mul", [x, gate]), self.scalar(0.5)])
+
+    def attention(self, x, width, heads):
+        """Of every position with every other, biased, without the residual."""
+        def heads_of(order):
+            split = self.node("Reshape", [self.linear(x, width, width), self.integers([0, 0, heads, width // heads])])
+            return self.node("Transpose", [split], perm=order)
+        scores = self.node("MatMul", [heads_of([0, 2, 1, 3]), heads_of([0, 2, 3, 1])])
+        scores = self.node("Mul", [scores, self.scalar((width // heads) ** -0.5)])
+        mixed = self.node("MatMul", [self.node("Softmax", [scores], axis=-1), heads_of([0, 2, 1, 3])])
+        joined = self.node("Reshape",
+                           [self.node("Transpose", [mixed], perm=[0, 2, 1, 3]), self.integers([0, 0, width])])
+        return self.linear(joined, width, width)
+
     def relu6(self, x):
         return self.node("Clip", [x, self.scalar(0.0), self.scalar(6.0)])
 
@@ -123,7 +174,7 @@ class Network:
         graph = b"".join(data(1, n) for n in self.nodes) + data(2, self.name)
         graph += b"".join(data(5, t) for t in self.tensors)
         graph += b"".join(data(11, i) for i in self.inputs) + b"".join(data(12, o) for o in self.outputs)
-        return number(1, 8) + data(2, "make_onnx") + data(7, graph) + data(8, number(2, 17))
+        return number(1, 8) + data(2, "make_onnx") + data(7, graph) + data(8, number(2, 17)) + data(8, data(1, "com.microsoft") + number(2, 1))
 
 
 def resnet(net, batch, options, depths, bottleneck):
@@ -165,24 +216,91 @@ def mobilenet_v2(net, batch, options):
 
 
 def encoder(net, batch, options):
-    width, heads, length = options.width, options.heads, options.length
+    width, length = options.width, options.length
     x = net.input("tokens", [batch, length, width])
     for _ in range(options.layers):
-        def heads_of(order):
-            split = net.node("Reshape", [net.linear(x, width, width), net.integers([0, 0, heads, width // heads])])
-            return net.node("Transpose", [split], perm=order)
-        scores = net.node("MatMul", [heads_of([0, 2, 1, 3]), heads_of([0, 2, 3, 1])])
-        scores = net.node("Mul", [scores, net.scalar((width // heads) ** -0.5)])
-        mixed = net.node("MatMul", [net.node("Softmax", [scores], axis=-1), heads_of([0, 2, 1, 3])])
-        joined = net.node("Reshape", [net.node("Transpose", [mixed], perm=[0, 2, 1, 3]), net.integers([0, 0, width])])
-        x = net.node("Add", [net.linear(joined, width, width), x])
-        x = net.node("LayerNormalization", [x, net.weight(width), net.weight(width)], axis=-1)
-        y = net.linear(x, width, 4 * width)
-        gate = net.node("Add", [net.node("Erf", [net.node("Mul", [y, net.scalar(0.5 ** 0.5)])]), net.scalar(1.0)])
-        y = net.node("Mul", [net.node("Mul", [y, gate]), net.scalar(0.5)])
-        x = net.node("Add", [net.linear(y, 4 * width, width), x])
-        x = net.node("LayerNormalization", [x, net.weight(width), net.weight(width)], axis=-1)
+        x = net.layer_norm(net.node("Add", [net.attention(x, width, options.heads), x]), width)
+        y = net.linear(net.gelu(net.linear(x, width, 4 * width)), 4 * width, width)
+        x = net.layer_norm(net.node("Add", [y, x]), width)
     net.output(x, [batch, length, width])
+
+
+def vit(net, batch, options):
+    """Patches of 16 pixels and a class token, norms before attention and multi-layer perceptron."""
+    width, patch = options.width, 16
+    x = net.input("image", [batch, 3, options.size, options.size])
+    x = net.node("Conv", [x, net.weight(width, 3, patch, patch), net.weight(width)], kernel_shape=[patch] * 2,
+                 strides=[patch] * 2, pads=[0] * 4, group=1)
+    patches = (options.size // patch) ** 2
+    x = net.node("Transpose", [net.node("Reshape", [x, net.integers([0, width, patches])])], perm=[0, 2, 1])
+    first = net.node("Slice", [x, net.integers([0]), net.integers([1]), net.integers([1])])
+    token = net.node("Add", [net.node("Mul", [first, net.scalar(0.0)]), net.weight(1, 1, width)])
+    x = net.node("Add", [net.node("Concat", [token, x], axis=1), net.weight(1, patches + 1, width)])
+    for _ in range(options.layers):
+        x = net.node("Add", [net.attention(net.layer_norm(x, width), width, options.heads), x])
+        y = net.linear(net.layer_norm(x, width), width, 4 * width)
+        x = net.node("Add", [net.linear(net.gelu(y), 4 * width, width), x])
+    x = net.node("Slice", [net.layer_norm(x, width), net.integers([0]), net.integers([1]), net.integers([1])])
+    x = net.node("Gemm", [net.node("Flatten", [x]), net.weight(1000, width), net.weight(1000)], transB=1)
+    net.output(x, [batch, 1000])
+
+
+def rotated(net, x, head, cosine, sine):
+    halves = [net.node("Slice", [x, net.integers([begin]), net.integers([end]), net.integers([3])])
+              for begin, end in [(0, head // 2), (head // 2, head)]]
+    turned = net.node("Concat", [net.node("Neg", [halves[1]]), halves[0]], axis=3)
+    return net.node("Add", [net.node("Mul", [x, cosine]), net.node("Mul", [turned, sine])])
+
+
+def decoder_attention(net, x, batch, options, angles):
+    width, head, length, past = options.width, options.head_width, options.length, options.past
+    groups = options.heads // options.kv_heads
+
+    def heads_of(heads, turns):
+        y = net.product(x, width, heads * head, options.int4)
+        y = net.node("Transpose", [net.node("Reshape", [y, net.integers([0, 0, heads, head])])], perm=[0, 2, 1, 3])
+        return rotated(net, y, head, *angles) if turns else y
+
+    def cached(name, y):
+        if past == 0:
+            return y
+        before = net.input(net.fresh(name), [batch, options.kv_heads, past, head])
+        return net.node("Concat", [before, y], axis=2)
+
+    # Heads of a group read the same keys: they are further rows of one product.
+    query = net.node("Reshape", [heads_of(options.heads, True), net.integers([0, options.kv_heads, groups * length, head])])
+    keys = cached("keys", heads_of(options.kv_heads, True))
+    values = cached("values", heads_of(options.kv_heads, False))
+    scores = net.node("MatMul", [query, net.node("Transpose", [keys], perm=[0, 1, 3, 2])])
+    scores = net.node("Mul", [scores, net.scalar(head ** -0.5)])
+    if length > 1:
+        scores = net.node("Add", [scores, net.weight(1, 1, groups * length, past + length)])  # the causal mask
+    mixed = net.node("MatMul", [net.node("Softmax", [scores], axis=-1), values])
+    mixed = net.node("Reshape", [mixed, net.integers([0, options.heads, length, head])])
+    joined = net.node("Reshape", [net.node("Transpose", [mixed], perm=[0, 2, 1, 3]),
+                                  net.integers([0, 0, options.heads * head])])
+    return net.product(joined, options.heads * head, width, options.int4)
+
+
+def decoder(net, batch, options):
+    width, inner = options.width, options.inner or 4 * options.width
+    options.kv_heads = options.kv_heads or options.heads
+    options.head_width = options.head_width or width // options.heads
+    x = net.input("tokens", [batch, options.length, width])
+    angles = [net.weight(1, 1, options.length, options.head_width) for _ in range(2)]
+    for _ in range(options.layers):
+        y = decoder_attention(net, net.rms_norm(x, width), batch, options, angles)
+        x = net.node("Add", [y, x])
+        y = net.rms_norm(x, width)
+        gate = net.product(y, width, inner, options.int4)
+        gate = net.node("Mul", [gate, net.node("Sigmoid", [gate])])
+        y = net.node("Mul", [gate, net.product(y, width, inner, options.int4)])
+        x = net.node("Add", [net.product(y, inner, width, options.int4), x])
+    x = net.rms_norm(x, width)
+    out = width
+    if options.vocabulary:
+        x, out = net.product(x, width, options.vocabulary, options.int4), options.vocabulary
+    net.output(x, [batch, options.length, out])
 
 
 NETWORKS = {
@@ -191,6 +309,8 @@ NETWORKS = {
     "resnet50": lambda net, batch, options: resnet(net, batch, options, [3, 4, 6, 3], True),
     "mobilenet_v2": mobilenet_v2,
     "encoder": encoder,
+    "vit": vit,
+    "decoder": decoder,
 }
 
 
@@ -205,6 +325,12 @@ def main():
     parser.add_argument("--width", type=int, default=768)
     parser.add_argument("--heads", type=int, default=12)
     parser.add_argument("--length", type=int, default=128)
+    parser.add_argument("--kv-heads", type=int, help="decoder: heads of keys and values [as many as heads]")
+    parser.add_argument("--head-width", type=int, help="decoder: values of a head [width / heads]")
+    parser.add_argument("--inner", type=int, help="decoder: width of the feed-forward layer [4 x width]")
+    parser.add_argument("--vocabulary", type=int, default=0, help="decoder: rows of the last product [none]")
+    parser.add_argument("--past", type=int, default=0, help="decoder: tokens whose keys and values are inputs")
+    parser.add_argument("--int4", action="store_true", help="decoder: products as MatMulNBits")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     net = Network(options.network, options.weights == "constant", options.seed)
