@@ -110,7 +110,7 @@ std::vector<EdgeAdvice> edge_advice(const EdgeLowering& lowering, const EdgePred
   double nodes = estimate.call_seconds + estimate.dispatch_seconds;
   if (predictor.calls) {
     for (const EdgeKindTime& time : estimate.kinds)
-      nodes += static_cast<double>(time.calls * edge_operator_count(time.kind)) * predictor.calls->node_ns * 1e-9;
+      nodes += static_cast<double>(time.calls) * predictor.dispatch_seconds({.kind = time.kind});
   }
   add(nodes,
       fmt::format(

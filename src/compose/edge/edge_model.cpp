@@ -94,9 +94,7 @@ double best_byte_rate(const EdgePredictor& predictor) {
   double best = 0;
   for (const EdgeKernel& kernel : kernels) {
     if (!predictor.kinds.contains(kernel.kind)) continue;
-    const double overhead = predictor.calls ? edge_operator_count(kernel.kind) * predictor.calls->node_ns * 1e-9
-                                            : predictor.kernel_terms(kernel).front().seconds;
-    const double seconds = predictor.kernel_seconds_in_model(kernel).value - overhead;
+    const double seconds = predictor.kernel_seconds_in_model(kernel).value - predictor.dispatch_seconds(kernel);
     if (seconds > 0) best = std::max(best, edge_work(kernel).bytes().value() / seconds);
   }
   return best > 0 ? best : std::numeric_limits<double>::infinity();

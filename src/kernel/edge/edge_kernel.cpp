@@ -319,6 +319,11 @@ bool is_int8(EdgeKernelKind kind) {
          kind == EdgeKernelKind::int8_linear || kind == EdgeKernelKind::int8_gemv;
 }
 
+bool multiplies(EdgeKernelKind kind) {
+  return is_int8(kind) || kind == EdgeKernelKind::convolution || kind == EdgeKernelKind::depthwise ||
+         kind == EdgeKernelKind::linear || kind == EdgeKernelKind::gemv || kind == EdgeKernelKind::batched_matmul;
+}
+
 std::string_view edge_kind_name(EdgeKernelKind kind) {
   return facts_of(kind).name;
 }

@@ -87,6 +87,7 @@ EdgeKernel edge_tensor(EdgeKernelKind kind, const TensorSizes& sizes);
 // The same product or convolution in int8: weights, inputs and results. Nothing for kinds that have no such kernel.
 std::optional<EdgeKernel> edge_in_int8(const EdgeKernel& kernel);
 bool is_int8(EdgeKernelKind kind);
+bool multiplies(EdgeKernelKind kind);  // convolutions and products
 
 // The names of measurement files: conv, dwconv, linear, gemm1, bmm, ...
 std::string_view edge_kind_name(EdgeKernelKind kind);

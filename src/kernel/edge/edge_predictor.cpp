@@ -110,6 +110,11 @@ std::vector<EdgeTerm> EdgePredictor::kernel_terms(const EdgeKernel& kernel) cons
   return terms;
 }
 
+double EdgePredictor::dispatch_seconds(const EdgeKernel& kernel) const {
+  if (!calls) return kernel_terms(kernel).front().seconds;
+  return (edge_operator_count(kernel.kind) * calls->node_ns + (multiplies(kernel.kind) ? calls->setup_ns : 0)) * 1e-9;
+}
+
 Estimate EdgePredictor::kernel_seconds_in_model(const EdgeKernel& kernel) const {
   const Estimate alone = kernel_seconds(kernel);
   if (!calls) return alone;
@@ -119,7 +124,7 @@ Estimate EdgePredictor::kernel_seconds_in_model(const EdgeKernel& kernel) const 
   const CacheSplit split = cache_split(elements, 2 * bytes, core);
   const double copy = (split.near * calls->copy_near_ns + split.far * calls->copy_far_ns) * 1e-9;
   // A quarter of the work remains whatever the copy is said to cost.
-  const double seconds = std::max(work - copy, work / 4) + edge_operator_count(kernel.kind) * calls->node_ns * 1e-9;
+  const double seconds = std::max(work - copy, work / 4) + dispatch_seconds(kernel);
   return scaled(alone, seconds / alone.value);
 }
 

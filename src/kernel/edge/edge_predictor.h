@@ -26,6 +26,7 @@ struct EdgeKindPrices {
 // by themselves.
 struct EdgeCallCosts {
   double node_ns = 0;                        // the runtime's own time for one operator of a model
+  double setup_ns = 0;                       // and what it takes beyond that for one that multiplies
   double copy_near_ns = 0, copy_far_ns = 0;  // the copy of an output element that a caller is handed
   bool operator==(const EdgeCallCosts&) const = default;
 };
@@ -58,6 +59,9 @@ struct EdgePredictor {
 
   // Of the kernel between others of a model: no call, no copy of its output, the runtime's time for its operators.
   Estimate kernel_seconds_in_model(const EdgeKernel& kernel) const;
+
+  // Of that, the runtime's own time.
+  double dispatch_seconds(const EdgeKernel& kernel) const;
 
   bool operator==(const EdgePredictor&) const = default;
 };

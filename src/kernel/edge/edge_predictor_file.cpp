@@ -93,9 +93,11 @@ EdgeCore read_core(const JsonView& view) {
 }
 
 EdgeCallCosts read_calls(const JsonView& view) {
-  view.allow_only({"node_ns", "copy_near_ns", "copy_far_ns"});
-  constexpr Range<double> price{.least = 0, .most = 1e9};
+  view.allow_only({"node_ns", "setup_ns", "copy_near_ns", "copy_far_ns"});
+  constexpr Range<double> price{.least = 0, .most = 1e9}, difference{.least = -1e9, .most = 1e9};
+  const std::optional<JsonView> setup = view.find("setup_ns");
   return {.node_ns = view.at("node_ns").number(price),
+          .setup_ns = setup ? setup->number(difference) : 0,
           .copy_near_ns = view.at("copy_near_ns").number(price),
           .copy_far_ns = view.at("copy_far_ns").number(price)};
 }
@@ -142,9 +144,10 @@ std::string edge_predictor_json(const EdgePredictor& predictor) {
                                  {"depth_block", predictor.core.depth_block}}));
   if (predictor.busy_watts) file.set("busy_watts", *predictor.busy_watts);
   if (predictor.calls) {
-    file.set("calls", Json::object({{"node_ns", predictor.calls->node_ns},
-                                    {"copy_near_ns", predictor.calls->copy_near_ns},
-                                    {"copy_far_ns", predictor.calls->copy_far_ns}}));
+    Json calls = Json::object({{"node_ns", predictor.calls->node_ns}});
+    if (predictor.calls->setup_ns != 0) calls.set("setup_ns", predictor.calls->setup_ns);
+    calls.set("copy_near_ns", predictor.calls->copy_near_ns).set("copy_far_ns", predictor.calls->copy_far_ns);
+    file.set("calls", std::move(calls));
   }
   Json kinds = Json::object();
   for (const auto& [kind, prices] : predictor.kinds)

@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/flags/edge_flags.h"
+#include "app/cli/flags/graph_flags.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compose/edge/adapt_network.h"
+#include "kernel/edge/edge_predictor_file.h"
 #include "kernel/fewshot/latency_table.h"
 #include "kernel/fewshot/measure_next.h"
 #include "report/edge/adaptation_report.h"
+#include "report/edge/network_adaptation_report.h"
 
 namespace foretoken {
 namespace {
@@ -25,23 +30,34 @@ std::vector<std::string> space_names() {
 class AdaptCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.choice("--space", space_, space_names(), "Architecture space of the networks", true);
+    options_ = &options;
+    options.choice("--space", space_, space_names(),
+                   "Architecture space of the networks [any networks: the files name ONNX files or kernels]");
     options.text("--samples", samples_,
-                 "CSV file of timings: the columns of the space and one with milliseconds; 10 to 50 rows are enough");
-    options.text("--query", query_, "CSV file of architectures to predict, with the columns of the space");
+                 "CSV file of timings: the columns of the space, or else `network` (an ONNX file) or `kind` and "
+                 "`params` (a kernel), and one with milliseconds (`ms`); 10 to 50 rows are enough");
+    options.text("--query", query_, "CSV file of architectures, networks or kernels to predict, with the same columns");
     options.integer(
         "--advise", advise_, {.least = 0, .most = 1000},
         "Suggest this many architectures whose timing would help most, from --query or else from the space");
     options.text("--prior", prior_, "Your own prior (see `foretoken fit edge`) [the shipped one]");
     options.text("--out", out_, "Write the predictions to this CSV file");
+    options.heading("Any networks (without --space)");
+    device_.declare(options);
+    graph_.declare(options);
+    options.text("--predictor", predictor_,
+                 "Write the adapted device to this JSON file, for `foretoken edge --device FILE`");
     options.footer(
         "Columns: nasbench201 and fbnet `ops`; ofa `ks`, `expand`, `res`; hat the ten averages of HAT's "
         "files.\ndocs/edge_adaptation.md describes the known devices and the accuracy of predictions.\nExamples:\n  "
         "foretoken adapt --space nasbench201 --advise 10\n  foretoken adapt --space nasbench201 --samples timings.csv "
-        "--query archs.csv --advise 5");
+        "--query archs.csv --advise 5\n  foretoken adapt --samples networks.csv --query others.csv --predictor "
+        "mine.json");
   }
 
   Answer run(const Library& library) const override {
+    if (space_.empty()) return of_networks(library);
+    options_->refuse({"--device", "--fusion", "--bind", "--predictor"}, {}, "--space");
     const ArchitectureSpace& space = architecture_space(space_);
     const LatencyPrior prior = read_prior(space, library);
     AdaptationReport report{.space = &space};
@@ -71,6 +87,43 @@ class AdaptCommand : public Command {
   }
 
  private:
+  Answer of_networks(const Library& library) const {
+    options_->refuse({"--advise", "--prior"}, {}, "networks of no space");
+    if (samples_.empty()) {
+      throw InputError({.source = "--samples",
+                        .value = "not given",
+                        .expected = "timings of networks or kernels, or --space and --advise to learn what to time"});
+    }
+    if (device_.is_hardware(library)) {
+      throw InputError({.source = "--device",
+                        .value = device_.device(),
+                        .expected = "a CPU with a sweep, whose prices are the prior"});
+    }
+    const EdgePredictor known = device_.predictor(library);
+    const FusionRules rules = device_.fusion_rules(library);
+    const NetworkTableContext context{.known = known, .rules = rules, .graph = graph_.options()};
+    std::vector<EdgeTiming> timings;
+    for (const NetworkRow& row : read_network_rows(samples_, context, true)) timings.push_back(row.timing);
+    if (timings.empty()) throw InputError({.source = samples_, .value = "no row", .expected = "timings"});
+    const AdaptedEdge adapted(timings);
+    NetworkAdaptationReport report{.known_device = device_.device(), .timings = timings.size(), .adapted = adapted};
+    if (timings.size() >= least_timings_to_leave_out) report.own_mape = leave_one_out_mape(timings);
+    if (!query_.empty()) {
+      for (const NetworkRow& row : read_network_rows(query_, context, false))
+        report.predicted.push_back({.name = row.name, .seconds = adapted.seconds(row.timing.known)});
+    }
+    Answer answer{.text = network_adaptation_text(report), .json = network_adaptation_json(report)};
+    if (!out_.empty()) {
+      write_file(out_, network_adaptation_csv(report));
+      answer.text += fmt::format("wrote {} predictions to {}\n", report.predicted.size(), out_);
+    }
+    if (!predictor_.empty()) {
+      write_file(predictor_, edge_predictor_json(adapted_predictor(known, adapted)));
+      answer.text += fmt::format("wrote {}\n", predictor_);
+    }
+    return answer;
+  }
+
   LatencyPrior read_prior(const ArchitectureSpace& space, const Library& library) const {
     const std::filesystem::path shipped = library.directory() / "edge" / "priors" / fmt::format("{}.json", space.name);
     LatencyPrior prior = read_latency_prior(prior_.empty() ? shipped : std::filesystem::path(prior_));
@@ -136,7 +189,10 @@ class AdaptCommand : public Command {
     }
   }
 
-  std::string space_, samples_, query_, prior_, out_;
+  const Options* options_ = nullptr;
+  EdgeFlags device_;
+  GraphFlags graph_;
+  std::string space_, samples_, query_, prior_, out_, predictor_;
   int64_t advise_ = 0;
 };
 
