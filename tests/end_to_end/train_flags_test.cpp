@@ -198,8 +198,8 @@ TEST_F(Train, a_searched_plan_is_written_for_a_framework_and_read_back) {
 
 TEST_F(Train, dispatchers_of_tokens_differ_in_what_they_send) {
   const std::string start =
-      "train --model Qwen3-30B-A3B --cluster h100_ib_rail --devices 8 --expert-model-parallel-size "
-      "8 --use-distributed-optimizer --json --moe-token-dispatcher ";
+      "train --model Qwen3-30B-A3B --cluster h100_ib_rail --devices 16 --expert-model-parallel-size 8 "
+      "--use-distributed-optimizer --recompute-granularity full --json --moe-token-dispatcher ";
   const auto seconds = [&](const char* dispatcher) {
     return json_of(run_foretoken(start + dispatcher)).find("seconds")->find("value")->number();
   };
