@@ -1,6 +1,5 @@
 #include "accelerator/workload/network_map.h"
 
-
 #include "base/error.h"
 #include "base/parallel.h"
 

@@ -1,6 +1,5 @@
 #include "plan/accelerator/design_evaluator.h"
 
-
 #include <fmt/format.h>
 
 #include "accelerator/energy/power.h"
@@ -67,9 +66,8 @@ std::vector<DesignCosts> MappedDesigns::evaluate(std::span<const DesignPoint> po
       costs[i] = found->second;
     }
   }
-  for_each_on_threads(work_.mapper.threads, unknown.size(), [&](size_t u) {
-    costs[unknown[u]] = costs_of(space_.design(points[unknown[u]]).architecture);
-  });
+  for_each_on_threads(work_.mapper.threads, unknown.size(),
+                      [&](size_t u) { costs[unknown[u]] = costs_of(space_.design(points[unknown[u]]).architecture); });
   for (const size_t i : unknown) known_.emplace(points[i], costs[i]);
   return costs;
 }

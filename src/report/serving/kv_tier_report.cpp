@@ -8,7 +8,7 @@
 namespace foretoken {
 namespace {
 
-double share(int64_t tokens, int64_t all) {
+double share_of_prompts(int64_t tokens, int64_t all) {
   return all > 0 ? static_cast<double>(tokens) / static_cast<double>(all) : 0;
 }
 
@@ -24,7 +24,9 @@ double milliseconds(Picoseconds time) {
 
 std::string kv_tiers_text(const KvTierUsage& usage, int64_t prompt_tokens, int64_t cached_tokens) {
   Table table({{"KV found in"}, {"prompt tokens"}, {"share"}, {"read"}, {"written"}, {"held at most"}});
-  const auto percent = [&](int64_t tokens) { return fmt::format("{:.1f}%", 100 * share(tokens, prompt_tokens)); };
+  const auto percent = [&](int64_t tokens) {
+    return fmt::format("{:.1f}%", 100 * share_of_prompts(tokens, prompt_tokens));
+  };
   const int64_t on_gpu = cached_tokens - usage.hit_tokens();
   table.add({"GPU", fmt::format("{}", on_gpu), percent(on_gpu), "", "", ""});
   for (const KvTierUse& tier : usage.tiers) {
@@ -50,7 +52,7 @@ Json kv_tiers_json(const KvTierUsage& usage, int64_t prompt_tokens, int64_t cach
   for (const KvTierUse& tier : usage.tiers) {
     tiers.push(Json::object({{"kind", tier.kind},
                              {"hit_tokens", tier.hit_tokens},
-                             {"hit_share", share(tier.hit_tokens, prompt_tokens)},
+                             {"hit_share", share_of_prompts(tier.hit_tokens, prompt_tokens)},
                              {"resumed_tokens", tier.resumed_tokens},
                              {"read_bytes", bytes(tier.read_tokens, usage)},
                              {"written_bytes", bytes(tier.written_tokens, usage)},
