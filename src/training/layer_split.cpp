@@ -127,12 +127,12 @@ std::vector<ChunkLayers> parse_pipeline_layout(std::string_view text) {
   bool embedding = false, loss = false;
   for (const char symbol : symbols) {
     ChunkLayers& chunk = chunks.back();
+    if (loss) complain("a symbol after L", "the loss at the end");
     if (symbol == '|') {
       if (chunk == ChunkLayers{.first = layers}) complain("an empty chunk", "at least one symbol between two |");
       chunks.push_back({.first = layers});
       continue;
     }
-    if (loss) complain("a symbol after L", "the loss at the end");
     if (symbol == 'E') {
       if (embedding || layers > 0 || chunks.size() > 1)
         complain("E after other symbols", "one embedding, at the start");

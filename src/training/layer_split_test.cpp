@@ -42,6 +42,7 @@ TEST(LayerSplit, says_where_a_layout_is_wrong) {
   EXPECT_NE(message("tt|L").find("E first"), std::string::npos) << message("tt|L");
   EXPECT_NE(message("Et*999999L").find("shorter"), std::string::npos) << message("Et*999999L");
   EXPECT_NE(message("EmtL").find("t behind m"), std::string::npos) << message("EmtL");
+  EXPECT_NE(message("Et|L|").find("after L"), std::string::npos) << message("Et|L|");
 }
 
 TEST(LayerSplit, spares_the_stage_of_the_loss_and_draft_layers) {
