@@ -16,6 +16,10 @@ std::optional<YearMonth> year_month(std::string_view date) {
   if (parts.size() < 2 || parts.size() > 3 || parts[0].size() != 4 || parts[1].size() != 2) return std::nullopt;
   const std::optional<int64_t> year = parse_integer(parts[0]), month = parse_integer(parts[1]);
   if (!year || !month || *year < 1970 || *month < 1 || *month > 12) return std::nullopt;
+  if (parts.size() == 3) {
+    const std::optional<int64_t> day = parse_integer(parts[2]);
+    if (!day || *day < 1 || *day > 31) return std::nullopt;
+  }
   return YearMonth{.year = *year, .month = *month};
 }
 

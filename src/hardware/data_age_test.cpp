@@ -1,8 +1,10 @@
 #include "hardware/data_age.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "hardware/rent.h"
 
 namespace foretoken::data_age_test {
@@ -37,9 +39,12 @@ TEST(DataAge, every_shipped_price_has_an_entry_and_every_date_a_price) {
 }
 
 TEST(DataAge, a_date_of_a_device_without_a_price_is_refused) {
-  EXPECT_ANY_THROW(parse_rents(R"({"as_of": {"h100_sxm": "2026-03"}, "usd_per_hour": {}})", "rent.json"));
-  EXPECT_ANY_THROW(parse_rents(
-      R"({"as_of": {"h100_sxm": "March"}, "usd_per_hour": {"h100_sxm": {"value": 2, "source": "x"}}})", "rent.json"));
+  EXPECT_THROW(parse_rents(R"({"as_of": {"h100_sxm": "2026-03"}, "usd_per_hour": {}})", "rent.json"), InputError);
+  for (const char* date : {"March", "2026-13", "2026-03-99", "2026-03-1x"}) {
+    const std::string rents = fmt::format(
+        R"({{"as_of": {{"h100_sxm": "{}"}}, "usd_per_hour": {{"h100_sxm": {{"value": 2, "source": "x"}}}}}})", date);
+    EXPECT_THROW(parse_rents(rents, "rent.json"), InputError) << date;
+  }
 }
 
 }  // namespace foretoken::data_age_test

@@ -69,6 +69,12 @@ std::string megatron_refusal(const TrainingQuestion& question) {
                    plan.recompute == Recompute::op ? "Megatron-LM has no recomputation by operator" : ""});
 }
 
+InputError no_format_like(std::string_view recipe, std::string_view framework) {
+  return InputError({.field = "precision",
+                     .value = std::string(recipe),
+                     .expected = fmt::format("a format that {} has a setting for", framework)});
+}
+
 std::string megatron_precision(std::string_view recipe) {
   constexpr std::pair<std::string_view, std::string_view> flags[] = {
       {"bf16", "--bf16"},
@@ -82,7 +88,7 @@ std::string megatron_precision(std::string_view recipe) {
   for (const auto& [name, text] : flags) {
     if (name == recipe) return std::string(text);
   }
-  return "--bf16";
+  throw no_format_like(recipe, "Megatron-LM");
 }
 
 // Sizes of a model whose layers are alike; others need the arguments of their own recipe.
@@ -152,7 +158,7 @@ std::string bridge_precision(std::string_view recipe) {
   for (const auto& [name, text] : names) {
     if (name == recipe) return std::string(text);
   }
-  return "bf16_mixed";
+  throw no_format_like(recipe, "Megatron-Bridge");
 }
 
 std::string bridge_sharding(const TrainingPlan& plan) {

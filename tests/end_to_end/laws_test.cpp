@@ -22,7 +22,9 @@ Json answer(const std::string& line) {
 double seconds_of(const std::string& line) {
   const Json json = answer(line);
   const Json* seconds = json.find("seconds");
-  return seconds == nullptr ? 0 : seconds->find("value")->number();
+  if (seconds == nullptr) return 0;
+  EXPECT_GT(seconds->find("value")->number(), 0) << line;
+  return seconds->find("value")->number();
 }
 
 template <class Value>

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 class PlanStudy : public CommandTest {
  protected:
-  // Four cases by closed form; one of them cannot work.
+  // Four cases by closed form.
   std::string quick_study() const {
     return write("quick.yaml",
                  "title: Small\nmodels: [Llama-3.1-8B, Qwen3-8B]\nhardware: [1xH100]\n"
@@ -91,6 +91,10 @@ TEST_F(PlanStudy, wrong_files_are_refused_before_anything_is_answered) {
   expect_refused(study("models: [Llama-3.1-8B]" + rest + "settings: {quik: true}\n"), "did you mean quick?");
   expect_refused(study("models: [Llama-3.1-8B]" + rest + "settings: {slo: fast}\n"), "wrong.yaml");
   expect_refused(study("models: [Llama-3.1-8B]" + rest + "settings: {threads: 2}\n"), "no threads here");
+  expect_refused(study("models: [Llama-3.1-8B]" + rest + "engines: [vllm, vlllm]\n"), "did you mean vllm?");
+  expect_refused(study("models: [Llama-3.1-8B]\nhardware: 0xH100\ntraffic: chat\n"), "wrong.yaml:2");
+  expect_refused(study("models: [Llama-3.1-8B]\nhardware: 1xH100\ntraffic: chatt\n"), "wrong.yaml:3");
+  expect_refused(study("models: [Llama-3.1-8B]" + rest + "settings: {name: x}\n"), "name");
   expect_refused(study("models: {"), "wrong.yaml");
   expect_refused(run_foretoken("study " + path("missing.yaml")), "missing.yaml");
 }

@@ -151,7 +151,7 @@ TEST_F(Train, a_search_prints_the_notes_of_a_file) {
   const Outcome run = run_foretoken({"plan", "train", "--model", "Llama-3.1-8B", "--cluster", "h100_ib_rail",
                                      "--devices", "8", "--config", file, "--best", "1"});
   ASSERT_EQ(run.status, 0) << run.err;
-  EXPECT_NE(in_one_line(run.out).find("not known, so not used: no-such-flag-of-ours (line 1"), std::string::npos)
+  EXPECT_NE(in_one_line(run.out).find("unknown keys, ignored: no-such-flag-of-ours (line 1"), std::string::npos)
       << run.out;
 }
 
@@ -177,7 +177,7 @@ frobnicate: 3
   for (const char* part :
        {"Llama-3.1-8B", "a step of 64 x 2048 tokens", "LoRA of rank 32", "recompute full", "sharding parameters",
         "0.516 bytes per weight", "pytorch-fsdp", "no effect on time or memory: learning_rate",
-        "not known, so not used: frobnicate (line 14)", "--packed-length"}) {
+        "unknown keys, ignored: frobnicate (line 14)", "--packed-length"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << run.out;
   }
 }

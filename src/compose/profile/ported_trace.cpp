@@ -61,24 +61,33 @@ class TracePorter {
   PortedTrace port() {
     for (const ProfiledKernel& kernel : step_.kernels) add(kernel);
     KernelSum total(to_.correlations());
-    double kept_us = 0;
+    Estimate kept = exactly(0);
     for (const auto& [key, alike] : alike_) {
       if (std::get<0>(key).empty()) {
-        kept_us += alike.value;
+        kept.value += alike.value, kept.low += alike.low, kept.high += alike.high;
       } else {
         total.add(alike, std::get<0>(key));
       }
     }
     result_.ported_us = total.total();
-    for (double* bound : {&result_.ported_us.value, &result_.ported_us.low, &result_.ported_us.high}) *bound += kept_us;
+    result_.ported_us.value += kept.value;
+    result_.ported_us.low += kept.low;
+    result_.ported_us.high += kept.high;
     for (auto& [name, one] : classes_) result_.classes.push_back(std::move(one));
     std::stable_sort(result_.classes.begin(), result_.classes.end(),
                      [](const PortedClass& a, const PortedClass& b) { return a.measured_us > b.measured_us; });
-    place_in_time(kept_us);
+    place_in_time(kept);
     return std::move(result_);
   }
 
  private:
+  // Nothing says how the links of the other machine differ.
+  Estimate kept_time(double us) const {
+    constexpr double links_differ = 1.5;
+    if (same_device_) return exactly(us);
+    return {.value = us, .low = us / links_differ, .high = us * links_differ, .kind = Confidence::roofline};
+  }
+
   const ProfiledOperator* call_of(const ProfiledKernel& kernel) const {
     return kernel.call ? &step_.operators[*kernel.call] : nullptr;
   }
@@ -89,7 +98,7 @@ class TracePorter {
     const double fixed = std::min(factor.fixed_us, kernel.us);
     Estimate ported = scaled(factor.ratio, kernel.us - fixed);
     for (double* bound : {&ported.value, &ported.low, &ported.high}) *bound += fixed;
-    ported_.push_back(factor.basis == PortBasis::kept ? exactly(kernel.us) : ported);
+    ported_.push_back(factor.basis == PortBasis::kept ? kept_time(kernel.us) : ported);
     kept_.push_back(factor.basis == PortBasis::kept);
 
     const std::string_view role = kernel_role_name(kind.role);
@@ -167,21 +176,23 @@ class TracePorter {
   }
 
   // The same launches and waits with other durations. The bounds stretch all kernels that change alike.
-  void place_in_time(double kept_us) {
+  void place_in_time(const Estimate& kept) {
     const ImportedChakra graph = chakra_from_profile(step_);
-    const auto span = [&](double bound_us) {
-      const double changing = result_.ported_us.value - kept_us;
+    const auto span = [&](double bound_us, double kept_us) {
+      const double changing = result_.ported_us.value - kept.value;
       const double stretch = changing > 0 ? (bound_us - kept_us) / changing : 1;
+      const double stretch_of_kept = kept.value > 0 ? kept_us / kept.value : 1;
       std::vector<double> durations;
-      for (size_t i = 0; i < ported_.size(); ++i) durations.push_back(ported_[i].value * (kept_[i] ? 1 : stretch));
+      for (size_t i = 0; i < ported_.size(); ++i)
+        durations.push_back(ported_[i].value * (kept_[i] ? stretch_of_kept : stretch));
       return end_of(graph, durations);
     };
     std::vector<double> recorded;
     for (const ProfiledKernel& kernel : step_.kernels) recorded.push_back(kernel.us);
     result_.measured_span_us = end_of(graph, recorded);
-    result_.ported_span_us = {.value = span(result_.ported_us.value),
-                              .low = span(result_.ported_us.low),
-                              .high = span(result_.ported_us.high),
+    result_.ported_span_us = {.value = span(result_.ported_us.value, kept.value),
+                              .low = span(result_.ported_us.low, kept.low),
+                              .high = span(result_.ported_us.high, kept.high),
                               .kind = result_.ported_us.kind};
   }
 

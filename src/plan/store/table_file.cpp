@@ -1,9 +1,12 @@
 #include "plan/store/table_file.h"
 
+#include <unistd.h>
+
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "plan/store/sqlite_file.h"
 
 namespace foretoken {
@@ -39,9 +42,10 @@ SqliteValue table_value(const Json* value) {
 
 void write_table_file(const std::filesystem::path& path, const std::string& table, const Json& rows) {
   constexpr double patience_s = 10;
-  // Written beside it first, so that nobody reads half a table.
-  const std::filesystem::path unfinished = path.string() + ".unfinished";
-  std::filesystem::remove(unfinished);
+  // Written beside it first, under a name of this process, so that nobody reads half a table.
+  const std::filesystem::path unfinished = fmt::format("{}.{}.unfinished", path.string(), getpid());
+  std::error_code failed;
+  std::filesystem::remove(unfinished, failed);
   std::vector<std::string> columns;
   if (!rows.items().empty()) {
     for (const auto& [key, value] : rows.items().front().members()) columns.push_back(key);
@@ -65,7 +69,9 @@ void write_table_file(const std::filesystem::path& path, const std::string& tabl
     }
     file.run("COMMIT");
   }
-  std::filesystem::rename(unfinished, path);
+  std::filesystem::rename(unfinished, path, failed);
+  if (!failed) return;
+  throw InputError({.source = path.string(), .value = failed.message(), .expected = "a file that can be written"});
 }
 
 }  // namespace foretoken

@@ -29,8 +29,8 @@ struct StudyEntry {
 
 void check_free(const std::string& field, const JsonView& value) {
   if (std::find(reserved_fields.begin(), reserved_fields.end(), field) == reserved_fields.end()) return;
-  value.fail(
-      fmt::format("no {} here: a study has lists of models, hardware and engines, and keeps its own files", field));
+  value.fail(fmt::format(
+      "no {} here: the lists of a study set models, hardware and engines, and the study writes its own files", field));
 }
 
 std::string text_of(const JsonView& value, const char* expected) {
@@ -40,9 +40,9 @@ std::string text_of(const JsonView& value, const char* expected) {
   value.fail(expected);
 }
 
-void add_fields(const JsonView& map, StudyEntry& entry) {
+void add_fields(const JsonView& map, StudyEntry& entry, std::string_view left_out = {}) {
   for (const auto& [field, value] : map.members()) {
-    if (field == "name") continue;
+    if (field == left_out) continue;
     check_free(field, value);
     entry.fields.emplace_back(field, value.value());
   }
@@ -72,7 +72,7 @@ void check_names_differ(const JsonView& list, const std::vector<StudyEntry>& ent
   for (size_t i = 0; i < entries.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (entries[i].name == entries[j].name) {
-        entries_of(list)[i].fail(fmt::format("an entry that is not in the list before ({})", entries[i].name));
+        entries_of(list)[i].fail(fmt::format("a different entry: {} is listed twice", entries[i].name));
       }
     }
   }
@@ -104,7 +104,7 @@ std::vector<StudyEntry> traffic_entries(const JsonView& list) {
   for (const JsonView& item : entries_of(list)) {
     StudyEntry entry;
     if (item.is(Json::Kind::object)) {
-      add_fields(item, entry);
+      add_fields(item, entry, "name");
       if (entry.fields.empty()) item.fail(expected);
       const std::optional<JsonView> name = item.find("name");
       entry.name = name ? text_of(*name, "a name for this traffic") : name_by_fields(entry);

@@ -123,12 +123,11 @@ std::string capacity_cell(const Json& row) {
   return value.kind() == Json::Kind::null ? "-" : rate_number(value.number());
 }
 
-// What a case costs for a token; where no price is known, GPUs for a request.
+// What a token costs; nothing where no price is known.
 std::optional<double> cost_of(const Json& row) {
   if (!is_served(row)) return std::nullopt;
   const Json& usd = member_of(row, "usd_per_million_output_tokens");
-  if (usd.kind() != Json::Kind::null) return usd.number();
-  return std::nullopt;
+  return usd.kind() == Json::Kind::null ? std::nullopt : std::optional(usd.number());
 }
 
 struct BestCase {

@@ -75,7 +75,8 @@ BytePairs BytePairs::parse(const JsonView& model) {
     type->fail("BPE (byte-pair encoding), the only kind of tokenizer that is counted here");
   }
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (const auto value = model.find(key); value && !value->string().empty()) value->fail("nothing");
+    if (const auto value = model.find(key); value && !value->string().empty())
+      value->fail("an empty text; others are not supported");
   }
   BytePairs result;
   for (const auto& [token, id] : model.at("vocab").members()) {
@@ -83,7 +84,8 @@ BytePairs BytePairs::parse(const JsonView& model) {
   }
   const auto id_of = [&](const std::string& token, const JsonView& merge) {
     const auto found = result.ids_.find(token);
-    if (found == result.ids_.end()) merge.fail(fmt::format("tokens of the vocabulary; {} is none", printable(token)));
+    if (found == result.ids_.end())
+      merge.fail(fmt::format("tokens of the vocabulary; {} is not among them", printable(token)));
     return found->second;
   };
   uint32_t rank = 0;

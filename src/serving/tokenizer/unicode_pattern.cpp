@@ -20,6 +20,7 @@ struct UnicodePattern::Compiled {
   pcre2_code* code = nullptr;
   pcre2_match_context* limits = nullptr;
   pcre2_match_data* places = nullptr;
+  std::string source;
 
   Compiled() = default;
   Compiled(const Compiled&) = delete;
@@ -50,13 +51,19 @@ UnicodePattern::UnicodePattern(const std::string& expression, const JsonView& pl
   compiled->places = pcre2_match_data_create_from_pattern(compiled->code, nullptr);
   ensure(compiled->limits != nullptr && compiled->places != nullptr, "memory for a match is there");
   pcre2_set_match_limit(compiled->limits, most_match_steps);
+  compiled->source = place.source();
   compiled_ = compiled;
 }
 
 std::optional<UnicodePattern::Match> UnicodePattern::find(std::string_view text, size_t from) const {
   const int found = pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
                                 PCRE2_NO_UTF_CHECK, compiled_->places, compiled_->limits);
-  if (found < 0) return std::nullopt;
+  if (found == PCRE2_ERROR_NOMATCH) return std::nullopt;
+  if (found < 0) {
+    throw InputError({.source = compiled_->source,
+                      .value = printable(text.substr(from)),
+                      .expected = "a text that the file's expression takes apart in less work"});
+  }
   const size_t* ends = pcre2_get_ovector_pointer(compiled_->places);
   return Match{.begin = ends[0], .end = ends[1]};
 }

@@ -20,7 +20,7 @@ class UnicodePattern {
   // InputError that names the place in the file where the expression does not compile.
   UnicodePattern(const std::string& expression, const JsonView& place);
 
-  // The first match at `from` or later. Nothing, too, for one that would take too long to find.
+  // The first match at `from` or later. One thread at a time. InputError where it would take too long to find.
   std::optional<Match> find(std::string_view text, size_t from) const;
 
  private:

@@ -32,12 +32,12 @@ struct TuneModel {
   std::string_view module, builder, model;
 };
 // torchtune/models/*/_model_builders.py
-constexpr TuneModel tune_models[] = {{"llama2_7", "llama2_7b", "meta-llama/Llama-2-7b-hf"},
-                                     {"llama2_1", "llama2_13b", "meta-llama/Llama-2-13b-hf"},
-                                     {"llama2_7", "llama2_70b", "meta-llama/Llama-2-70b-hf"},
+constexpr TuneModel tune_models[] = {{"llama2", "llama2_7b", "meta-llama/Llama-2-7b-hf"},
+                                     {"llama2", "llama2_13b", "meta-llama/Llama-2-13b-hf"},
+                                     {"llama2", "llama2_70b", "meta-llama/Llama-2-70b-hf"},
                                      {"code_llama2", "code_llama2_34b", "codellama/CodeLlama-34b-Instruct-hf"},
-                                     {"llama3_8", "llama3_8b", "meta-llama/Meta-Llama-3-8B"},
-                                     {"llama3_7", "llama3_70b", "meta-llama/Meta-Llama-3-70B"},
+                                     {"llama3", "llama3_8b", "meta-llama/Meta-Llama-3-8B"},
+                                     {"llama3", "llama3_70b", "meta-llama/Meta-Llama-3-70B"},
                                      {"llama3_1", "llama3_1_8b", "meta-llama/Llama-3.1-8B"},
                                      {"llama3_1", "llama3_1_70b", "meta-llama/Llama-3.1-70B"},
                                      {"llama3_1", "llama3_1_405b", "meta-llama/Llama-3.1-405B"},

@@ -390,6 +390,17 @@ micro_batch_sise: 3
   EXPECT_TRUE(imported.notes.empty());
 }
 
+TEST(ImportConfig, axolotl_shards_by_the_settings_of_fsdp2_alone) {
+  const auto sharding = [](const std::string& more) {
+    const std::string text = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\n" + more;
+    return parse_training_config(text, "x.yaml").said.sharding;
+  };
+  EXPECT_EQ(sharding(""), Sharding::none);
+  EXPECT_EQ(sharding("fsdp_version: 2\nfsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"),
+            Sharding::parameters);
+  EXPECT_EQ(sharding("fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: false\n"), Sharding::gradients);
+}
+
 TEST(ImportConfig, axolotl_without_an_adapter_trains_all_weights) {
   const ImportedTraining imported = parse_training_config(
       "base_model: a\nsequence_len: 64\nlora_r: 16\nmicro_batch_size: 1\noptimizer: adafactor\n"

@@ -59,6 +59,8 @@ MoeLayerCase read_case(const CsvReader& table) {
   TrainingPlan& plan = one.plan;
   plan.parallel = {.tensor = count("tp"), .expert = count("ep")};
   plan.parallel.data = count("n_gpus") / plan.parallel.tensor;
+  if (plan.parallel.data * plan.parallel.tensor != count("n_gpus"))
+    table.fail(table.column("n_gpus"), "a multiple of tp");
   plan.parallel.sequence = plan.parallel.tensor > 1;
   plan.micro_batch = count("micro_batch");
   plan.global_batch = plan.micro_batch * plan.parallel.data;

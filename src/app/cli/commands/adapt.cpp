@@ -87,17 +87,24 @@ class AdaptCommand : public Command {
   }
 
  private:
+  void check_timings(size_t timings) const {
+    constexpr size_t most_timings = 1000;  // time grows with their square or cube
+    if (timings <= most_timings) return;
+    throw InputError({.source = samples_,
+                      .value = fmt::format("{} timings", timings),
+                      .expected = fmt::format("at most {}", most_timings)});
+  }
+
   Answer of_networks(const Library& library) const {
-    options_->refuse({"--advise", "--prior"}, {}, "networks of no space");
+    options_->refuse({"--advise", "--prior"}, {}, "networks without --space");
     if (samples_.empty()) {
       throw InputError({.source = "--samples",
                         .value = "not given",
                         .expected = "timings of networks or kernels, or --space and --advise to learn what to time"});
     }
     if (device_.is_hardware(library)) {
-      throw InputError({.source = "--device",
-                        .value = device_.device(),
-                        .expected = "a CPU with a sweep, whose prices are the prior"});
+      throw InputError(
+          {.source = "--device", .value = device_.device(), .expected = "a CPU with a measured sweep to start from"});
     }
     const EdgePredictor known = device_.predictor(library);
     const FusionRules rules = device_.fusion_rules(library);
@@ -105,6 +112,7 @@ class AdaptCommand : public Command {
     std::vector<EdgeTiming> timings;
     for (const NetworkRow& row : read_network_rows(samples_, context, true)) timings.push_back(row.timing);
     if (timings.empty()) throw InputError({.source = samples_, .value = "no row", .expected = "timings"});
+    check_timings(timings.size());
     const AdaptedEdge adapted(timings);
     NetworkAdaptationReport report{.known_device = device_.device(), .timings = timings.size(), .adapted = adapted};
     if (timings.size() >= least_timings_to_leave_out) report.own_mape = leave_one_out_mape(timings);
@@ -148,12 +156,7 @@ class AdaptCommand : public Command {
       timings.push_back(
           {.features = table.architectures.features[latencies.rows[i]], .milliseconds = latencies.milliseconds[i]});
     }
-    constexpr size_t most_timings = 1000;  // time grows with their cube
-    if (timings.size() > most_timings) {
-      throw InputError({.source = samples_,
-                        .value = fmt::format("{} timings", timings.size()),
-                        .expected = fmt::format("at most {}", most_timings)});
-    }
+    check_timings(timings.size());
     const std::vector<size_t> failed = failed_timings(prior, timings);
     std::vector<Timing> kept;
     for (size_t i = 0; i < timings.size(); ++i) {

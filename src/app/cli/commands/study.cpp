@@ -9,6 +9,7 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/store_flags.h"
 #include "app/cli/grammar/device_count.h"
+#include "app/cli/grammar/options.h"
 #include "app/cli/grammar/question.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
@@ -16,7 +17,9 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "compose/serving_engine.h"
 #include "library/facts_digest.h"
+#include "library/traffic_use.h"
 #include "plan/store/shared_work.h"
 #include "plan/store/table_file.h"
 #include "report/plan/study_report.h"
@@ -120,8 +123,17 @@ class StudyCommand : public Command {
         check_name(fields.at("model"), [&](const std::string& name) { library.models().model(name); });
       }
       if (known.insert("hardware " + one.hardware).second) {
-        check_name(fields.at("hardware"),
-                   [&](const std::string& text) { library.hardware().device(device_and_count(text).first); });
+        check_name(fields.at("hardware"), [&](const std::string& text) {
+          const auto [device, count] = device_and_count(text);
+          library.hardware().device(device);
+          parse_size("--hardware", count, device_counts);
+        });
+      }
+      if (fields.has("engines") && known.insert("engines " + one.engines).second) {
+        check_name(fields.at("engines"), [](const std::string& name) { engine_kind(name); });
+      }
+      if (fields.has("traffic") && known.insert("traffic " + one.traffic).second) {
+        check_name(fields.at("traffic"), [&](const std::string& name) { traffic_use(library.directory(), name); });
       }
     }
     return commands;

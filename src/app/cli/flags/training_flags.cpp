@@ -54,7 +54,7 @@ std::vector<std::string> notes_of(const ImportedTraining& imported, const std::s
     unknown += fmt::format("{}{} (line {}{})", unknown.empty() ? "" : ", ", key.key, key.line,
                            key.nearest.empty() ? "" : fmt::format("; did you mean {}?", key.nearest));
   }
-  if (!unknown.empty()) notes.push_back(fmt::format("{}: not known, so not used: {}", file, unknown));
+  if (!unknown.empty()) notes.push_back(fmt::format("{}: unknown keys, ignored: {}", file, unknown));
   return notes;
 }
 
@@ -197,8 +197,8 @@ void TrainingFlags::add_assumptions(const ImportedTraining& imported, std::vecto
         fmt::format("{} has no sequence length, so {} tokens are assumed (--seq-length)", config_, sequence_length_));
   }
   if (!said.packed || given("--packed-length")) return;
-  notes.push_back(*said.packed ? "sequences are packed, and each is taken for one document; --packed-length gives the "
-                                 "mean length of an example, which makes attention cheaper"
+  notes.push_back(*said.packed ? "sequences are packed; each is assumed to be one document. Give the mean length of an "
+                                 "example with --packed-length for a lower attention cost"
                                : "sequences are not packed: this is the time of full sequences, and shorter examples "
                                  "take less");
 }

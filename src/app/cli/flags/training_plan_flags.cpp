@@ -66,14 +66,14 @@ void TrainingPlanFlags::declare(Options& options) {
   options.flag("--sequence-parallel", sequence_,
                "Split the tokens of norms over the tensor-parallel ranks, with gather and scatter around each layer");
   options.flag("--overlap-grad-reduce", overlap_gradients_,
-               "Reduce gradients while the backward pass runs; --no-overlap-grad-reduce waits for all of it [as in the "
-               "published runs of the stack]");
+               "Reduce gradients while the backward pass runs; --no-overlap-grad-reduce waits until it has ended "
+               "[the stack's default]");
   options.flag("--overlap-param-gather", overlap_parameters_,
-               "Gather sharded parameters while the next forward pass runs [as in the published runs of the stack]");
+               "Gather sharded parameters while the next forward pass runs [the stack's default]");
   options.flag("--tp-comm-overlap", overlap_tensor_,
-               "Run tensor-parallel communication beside matrix multiplies [as in the published runs of the stack]");
+               "Run tensor-parallel communication beside matrix multiplies [the stack's default]");
   options.flag("--overlap-moe-expert-parallel-comm", overlap_experts_,
-               "Carry tokens to their experts while other work runs [as in the published runs of the stack]");
+               "Overlap expert all-to-all with computation [the stack's default]");
   options.choice(
       "--moe-token-dispatcher", dispatcher_, token_dispatcher_names(),
       "What carries tokens to their experts: alltoall sends every copy of a token; deepep sends a token once "

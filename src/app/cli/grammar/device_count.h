@@ -4,7 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "base/range.h"
+
 namespace foretoken {
+
+inline constexpr Range<int64_t> device_counts{.least = 1, .most = 100'000};
 
 // What stands on either side of the last `sign`: "h100_sxm:8". InputError about `flag`, with `expected`.
 std::pair<std::string, std::string> named_value(const char* flag, const std::string& text, char sign,

@@ -1,4 +1,6 @@
 // Axolotl's YAML (docs.axolotl.ai, configuration reference).
+#include <algorithm>
+
 #include "base/text.h"
 #include "training/import/formats/list.h"
 
@@ -25,13 +27,22 @@ void complete_axolotl(S& said, const ConfigEntries& entries, std::vector<std::st
   }
   if (!said.accumulation) said.accumulation = 1;
   if (!said.recompute) said.recompute = Recompute::none;
-  if (!said.sharding) said.sharding = Sharding::none;
+  // FSDP2 has no word for a strategy: its settings alone switch it on.
+  const bool has_fsdp = std::any_of(entries.entries.begin(), entries.entries.end(), [](const ConfigEntry& entry) {
+    return entry.key.starts_with("fsdp_version") || entry.key.starts_with("fsdp_config.");
+  });
+  if (!said.sharding) said.sharding = has_fsdp ? Sharding::parameters : Sharding::none;
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   note_unknown_optimizer(said, entries, "optimizer", notes);
 }
 
 void shard_size(S& said, const ConfigValue& value) {
   if (value.count(1, 100'000) > 1) said.sharding = Sharding::parameters;
+}
+
+// Parameters that stay after the forward pass are those of ZeRO-2.
+void reshards(S& said, const ConfigValue& value) {
+  said.sharding = value.flag() ? Sharding::parameters : Sharding::gradients;
 }
 
 constexpr KeyRule axolotl_rules[] = {
@@ -53,6 +64,7 @@ constexpr KeyRule axolotl_rules[] = {
     {"deepspeed", says_deepspeed_file},
     {"fsdp", says_fsdp_words},
     {"fsdp_config.fsdp_sharding_strategy", says_fsdp_strategy},
+    {"fsdp_config.reshard_after_forward", reshards},
     {"fsdp_config.fsdp_offload_params", says_flag<&S::offloads_parameters>},
     {"fsdp_config.offload_params", says_flag<&S::offloads_parameters>},
     {"fsdp_config.activation_checkpointing", says_gradient_checkpointing},
@@ -122,7 +134,6 @@ constexpr std::string_view axolotl_harmless[] = {"base_model_config",
                                                  "fsdp_config.state_dict_type",
                                                  "fsdp_config.auto_wrap_policy",
                                                  "fsdp_config.transformer_layer_cls_to_wrap",
-                                                 "fsdp_config.reshard_after_forward",
                                                  "ddp_*",
                                                  "debug",
                                                  "local_rank",

@@ -20,14 +20,16 @@ void quantized(S& said, const ConfigValue& value) {
   said.base_weights = value.count(4, 8) == 4 ? "nf4" : "int8";
 }
 
-bool is_on(const ConfigEntries& entries, std::string_view key, std::string_view word) {
-  const ConfigEntry* entry = entries.find(key);
-  return entry != nullptr && equal_ignoring_case(entry->value, word);
+bool asks_for_adapters(const ConfigEntries& entries) {
+  const ConfigEntry* peft = entries.find("use_peft");
+  const ConfigEntry* kind = entries.find("finetuning_type");
+  return (peft != nullptr && ConfigValue("", *peft).flag()) ||
+         (kind != nullptr && equal_ignoring_case(kind->value, "lora"));
 }
 
 void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
   said.stack = "pytorch-fsdp";
-  if (!is_on(entries, "use_peft", "true") && !is_on(entries, "finetuning_type", "lora")) {
+  if (!asks_for_adapters(entries)) {
     said.lora_rank.reset();
     said.base_weights.reset();
   }

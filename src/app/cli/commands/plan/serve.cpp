@@ -445,7 +445,7 @@ class PlanServe : public Command {
     }
     for (const std::string& text : hardware_) {
       const auto [device, count] = device_and_count(text);
-      const int64_t devices = parse_size("--hardware", count, {.least = 1, .most = 100'000});
+      const int64_t devices = parse_size("--hardware", count, device_counts);
       all.push_back(
           hardware_choice(library, device, devices, std::nullopt, tier_from_name(tier_).value(), placement_.spec()));
       const bool twice = std::any_of(all.begin(), all.end() - 1, [&](const HardwareChoice& one) {

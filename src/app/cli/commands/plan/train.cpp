@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "app/cli/commands/plan/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "app/cli/flags/training_flags.h"
@@ -55,7 +57,10 @@ class PlanTrain : public Command {
     request.choices.most_tensor = most_tensor_;
     request.choices.most_micro_batch = most_micro_batch_;
     const TrainingLauncher* launcher = find_training_launcher(launch_);
-    if (launcher == nullptr) options_->refuse({"--launch-out"}, {}, "--launch none");
+    if (launcher == nullptr && !launch_out_.empty()) {
+      throw InputError(
+          {.source = "--launch-out", .value = launch_out_, .expected = "--launch too, with the framework of the file"});
+    }
     if (launcher != nullptr) request.choices = choices_of(*launcher, std::move(request.choices));
     OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     show_progress("searching plans");
@@ -69,6 +74,7 @@ class PlanTrain : public Command {
       Answer answer{.text = unfit_training_search_text(question, error.nearest()),
                     .json = unfit_training_search_json(question, error.nearest()),
                     .failure = unfit_training_search_sentence(question, error.nearest())};
+      leave_unwritten(answer);
       add_notes(answer, request.notes, *machine->machine().kernels);
       return answer;
     }
@@ -88,6 +94,14 @@ class PlanTrain : public Command {
     std::vector<std::string> names = training_launcher_names();
     names.insert(names.begin(), "none");
     return names;
+  }
+
+  // Opening the file to see whether it can be written has made it.
+  void leave_unwritten(Answer& answer) const {
+    if (launch_out_.empty()) return;
+    std::error_code failed;
+    if (std::filesystem::is_empty(launch_out_, failed)) std::filesystem::remove(launch_out_, failed);
+    answer.text += fmt::format("\n{} was not written: no plan fits.\n", launch_out_);
   }
 
   // The file of the fastest plan that the framework can run.

@@ -15,7 +15,7 @@ class ValidateMoeLayer : public Command {
   void declare(Options& options) override {
     options.text("--data", data_, "CSV file of measured layers", true);
     options.text("--stack", stack_,
-                 "Training software whose constants are used; the usual one was fitted to no layer of experts");
+                 "Training stack whose constants to use; the default was not fitted to expert layers");
     declare_calibration(options);
     options.text("--out", out_, "Write every pass of every layer with measured and predicted times to this CSV file");
     options.footer(
