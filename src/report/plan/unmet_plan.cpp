@@ -97,7 +97,10 @@ std::string does_not_start(const ServingPlanReport& report) {
 std::string unmet_plan_text(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
   const ServingSearchResult& result = report.result;
-  std::string text = fmt::format("None of {} layouts serves {}", result.layouts, question.model.served_name());
+  std::string text = fmt::format(
+      "{} {}",
+      result.layouts == 1 ? "The only layout does not serve" : fmt::format("None of {} layouts serves", result.layouts),
+      question.model.served_name());
   if (question.rate) text += fmt::format(" at {} requests/s", number_text(*question.rate));
   text += fmt::format(" with {}.", slos_text(question));
   if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";

@@ -186,6 +186,23 @@ ImportedTraining import_training_config(const std::filesystem::path& file) {
   return parse_training_config(read_file(file, size_t{4} << 20), file.string());
 }
 
+namespace {
+
+// Copies of the model, each sharded over so many ranks (0 = all), must be all replicas there are.
+int64_t ranks_of_copy(const SaidSettings& said, const ParallelPlan& plan) {
+  const int64_t copies = *said.sharded_copies, replicas = plan.data * plan.context;
+  const int64_t ranks = said.shard_ranks.value_or(replicas / copies);
+  if (copies * ranks == replicas) return copies == 1 ? 0 : ranks;
+  const std::string sharded =
+      said.shard_ranks ? fmt::format("{} x {} shards", copies, ranks) : fmt::format("{} sharded copies", copies);
+  throw InputError(
+      {.source = "the training file",
+       .value = fmt::format("{} on {} data-parallel ranks", sharded, replicas),
+       .expected = "replicas and shards that multiply to the data-parallel ranks (GPUs / tensor / pipeline)"});
+}
+
+}  // namespace
+
 TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int64_t devices) {
   const SaidSettings& said = imported.said;
   overlay(plan.parallel.tensor, said.tensor);
@@ -211,9 +228,9 @@ TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int6
 
   const int64_t replica = plan.parallel.tensor * plan.parallel.context * plan.parallel.pipeline;
   const int64_t all = devices > 0 ? devices : imported.devices().value_or(0);
-  if (all >= replica) plan.parallel.data = all / replica;
-  if (said.sharded_copies) {
-    plan.shard_ranks = std::max<int64_t>(1, plan.parallel.data * plan.parallel.context / *said.sharded_copies);
+  if (all >= replica) {
+    plan.parallel.data = all / replica;
+    if (said.sharded_copies) plan.shard_ranks = ranks_of_copy(said, plan.parallel);
   }
   if (said.global_batch) {
     plan.global_batch = *said.global_batch;

@@ -327,6 +327,18 @@ enable = true
 mode = "selective"
 )";
 
+TEST(ImportConfig, meshes_of_torchtitan_must_be_all_devices) {
+  const auto shard_ranks = [](const std::string& mesh) {
+    const std::string text = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 64\n[parallelism]\n";
+    return plan_with({}, parse_training_config(text + mesh, "x.toml"), 8).shard_ranks;
+  };
+  EXPECT_EQ(shard_ranks("data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\n"), 4);
+  EXPECT_EQ(shard_ranks("data_parallel_shard_degree = 8\n"), 0);  // all of them
+  EXPECT_THROW(shard_ranks("data_parallel_shard_degree = 4\n"), InputError);
+  EXPECT_THROW(shard_ranks("data_parallel_shard_degree = 64\n"), InputError);
+  EXPECT_THROW(shard_ranks("data_parallel_replicate_degree = 3\n"), InputError);
+}
+
 TEST(ImportConfig, a_torchtitan_file_says_plan_model_and_formats) {
   const ImportedTraining imported = parse_training_config(titan_file, "x.toml");
   EXPECT_EQ(imported.format, "torchtitan");

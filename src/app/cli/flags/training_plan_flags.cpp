@@ -49,8 +49,9 @@ void TrainingPlanFlags::declare(Options& options) {
   options_ = &options;
   options.heading("Batch and parallelism");
   options.integer("--micro-batch-size", micro_batch_, at_least_one, "Sequences per micro-batch");
-  options.integer("--global-batch-size", global_batch_, none_or_more,
-                  "Sequences per optimizer step; 0 = one micro-batch per data-parallel replica");
+  options.integer(
+      "--global-batch-size", global_batch_, none_or_more,
+      "Sequences per optimizer step; 0 = one micro-batch per data-parallel replica (plan train needs a number)");
   options.integer(
       "--gradient-accumulation-steps", accumulation_, none_or_more,
       "Micro-batches per replica in one optimizer step, as an alternative to --global-batch-size; 0 = not used");

@@ -86,12 +86,14 @@ void complete_torchtitan(S& said, const ConfigEntries& entries, std::vector<std:
   if (!said.recompute) said.recompute = Recompute::op;
   if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;
   // FSDP over all replicas unless a degree of 1 says that each holds a copy.
-  const ConfigEntry* shards = entries.find("parallelism.data_parallel_shard_degree");
-  if (shards == nullptr) shards = entries.find("training.data_parallel_shard_degree");
-  const bool one_shard = shards != nullptr && shards->value == "1";
+  const bool one_shard = said.shard_ranks == 1;
   said.sharding = one_shard ? Sharding::none : Sharding::parameters;
-  if (one_shard) said.sharded_copies.reset();
-  if (said.sharded_copies == 1) said.sharded_copies.reset();
+  if (one_shard) {
+    said.sharded_copies.reset();
+    said.shard_ranks.reset();
+  } else if (said.shard_ranks && !said.sharded_copies) {
+    said.sharded_copies = 1;
+  }
   note_unknown_optimizer(said, entries, "optimizer.name", notes);
 }
 
@@ -109,7 +111,7 @@ constexpr KeyRule torchtitan_rules[] = {
     {"training.compile", compiles},
     {"training.tensor_parallel_degree", degree<&S::tensor>},
     {"training.data_parallel_replicate_degree", degree<&S::sharded_copies>},
-    {"training.data_parallel_shard_degree", says_nothing},
+    {"training.data_parallel_shard_degree", degree<&S::shard_ranks>},
     {"parallelism.tensor_parallel_degree", degree<&S::tensor>},
     {"parallelism.pipeline_parallel_degree", degree<&S::pipeline>},
     {"parallelism.pipeline_parallel_microbatch_size", says_nothing},
@@ -117,7 +119,7 @@ constexpr KeyRule torchtitan_rules[] = {
     {"parallelism.context_parallel_degree", degree<&S::context>},
     {"parallelism.expert_parallel_degree", degree<&S::expert>},
     {"parallelism.data_parallel_replicate_degree", degree<&S::sharded_copies>},
-    {"parallelism.data_parallel_shard_degree", says_nothing},
+    {"parallelism.data_parallel_shard_degree", degree<&S::shard_ranks>},
     {"experimental.pipeline_parallel_degree", degree<&S::pipeline>},
     {"experimental.pipeline_parallel_schedule", pipeline_schedule},
     {"experimental.context_parallel_degree", degree<&S::context>},
