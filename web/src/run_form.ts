@@ -9,7 +9,7 @@ import { upload } from './upload';
 export class RunForm {
   readonly element: HTMLElement;
   private readonly files = h('input', { type: 'file', multiple: true, required: true, accept: '.json,.csv,.jsonl,.txt,.log,.yaml' });
-  private readonly todo = choiceField('What to do', [['replay-run', 'compare with the prediction'], ['calibrate', 'learn from it (calibrate)']], 'replay-run');
+  private readonly task = choiceField('What to do', [['replay-run', 'compare with the prediction'], ['calibrate', 'learn from it (calibrate)']], 'replay-run');
   private readonly model;
   private readonly device;
   private readonly tensor = choiceField('Devices per replica', tensorSizes, '1');
@@ -23,15 +23,15 @@ export class RunForm {
     this.longest = numberField('Longest sequence, tokens', '', { ...declared(facts, 'replay-run', 'max_model_len'), min: 1, placeholder: 'as the run says', required: false });
     const field = labelled('Files of the run', this.files);
     field.append(h('small', { class: 'muted' }, 'run.json and requests.csv from “foretoken observe”, or the result of vllm bench, SGLang, GuideLLM, genai-perf or a server log.'));
-    this.element = h('fieldset', {}, h('legend', {}, 'A run of my server'), field, this.todo.element, this.model.element, this.device.element,
+    this.element = h('fieldset', {}, h('legend', {}, 'A run of my server'), field, this.task.element, this.model.element, this.device.element,
       h('div', { class: 'row' }, this.tensor.element, this.quantization.element), this.longest.element);
   }
 
   missing(): string { return this.files.files?.length ? '' : 'Choose the files of the run again: links hold no files.'; }
-  learns(): boolean { return this.todo.control.value === 'calibrate'; }
+  learns(): boolean { return this.task.control.value === 'calibrate'; }
 
   put(of: Typed): void {
-    put(this.todo.control, of('command'), 'replay-run');
+    put(this.task.control, of('command'), 'replay-run');
     put(this.model.control, shortName(of('model')), 'Llama-3.1-8B');
     put(this.device.control, of('device'), 'h100_sxm');
     put(this.tensor.control, of('tensor_parallel_size'), '1');
@@ -44,7 +44,7 @@ export class RunForm {
     setFlag(flags, 'tensor_parallel_size', this.tensor.control, '1');
     setFlag(flags, 'quantization', this.quantization.control);
     setFlag(flags, 'max_model_len', this.longest.control);
-    return { command: this.todo.control.value, ...flags };
+    return { command: this.task.control.value, ...flags };
   }
 
   async request(): Promise<RunRequest> {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "serving/tokenizer/tokenizer_flag.h"
 
 namespace foretoken {
 namespace {
@@ -14,11 +15,6 @@ constexpr int32_t unknown_symbol = -1;
 
 uint64_t pair_key(int32_t left, int32_t right) {
   return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
-}
-
-bool flag_at(const JsonView& model, std::string_view key) {
-  const auto value = model.find(key);
-  return value && value->boolean();
 }
 
 // "a b" in older files, ["a", "b"] in newer ones.

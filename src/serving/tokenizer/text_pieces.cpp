@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "serving/tokenizer/tokenizer_flag.h"
 #include "serving/tokenizer/unicode_pattern.h"
 
 namespace foretoken {
@@ -11,16 +12,6 @@ namespace {
 
 // GPT-2's, which files name by "ByteLevel".
 constexpr const char* gpt2_words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-
-std::string with_replaced(const std::string& text, const std::string& from, const std::string& to) {
-  std::string result;
-  size_t at = 0;
-  for (size_t found = text.find(from); found != std::string::npos; found = text.find(from, at)) {
-    result.append(text, at, found - at).append(to);
-    at = found + from.size();
-  }
-  return result.append(text, at);
-}
 
 std::string as_utf8(uint32_t code_point) {  // below U+0800
   if (code_point < 0x80) return std::string(1, static_cast<char>(code_point));
@@ -91,6 +82,12 @@ std::vector<Part> parts_of(std::string_view text, const Finder& find) {
   return parts;
 }
 
+std::string with_replaced(std::string_view text, const Finder& find, std::string_view content) {
+  std::string result;
+  for (const Part& part : parts_of(text, find)) result += part.matches ? content : part.text;
+  return result;
+}
+
 // What becomes of a match: a piece of its own, dropped, or joined to a neighbor.
 enum class MatchUse { isolated, removed, with_previous, with_next, contiguous };
 
@@ -132,15 +129,10 @@ MatchUse match_use(const JsonView& behavior) {
   behavior.fail("Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
-bool is_set(const JsonView& step, std::string_view key, bool otherwise) {
-  const auto value = step.find(key);
-  return value ? value->boolean() : otherwise;
-}
-
 TextCut byte_level(const JsonView& step) {
-  const bool adds_space = is_set(step, "add_prefix_space", false);
+  const bool adds_space = flag_at(step, "add_prefix_space", false);
   TextCut words;
-  if (is_set(step, "use_regex", true)) words = cut_at(pattern_finder(gpt2_words, step), MatchUse::isolated, false);
+  if (flag_at(step, "use_regex", true)) words = cut_at(pattern_finder(gpt2_words, step), MatchUse::isolated, false);
   return [adds_space, words = std::move(words)](TextPieces text) {
     for (std::string& piece : text.pieces) {
       if (adds_space && !piece.starts_with(' ')) piece.insert(0, 1, ' ');
@@ -159,13 +151,13 @@ TextCut metaspace(const JsonView& step) {
   const std::string mark = step.at("replacement").string();
   if (mark.empty()) step.at("replacement").fail("a character");
   const auto scheme = step.find("prepend_scheme");
-  const std::string when = scheme ? scheme->string() : is_set(step, "add_prefix_space", true) ? "always" : "never";
+  const std::string when = scheme ? scheme->string() : flag_at(step, "add_prefix_space", true) ? "always" : "never";
   TextCut words;
-  if (is_set(step, "split", true)) words = cut_at(plain_finder(mark), MatchUse::with_next, false);
-  return [mark, when, words = std::move(words)](TextPieces text) {
+  if (flag_at(step, "split", true)) words = cut_at(plain_finder(mark), MatchUse::with_next, false);
+  return [mark, when, words = std::move(words), space = plain_finder(" ")](TextPieces text) {
     for (size_t i = 0; i < text.pieces.size(); ++i) {
       std::string& piece = text.pieces[i];
-      piece = with_replaced(piece, " ", mark);
+      piece = with_replaced(piece, space, mark);
       const bool prepends = when == "always" || (when == "first" && text.starts_text && i == 0);
       if (prepends && !piece.starts_with(mark)) piece.insert(0, mark);
     }
@@ -179,9 +171,9 @@ TextCut cut_of_type(const JsonView& step) {
   if (name == "ByteLevel") return byte_level(step);
   if (name == "Metaspace") return metaspace(step);
   if (name == "Split")
-    return cut_at(finder_of(step.at("pattern")), match_use(step.at("behavior")), is_set(step, "invert", false));
+    return cut_at(finder_of(step.at("pattern")), match_use(step.at("behavior")), flag_at(step, "invert", false));
   if (name == "Digits") {
-    const bool each = is_set(step, "individual_digits", false);
+    const bool each = flag_at(step, "individual_digits", false);
     return cut_at(pattern_finder(each ? R"(\p{Nd})" : R"(\p{Nd}+)", type), MatchUse::isolated, false);
   }
   if (name == "WhitespaceSplit") return cut_at(pattern_finder(R"(\s+)", type), MatchUse::removed, false);
@@ -199,9 +191,7 @@ TextChange change_of_type(const JsonView& step) {
   }
   if (name == "Replace") {
     return [find = finder_of(step.at("pattern")), content = step.at("content").string()](std::string text) {
-      std::string result;
-      for (const Part& part : parts_of(text, find)) result += part.matches ? std::string_view(content) : part.text;
-      return result;
+      return with_replaced(text, find, content);
     };
   }
   type.fail("NFC, Prepend, Replace or Sequence");

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "serving/tokenizer/tokenizer_flag.h"
 
 namespace foretoken {
 namespace {
@@ -47,11 +48,7 @@ TokenCounter TokenCounter::read(const std::filesystem::path& file) {
 
 void TokenCounter::read_specials(const JsonView& added) {
   for (const JsonView& token : added.items()) {
-    const auto is_set = [&](std::string_view key) {
-      const auto value = token.find(key);
-      return value && value->boolean();
-    };
-    Special special{token.at("content").string(), is_set("lstrip"), is_set("rstrip")};
+    Special special{token.at("content").string(), flag_at(token, "lstrip"), flag_at(token, "rstrip")};
     if (special.text.empty()) continue;
     specials_[static_cast<uint8_t>(special.text.front())].push_back(std::move(special));
   }
