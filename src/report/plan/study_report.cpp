@@ -151,8 +151,18 @@ std::vector<BestCase> best_cases(const StudyReport& report) {
   return best;
 }
 
-const std::vector<std::string> case_titles = {"hardware",  "traffic",        "engines",      "GPUs", "layout",
-                                              "max req/s", "latencies (ms)", "$/Mtok (90%)", "J/tok"};
+std::vector<Table::Column> case_columns() {
+  constexpr Table::Align left = Table::Align::left;
+  return {{.title = "hardware", .align = left, .is_name = true},
+          {"traffic", left},
+          {"engines", left},
+          {"GPUs"},
+          {"layout", left},
+          {"max req/s"},
+          {"latencies (ms)", left},
+          {"$/Mtok (90%)"},
+          {"J/tok"}};
+}
 
 std::vector<std::string> result_cells(const Json& row) {
   return {text_cell(row, "gpus"), text_cell(row, "layout"),
@@ -171,15 +181,7 @@ std::string all_cases_text(const StudyReport& report) {
     if (!table || text_cell(row, "model") != model) {
       close();
       model = text_cell(row, "model");
-      table.emplace(std::vector<Table::Column>{{.title = "hardware", .align = Table::Align::left, .is_name = true},
-                                               {"traffic", Table::Align::left},
-                                               {"engines", Table::Align::left},
-                                               {"GPUs"},
-                                               {"layout", Table::Align::left},
-                                               {"max req/s"},
-                                               {"latencies (ms)", Table::Align::left},
-                                               {"$/Mtok (90%)"},
-                                               {"J/tok"}});
+      table.emplace(case_columns());
     }
     std::vector<std::string> cells = {text_cell(row, "hardware"), text_cell(row, "traffic"), text_cell(row, "engines")};
     const std::vector<std::string> result =
@@ -351,8 +353,8 @@ std::string study_html(const StudyReport& report, const std::string& command) {
     cells.insert(cells.end(), result.begin(), result.end());
     rows.push_back(std::move(cells));
   }
-  std::vector<std::string> titles = case_titles;
-  titles.insert(titles.begin(), "model");
+  std::vector<std::string> titles = {"model"};
+  for (const Table::Column& column : case_columns()) titles.push_back(column.title);
   page.table(titles, rows);
   page.heading("Ask one case alone");
   std::string commands;
