@@ -148,8 +148,11 @@ TEST(PlanSpace, parameters_are_also_sharded_inside_each_node) {
   const TrainingPlan plan{.parallel = {.tensor = 2, .data = 16}, .global_batch = 32};
   std::set<int64_t> ranks;
   for (const TrainingPlan& one : memory_plans(space, plan)) {
-    if (one.sharding == Sharding::parameters) ranks.insert(one.shard_ranks);
-    if (one.sharding != Sharding::parameters) EXPECT_EQ(one.shard_ranks, 0);
+    if (one.sharding == Sharding::parameters) {
+      ranks.insert(one.shard_ranks);
+    } else {
+      EXPECT_EQ(one.shard_ranks, 0);
+    }
   }
   EXPECT_EQ(ranks, (std::set<int64_t>{0, 4}));
 }

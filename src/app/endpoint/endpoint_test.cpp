@@ -344,7 +344,9 @@ TEST_F(EndpointTest, responses_are_one_document_or_events_that_end_with_it) {
     EXPECT_EQ(of.at("sequence_number").integer(), number++);
     kinds.push_back(of.at("type").string());
     if (kinds.back() == "response.output_text.delta") deltas += of.at("delta").string();
-    if (kinds.back() == "response.output_text.done") EXPECT_EQ(of.at("text").string(), text);
+    if (kinds.back() == "response.output_text.done") {
+      EXPECT_EQ(of.at("text").string(), text);
+    }
     if (kinds.back() == "response.incomplete") {
       EXPECT_EQ(of.at("response").at("usage").at("output_tokens").integer(), 5);
       EXPECT_EQ(of.at("response").at("output").items().front().at("content").items().front().at("text").string(), text);
