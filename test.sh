@@ -8,7 +8,7 @@ Usage: ./test.sh [--format] [--sanitize] [--all] [--fuzz-seconds N] [--help]
 Installs what the tests need (as root or through sudo), builds into build/ and runs the fast tests.
 Tests against measured data run when FORETOKEN_DATA names the folder that holds it; ctest lists them as Skipped otherwise.
 
-  --format          also check the formatting, before the build
+  --format          also check the formatting, before the build, and take each compiler warning for an error
   --sanitize        also run the unit tests under the address and undefined-behaviour sanitizers (a second build, 20 minutes
                     on 2 cores)
   --all             also: formatting and clang-tidy, the fast tests under the address, undefined-behaviour and thread
@@ -129,7 +129,10 @@ fi
 step "Building build/"
 # clang-tidy reads files one by one, and warnings of a careful build are part of --all; else a quick one will do.
 if $all; then quick=OFF; else quick=ON; fi
-cmake --preset release -DFORETOKEN_QUICK_BUILD=$quick
+options=(-DFORETOKEN_QUICK_BUILD=$quick)
+# setup.sh compiles without warnings; whoever changes the code wants them.
+if $all || $format; then options+=(-DFORETOKEN_WARNINGS=ON); fi
+cmake --preset release "${options[@]}"
 cmake --build --preset release
 
 if $all; then
