@@ -69,6 +69,11 @@ TEST(SampleAccuracy, whole_steps_that_we_measured) {
   expect_within({.least_rows = 150, .mape = 6, .group_mape = 8, .least_covered = 85}, steps + " --phases decode");
 }
 
+TEST(SampleAccuracy, steps_of_image_models_that_no_fit_has_seen) {
+  expect_within({.least_rows = 12, .mape = 10, .group_mape = 26, .least_covered = 85},
+                "images --data " FORETOKEN_SOURCE_DIR "/data/measured_images/h200_sxm.csv");
+}
+
 TEST(SampleAccuracy, collectives_inside_a_node) {
   expect_within({.least_rows = 70, .mape = 4, .group_mape = 8, .least_covered = 85},
                 "collectives --data " + sample + "/collectives/nccl.csv");

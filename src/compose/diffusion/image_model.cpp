@@ -1,9 +1,12 @@
 #include "compose/diffusion/image_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "hardware/catalogue.h"
 
 namespace foretoken {
 namespace {
@@ -60,6 +63,7 @@ ImageModel image_model_in(const JsonView& file) {
                    .text_tokens = file.at("text_tokens").integer(sizes),
                    .guidance_passes = file.at("guidance_passes").integer({.least = 1, .most = 3}),
                    .usual_steps = file.at("usual_steps").integer({.least = 1, .most = 1000})};
+  if (const auto text = file.find("text_encoder_parameters")) model.text_encoder_parameters = text->number({0, 1e13});
   const auto transformer = file.find("transformer"), unet = file.find("unet");
   if (transformer.has_value() == unet.has_value()) file.fail("either transformer or unet");
   if (transformer) model.transformer = read_transformer(*transformer);
@@ -68,6 +72,11 @@ ImageModel image_model_in(const JsonView& file) {
   model.decoder = {.channels = read_sizes(decoder.at("channels"), sizes),
                    .residual_blocks = size_or(decoder, "residual_blocks", 3, block_counts),
                    .latent_channels = size_or(decoder, "latent_channels", 4)};
+  const auto levels = static_cast<int64_t>(model.decoder.channels.size());
+  if (int64_t{1} << (levels - 1) != model.latent_side) {
+    decoder.at("channels")
+        .fail(fmt::format("levels that enlarge by latent_side, {}: each but one doubles the side", model.latent_side));
+  }
   return model;
 }
 
@@ -98,6 +107,11 @@ class KernelList {
   void norm(int64_t rows, int64_t width, int64_t count = 1) {
     add("norms", NormShape{.rows = batch_ * rows, .width = width, .layer_norm = true}, count);
   }
+  // Its mean is over a whole picture, which no multiprocessor holds: the data are read once more.
+  void group_norm(int64_t points, int64_t channels) {
+    norm(points, channels);
+    add("norms", ElementwiseShape{.elements = batch_ * points * channels, .inputs = 1, .outputs = 0}, 1);
+  }
   void activation(int64_t rows, int64_t width, bool gated, int64_t count = 1) {
     add("activations", ActivationShape{.rows = batch_ * rows, .width = width, .gated = gated}, count);
   }
@@ -109,13 +123,19 @@ class KernelList {
   void convolution(const std::string& name, int64_t inputs, int64_t outputs, int64_t height, int64_t width,
                    int64_t side, int64_t stride = 1) {
     linear(name, height / stride * (width / stride), outputs, inputs * side * side);
+    kernels_.back().neighborhood = side * side;
+  }
+  // Each point becomes four, in a pass of its own: one read and four written are five halves of a pass that copies.
+  void enlarge(int64_t channels, int64_t height, int64_t width) {
+    const int64_t written = batch_ * height * width * channels;
+    add("sums", ElementwiseShape{.elements = written * 5 / 8, .inputs = 1, .outputs = 1}, 1);
   }
   // Two convolutions, each behind a norm and an activation in one pass over the data, and a way around them.
   void residual_block(int64_t inputs, int64_t outputs, int64_t height, int64_t width) {
     const int64_t points = height * width;
-    norm(points, inputs);
+    group_norm(points, inputs);
     convolution("convolutions", inputs, outputs, height, width, 3);
-    norm(points, outputs);
+    group_norm(points, outputs);
     convolution("convolutions", outputs, outputs, height, width, 3);
     if (inputs != outputs) convolution("convolutions", inputs, outputs, height, width, 1);
     sum(points * outputs, 2);
@@ -175,7 +195,8 @@ void add_transformer(KernelList& list, const ImageUNet& net, int64_t channels, i
   if (layers == 0) return;
   const int64_t heads = channels / net.head_dim;
   list.linear("attention projections", points, channels, channels, 2);  // in and out
-  list.norm(points, channels, 1 + 3 * layers);
+  list.group_norm(points, channels);
+  list.norm(points, channels, 3 * layers);
   list.linear("attention projections", points, 3 * channels, channels, layers);
   list.attention("attention", heads, net.head_dim, points, points, layers);
   list.linear("attention projections", points, channels, channels, 3 * layers);  // out, queries of the text, out
@@ -220,9 +241,10 @@ std::vector<ImageKernel> unet_kernels(const ImageModel& model, int64_t height, i
     }
     if (level == 0) break;
     h *= 2, w *= 2;
+    list.enlarge(channels, h, w);
     list.convolution("convolutions", channels, channels, h, w, 3);
   }
-  list.norm(h * w, channels);
+  list.group_norm(h * w, channels);
   list.convolution("convolutions", channels, net.latent_channels, h, w, 3);
   return list.take();
 }
@@ -244,6 +266,19 @@ ImageModel parse_image_model(std::string_view text, const std::string& source) {
 ImageModel read_image_model(const std::filesystem::path& path) {
   const Json document = read_json_file(path, image_limits);
   return image_model_in(JsonView(document, path.string()));
+}
+
+ImageModel find_image_model(const std::string& name_or_path, const Library& library) {
+  if (HardwareCatalogue::is_path(name_or_path)) return read_image_model(name_or_path);
+  const std::filesystem::path folder = library.directory() / "image_models";
+  const std::vector<std::string> names = file_stems(folder);
+  for (const std::string& name : names) {
+    if (comparable_name(name) == comparable_name(name_or_path)) return read_image_model(folder / (name + ".json"));
+  }
+  throw InputError({.field = "model",
+                    .value = name_or_path,
+                    .expected = fmt::format("{} or a JSON file", fmt::join(names, ", ")),
+                    .suggestion = nearest_name(name_or_path, names).value_or("")});
 }
 
 std::vector<ImageKernel> denoising_kernels(const ImageModel& model, const ImageSize& size, Scheme scheme) {
@@ -272,27 +307,44 @@ std::vector<ImageKernel> decoding_kernels(const ImageModel& model, const ImageSi
     }
     if (level == 0) break;
     h *= 2, w *= 2;
+    list.enlarge(channels, h, w);
     list.convolution("decoder", channels, channels, h, w, 3);
   }
-  list.norm(h * w, channels);
+  list.group_norm(h * w, channels);
   list.convolution("decoder", channels, 3, h, w, 3);
   std::vector<ImageKernel> kernels = list.take();
   for (ImageKernel& kernel : kernels) kernel.name = "decoder";
   return kernels;
 }
 
-double denoiser_parameters(const ImageModel& model) {
-  // Each matrix is counted where a step uses it; guidance uses the same ones twice.
-  const int64_t side =
-      model.latent_side * (model.unet ? int64_t{1} << (model.unet->channels.size() - 1) : model.transformer->patch);
+namespace {
+
+double weights_of(const std::vector<ImageKernel>& kernels) {
   double sum = 0;
-  for (const ImageKernel& kernel : denoising_kernels(model, {.height = side, .width = side}, Scheme::bf16)) {
+  for (const ImageKernel& kernel : kernels) {
     const auto count = static_cast<double>(kernel.count);
     if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) {
       sum += count * static_cast<double>(gemm->n) * static_cast<double>(gemm->k);
     }
   }
   return sum;
+}
+
+ImageSize smallest_picture(const ImageModel& model) {
+  const int64_t side =
+      model.latent_side * (model.unet ? int64_t{1} << (model.unet->channels.size() - 1) : model.transformer->patch);
+  return {.height = side, .width = side};
+}
+
+}  // namespace
+
+// Each matrix is counted where a step uses it; guidance uses the same ones twice.
+double denoiser_parameters(const ImageModel& model) {
+  return weights_of(denoising_kernels(model, smallest_picture(model), Scheme::bf16));
+}
+
+double decoder_parameters(const ImageModel& model) {
+  return weights_of(decoding_kernels(model, smallest_picture(model)));
 }
 
 }  // namespace foretoken

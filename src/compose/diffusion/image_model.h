@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "library/library.h"
 #include "model/shapes.h"
 
 namespace foretoken {
@@ -46,11 +47,15 @@ struct ImageModel {
   int64_t text_tokens = 77;     // that a step reads
   int64_t guidance_passes = 1;  // passes of a step: 2 with and without the prompt, 1 where guidance is distilled
   int64_t usual_steps = 30;
+  double text_encoder_parameters = 0;
 };
 
 // InputError, with the path inside the file, for anything else.
 ImageModel read_image_model(const std::filesystem::path& path);
 ImageModel parse_image_model(std::string_view text, const std::string& source);
+
+// A shipped one by its name, or a JSON file. InputError for unknown names.
+ImageModel find_image_model(const std::string& name_or_path, const Library& library);
 
 struct ImageSize {
   int64_t height = 1024, width = 1024, images = 1;
@@ -60,6 +65,7 @@ struct ImageKernel {
   std::string name;
   KernelShape shape;
   int64_t count = 1;
+  int64_t neighborhood = 1;  // points that a convolution reads for each it writes: its inputs are stored once
 };
 
 // InputError where a side is no multiple of what a token or the coarsest level covers. `scheme` is that of linear
@@ -67,7 +73,8 @@ struct ImageKernel {
 std::vector<ImageKernel> denoising_kernels(const ImageModel& model, const ImageSize& size, Scheme scheme);
 std::vector<ImageKernel> decoding_kernels(const ImageModel& model, const ImageSize& size);
 
-// Weights of the multiplies and convolutions of a step.
+// Weights of the multiplies and convolutions of a step, and of the decoder.
 double denoiser_parameters(const ImageModel& model);
+double decoder_parameters(const ImageModel& model);
 
 }  // namespace foretoken

@@ -58,18 +58,22 @@ TEST(ImageModel, sides_that_no_token_fits_are_refused) {
 TEST(ImageModel, wrong_files_are_refused) {
   const auto refused = [](const std::string& text) { EXPECT_THROW(parse_image_model(text, "x"), InputError) << text; };
   const std::string start = R"({"name": "x", "title": "x", "source": "x", "text_tokens": 77, "guidance_passes": 2,
-    "usual_steps": 30, "decoder": {"channels": [128]})";
+    "usual_steps": 30, "latent_side": 1, "decoder": {"channels": [128]})";
   refused(start + "}");
   refused(start + R"(, "transformer": {"hidden": 100, "heads": 3, "joint_layers": 1, "single_layers": 0}})");
   refused(start + R"(, "unet": {"channels": [64, 128], "transformer_layers": [1]}})");
   refused(start + R"(, "unet": {"channels": [100], "transformer_layers": [1]}})");
+  const std::string unet = R"(, "unet": {"channels": [64], "transformer_layers": [1]}})";
+  EXPECT_NO_THROW(parse_image_model(start + unet, "x"));
+  const std::string too_few = "\"latent_side\": 8";  // of a decoder with one level, which enlarges nothing
+  refused(std::string(start).replace(start.find("\"latent_side\": 1"), too_few.size(), too_few) + unet);
 }
 
 TEST(ImageEstimate, a_faster_gpu_and_fewer_steps_take_less) {
   const Library library(data, {});
   const ImageModel model = shipped("sdxl");
   const auto seconds = [&](const std::string& device, int64_t steps) {
-    return estimate_image(model, {}, steps, Scheme::bf16, library.predictor(device)).seconds;
+    return estimate_image({.model = model, .steps = steps}, library.predictor(device), {}).seconds;
   };
   const Estimate base = seconds("a100_sxm", 30);
   EXPECT_LT(base.low, base.value);
@@ -77,6 +81,40 @@ TEST(ImageEstimate, a_faster_gpu_and_fewer_steps_take_less) {
   EXPECT_LT(seconds("h100_sxm", 30).value, base.value);
   EXPECT_LT(seconds("a100_sxm", 15).value, base.value);
   EXPECT_GT(seconds("a100_sxm", 15).value, base.value / 2);  // pixels are decoded once
+}
+
+TEST(ImageEstimate, long_runs_are_held_to_the_power_limit) {
+  const Library library(data, {});
+  const KernelPredictor predictor = library.predictor("h200_sxm");
+  const ImageSetup setup{.model = shipped("flux.1-dev"), .steps = 28};
+  const ImageEstimate held = estimate_image(setup, predictor, library.power_model(predictor.device()));
+  const ImageEstimate cool = estimate_image(setup, predictor, {});
+  EXPECT_EQ(held.step.burst_seconds.value, cool.seconds.value > 0 ? cool.step.seconds.value : 0);
+  EXPECT_GT(held.step.seconds.value, 1.02 * cool.step.seconds.value);
+  EXPECT_LE(held.step.power->watts.value, 700 * 1.01);
+  EXPECT_FALSE(cool.joules);
+}
+
+TEST(ImageEstimate, memory_is_that_of_weights_text_encoders_and_the_largest_layer) {
+  const Library library(data, {});
+  const Device device = library.predictor("h200_sxm").device();
+  const ImageMemory one = image_memory({.model = shipped("flux.1-dev")}, device);
+  EXPECT_NEAR(one.step.weights, 23.8e9, 0.3e9);
+  EXPECT_NEAR(one.text_encoders, 9.8e9, 0.1e9);
+  const ImageMemory four = image_memory({.model = shipped("flux.1-dev"), .size = {.images = 4}}, device);
+  EXPECT_NEAR(four.activations(), 4 * one.activations(), 1e-6 * four.activations());
+  const ImageMemory narrow = image_memory({.model = shipped("flux.1-dev"), .scheme = Scheme::fp8}, device);
+  EXPECT_NEAR(narrow.step.weights, one.step.weights / 2, 0.01 * one.step.weights);
+}
+
+TEST(ImageEstimate, formats_that_a_device_lacks_are_multiplied_in_bf16) {
+  const Library library(data, {});
+  const auto scheme_on = [&](const char* device) {
+    return run_image_on(Scheme::fp8, library.predictor(device).device());
+  };
+  EXPECT_EQ(scheme_on("h200_sxm"), Scheme::fp8);
+  EXPECT_NE(scheme_on("a100_sxm"), Scheme::fp8);
+  EXPECT_EQ(facts(scheme_on("a100_sxm")).math, DType::bf16);
 }
 
 }  // namespace foretoken::image_model_test

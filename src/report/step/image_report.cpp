@@ -1,5 +1,7 @@
 #include "report/step/image_report.h"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -9,49 +11,139 @@
 namespace foretoken {
 namespace {
 
-constexpr std::string_view image_note =
-    "Kernels run back to back, as with torch.compile and CUDA graphs; text encoders are not included. Eager PyTorch is "
-    "slower.";
+// What programs get of it; nothing where nobody says.
+std::optional<double> memory_of(const Device& device) {
+  const MaybeFact<Bytes>& offered = device.allocatable_memory ? device.allocatable_memory : device.memory;
+  return offered ? std::optional(offered->value.value()) : std::nullopt;
+}
+
+bool holds(const Device& device, double bytes) {
+  return bytes <= memory_of(device).value_or(bytes);
+}
+
+std::vector<std::string> notes_on(const ImageQuestion& question, const ImageEstimate& estimate) {
+  std::vector<std::string> notes = {
+      "Kernels run back to back, as with torch.compile and CUDA graphs; text encoders are not timed. Eager PyTorch is "
+      "slower."};
+  if (question.asked != question.setup.scheme) {
+    notes.push_back(fmt::format("{} does not multiply in {}: the {} weights are multiplied in bf16 there.",
+                                question.device.name, dtype_name(facts(question.asked).math),
+                                facts(question.asked).name));
+  }
+  const ImageMemory& memory = estimate.memory;
+  if (holds(question.device, memory.without_text()) && !holds(question.device, memory.total())) {
+    notes.push_back(fmt::format("It fits only if the text encoders ({}) leave the device before the first step.",
+                                bytes_text(memory.text_encoders)));
+  }
+  if (!estimate.step.power) {
+    notes.push_back("The board's power limit is not known; a long run may be slower than these bursts.");
+  }
+  return notes;
+}
+
+std::string memory_line(const ImageQuestion& question, const ImageMemory& memory) {
+  const std::optional<double> have = memory_of(question.device);
+  return fmt::format("memory        weights {}, text encoders {}, activations {}, context {}; {}{}\n",
+                     bytes_text(memory.weights()), bytes_text(memory.text_encoders), bytes_text(memory.activations()),
+                     bytes_text(memory.context), bytes_text(memory.total()), have ? " of " + bytes_text(*have) : "");
+}
+
+std::string power_line(const ImageEstimate& estimate, int64_t images) {
+  if (!estimate.joules) return "";
+  const SustainedPower& power = *estimate.step.power;
+  const Estimate each = scaled(*estimate.joules, 1 / static_cast<double>(images));
+  return fmt::format("energy        {:.3g} J an image (90% interval {:.3g} to {:.3g}), {:.0f} W; {}\n", each.value,
+                     each.low, each.high, power.watts.value,
+                     power.limited ? fmt::format("at its power limit, {:.0f}% slower than a burst on a cool board",
+                                                 100 * (power.slowdown.value - 1))
+                                   : "below its power limit");
+}
+
+std::string share_text(double share) {
+  return share < 0.005 ? "none" : fmt::format("{:.0f}%", 100 * share);
+}
 
 }  // namespace
 
+std::string image_failure(const ImageQuestion& question, const ImageEstimate& estimate) {
+  const double need = estimate.memory.without_text();
+  if (holds(question.device, need)) return "";
+  return fmt::format("Out of memory: {} does not fit on {}. It needs {} without text encoders; the device has {}.",
+                     question.setup.model.title, question.device.title, bytes_text(need),
+                     bytes_text(*memory_of(question.device)));
+}
+
 std::string image_text(const ImageQuestion& question, const ImageEstimate& estimate) {
-  const ImageSize& size = question.size;
-  std::string text = fmt::format(
-      "{} on {}: {} image{} of {} x {} in {} steps, {}\n\ntime          {}\none step      {}, {} of {}\ndecoder       "
-      "{}\n"
-      "rate          {:.3g} images/s\n",
-      question.model.title, question.device.title, size.images, size.images == 1 ? "" : "s", size.width, size.height,
-      question.steps, facts(question.scheme).name, interval_text(estimate.seconds),
-      interval_text(estimate.step_seconds), count_text(estimate.step_flops) + "FLOP",
-      question.model.guidance_passes == 1 ? "one pass" : fmt::format("{} passes", question.model.guidance_passes),
-      interval_text(estimate.decode_seconds), static_cast<double>(size.images) / estimate.seconds.value);
-  Table table({{"kernels", Table::Align::left}, {"count"}, {"time"}, {"90% interval"}});
-  for (const ImagePart& part : estimate.parts) {
-    table.add({part.name, fmt::format("{}", part.kernels), duration_text(part.seconds.value),
-               fmt::format("{} to {}", duration_text(part.seconds.low), duration_text(part.seconds.high))});
+  const ImageSetup& setup = question.setup;
+  const ImageSize& size = setup.size;
+  std::string text;
+  if (const std::string failure = image_failure(question, estimate); !failure.empty()) {
+    text = wrap_lines(failure + " With enough memory:", page_width, 2) + "\n";
   }
-  return text + "\n" + table.text() + "\n" + wrap_lines(std::string(image_note) + "\n", page_width, 2);
+  text += fmt::format(
+      "{} on {}: {} image{} of {} x {} in {} step{}, {}\n\ntime          {}\none step      {}, {} of {}\n"
+      "decoder       {}\nrate          {:.3g} images/s\n",
+      setup.model.title, question.device.title, size.images, size.images == 1 ? "" : "s", size.width, size.height,
+      setup.steps, setup.steps == 1 ? "" : "s", facts(question.asked).name, interval_text(estimate.seconds),
+      interval_text(estimate.step.seconds), count_text(estimate.step.flops) + "FLOP",
+      setup.model.guidance_passes == 1 ? "one pass" : fmt::format("{} passes", setup.model.guidance_passes),
+      interval_text(estimate.decoder.seconds), static_cast<double>(size.images) / estimate.seconds.value);
+  text += power_line(estimate, size.images) + memory_line(question, estimate.memory);
+  const double sheets = 1 - estimate.step.measured_share - estimate.step.cross_share;
+  text += fmt::format(
+      "source        {} of a step from kernels measured on this device, {} from other devices, {} from "
+      "spec sheets\n",
+      share_text(estimate.step.measured_share), share_text(estimate.step.cross_share), share_text(sheets));
+  Table table({{"kernels, on a cool board", Table::Align::left}, {"count"}, {"time"}, {"90% interval"}});
+  for (const ImagePhase* phase : {&estimate.step, &estimate.decoder}) {
+    for (const ImagePart& part : phase->parts) {
+      table.add({part.name, fmt::format("{}", part.kernels), duration_text(part.seconds.value),
+                 fmt::format("{} to {}", duration_text(part.seconds.low), duration_text(part.seconds.high))});
+    }
+  }
+  text += "\n" + table.text() + "\n";
+  for (const std::string& note : notes_on(question, estimate))
+    text += wrap_lines("note: " + note + "\n", page_width, 2);
+  return text;
 }
 
 Json image_json(const ImageQuestion& question, const ImageEstimate& estimate) {
-  Json parts = Json::array();
-  for (const ImagePart& part : estimate.parts) {
-    parts.push(Json::object({{"name", part.name}, {"kernels", part.kernels}, {"seconds", to_json(part.seconds)}}));
+  const ImageSetup& setup = question.setup;
+  Json parts = Json::array(), notes = Json::array();
+  for (const ImagePhase* phase : {&estimate.step, &estimate.decoder}) {
+    for (const ImagePart& part : phase->parts) {
+      parts.push(Json::object({{"name", part.name}, {"kernels", part.kernels}, {"seconds", to_json(part.seconds)}}));
+    }
   }
-  return Json::object({{"model", question.model.name},
-                       {"device", question.device.name},
-                       {"images", question.size.images},
-                       {"height", question.size.height},
-                       {"width", question.size.width},
-                       {"steps", question.steps},
-                       {"quantization", facts(question.scheme).name},
-                       {"seconds", to_json(estimate.seconds)},
-                       {"step_seconds", to_json(estimate.step_seconds)},
-                       {"decode_seconds", to_json(estimate.decode_seconds)},
-                       {"step_flops", estimate.step_flops},
-                       {"parts", std::move(parts)},
-                       {"notes", Json::array({image_note})}});
+  for (const std::string& note : notes_on(question, estimate)) notes.push(note);
+  const ImageMemory& memory = estimate.memory;
+  Json json = Json::object({{"model", setup.model.name},
+                            {"device", question.device.name},
+                            {"images", setup.size.images},
+                            {"height", setup.size.height},
+                            {"width", setup.size.width},
+                            {"steps", setup.steps},
+                            {"quantization", facts(question.asked).name},
+                            {"seconds", to_json(estimate.seconds)},
+                            {"step_seconds", to_json(estimate.step.seconds)},
+                            {"step_burst_seconds", to_json(estimate.step.burst_seconds)},
+                            {"decode_seconds", to_json(estimate.decoder.seconds)},
+                            {"step_flops", estimate.step.flops},
+                            {"memory", Json::object({{"weights_bytes", memory.weights()},
+                                                     {"text_encoder_bytes", memory.text_encoders},
+                                                     {"activation_bytes", memory.activations()},
+                                                     {"context_bytes", memory.context}})},
+                            {"measured_share", estimate.step.measured_share},
+                            {"other_devices_share", estimate.step.cross_share},
+                            {"parts", std::move(parts)},
+                            {"notes", std::move(notes)}});
+  if (const std::optional<double> have = memory_of(question.device)) json.set("device_memory_bytes", *have);
+  if (estimate.joules) {
+    json.set("joules", to_json(*estimate.joules));
+    json.set("watts", to_json(estimate.step.power->watts));
+    json.set("slowdown", to_json(estimate.step.power->slowdown));
+  }
+  return json;
 }
 
 }  // namespace foretoken

@@ -10,12 +10,13 @@
 namespace foretoken {
 
 struct ImageQuestion {
-  ImageModel model;
-  ImageSize size;
-  int64_t steps = 30;
-  Scheme scheme = Scheme::bf16;
+  ImageSetup setup;
+  Scheme asked = Scheme::bf16;  // before run_image_on()
   Device device;
 };
+
+// "Out of memory: ..." where not even the denoiser and the decoder fit on the device; empty where they do.
+std::string image_failure(const ImageQuestion& question, const ImageEstimate& estimate);
 
 std::string image_text(const ImageQuestion& question, const ImageEstimate& estimate);
 Json image_json(const ImageQuestion& question, const ImageEstimate& estimate);

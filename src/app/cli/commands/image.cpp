@@ -1,10 +1,5 @@
-#include <filesystem>
-
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "hardware/catalogue.h"
 #include "report/step/image_report.h"
 
 namespace foretoken {
@@ -29,31 +24,22 @@ class ImageCommand : public Command {
 
   Answer run(const Library& library) const override {
     const KernelPredictor predictor = library.predictor(device_, tier_from_name(tier_).value());
-    ImageQuestion question{.model = find_model(library),
-                           .size = size_,
-                           .steps = steps_,
-                           .scheme = scheme_from_name(scheme_).value(),
-                           .device = predictor.device()};
-    if (question.steps == 0) question.steps = question.model.usual_steps;
-    const ImageEstimate estimate =
-        estimate_image(question.model, question.size, question.steps, question.scheme, predictor);
-    return {.text = image_text(question, estimate), .json = image_json(question, estimate)};
+    const Device& device = predictor.device();
+    const Scheme asked = scheme_from_name(scheme_).value();
+    ImageQuestion question{.setup = {.model = find_image_model(model_, library),
+                                     .size = size_,
+                                     .steps = steps_,
+                                     .scheme = run_image_on(asked, device)},
+                           .asked = asked,
+                           .device = device};
+    if (steps_ == 0) question.setup.steps = question.setup.model.usual_steps;
+    const ImageEstimate estimate = estimate_image(question.setup, predictor, library.power_model(device));
+    return {.text = image_text(question, estimate),
+            .json = image_json(question, estimate),
+            .failure = image_failure(question, estimate)};
   }
 
  private:
-  ImageModel find_model(const Library& library) const {
-    if (HardwareCatalogue::is_path(model_)) return read_image_model(model_);
-    const std::filesystem::path folder = library.directory() / "image_models";
-    const std::vector<std::string> names = file_stems(folder);
-    for (const std::string& name : names) {
-      if (comparable_name(name) == comparable_name(model_)) return read_image_model(folder / (name + ".json"));
-    }
-    throw InputError({.source = "--model",
-                      .value = model_,
-                      .expected = "flux.1-dev, sd3-medium, sdxl or a JSON file",
-                      .suggestion = nearest_name(model_, names).value_or("")});
-  }
-
   std::string model_, device_, scheme_ = "bf16", tier_ = "best";
   ImageSize size_;
   int64_t steps_ = 0;

@@ -13,6 +13,7 @@ namespace {
 constexpr CommandKind layers[] = {
     {"kernels", "Single kernels: a folder of <device>/<family>.csv[.gz]", make_validate_kernels},
     {"steps", "Whole model steps: one CSV file", make_validate_steps},
+    {"images", "Steps and decoders of image models: one CSV file", make_validate_images},
     {"collectives", "Collectives: a table of measurements, or a folder of them", make_validate_collectives},
     {"training", "Training runs: one CSV file", make_validate_training},
     {"memory", "Training memory: published figures, or runs known to fit", make_validate_memory},

@@ -10,6 +10,7 @@ std::unique_ptr<Command> make_validate_steps();
 std::unique_ptr<Command> make_validate_collectives();
 std::unique_ptr<Command> make_validate_training();
 std::unique_ptr<Command> make_validate_memory();
+std::unique_ptr<Command> make_validate_images();
 std::unique_ptr<Command> make_validate_moe_layer();
 std::unique_ptr<Command> make_validate_serving();
 std::unique_ptr<Command> make_validate_calibration();
