@@ -69,6 +69,21 @@ TEST(SampleAccuracy, whole_steps_that_we_measured) {
   expect_within({.least_rows = 150, .mape = 6, .group_mape = 8, .least_covered = 85}, steps + " --phases decode");
 }
 
+TEST(SampleAccuracy, schedules_of_products_that_no_fit_has_seen) {
+  const std::string data = FORETOKEN_SOURCE_DIR "/data/measured_schedules/unfitted.csv";
+  const Outcome run = run_foretoken("validate schedules --data " + data + " --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "answer");
+  const JsonView answer(document, "answer");
+  EXPECT_EQ(answer.at("overall").at("n").integer(), 936);
+  EXPECT_LT(answer.at("overall").at("mape").number(), 12);
+  ASSERT_EQ(answer.at("choices").items().size(), 6U);
+  for (const JsonView& choice : answer.at("choices").items()) {
+    EXPECT_GT(choice.at("rank_correlation").number(), 0.9);
+    EXPECT_LT(choice.at("lost_of_five_percent").number(), 5);
+  }
+}
+
 TEST(SampleAccuracy, steps_of_image_models_that_no_fit_has_seen) {
   expect_within({.least_rows = 12, .mape = 10, .group_mape = 26, .least_covered = 85},
                 "images --data " FORETOKEN_SOURCE_DIR "/data/measured_images/h200_sxm.csv");

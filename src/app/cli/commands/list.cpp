@@ -10,6 +10,7 @@ constexpr CommandKind kinds[] = {
     {"models", "Show the model library: parameters, KV bytes, layers", make_models},
     {"stacks", "Show software stacks: which kernels each one launches, and how", make_stacks},
     {"kernel", "Predict and explain one kernel on one device", make_kernel},
+    {"schedules", "Rank the tile schedules of a Triton matrix multiply before compiling any", make_schedules},
     {"step", "Predict one step of a model (prefill, decode, mixed, train), operator by operator", make_step},
     {"train", "Predict a training run on a cluster: step time and its variation, memory, days and cost", make_train},
     {"rlhf", "Predict one iteration of an RLHF loop: generation, scoring, training, weight update", make_rlhf},

@@ -33,6 +33,7 @@ std::unique_ptr<Command> make_plan();
 std::unique_ptr<Command> make_port();
 std::unique_ptr<Command> make_profile();
 std::unique_ptr<Command> make_replay();
+std::unique_ptr<Command> make_schedules();
 std::unique_ptr<Command> make_replay_run();
 std::unique_ptr<Command> make_rlhf();
 std::unique_ptr<Command> make_schema();

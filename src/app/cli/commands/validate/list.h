@@ -12,6 +12,7 @@ std::unique_ptr<Command> make_validate_training();
 std::unique_ptr<Command> make_validate_memory();
 std::unique_ptr<Command> make_validate_images();
 std::unique_ptr<Command> make_validate_moe_layer();
+std::unique_ptr<Command> make_validate_schedules();
 std::unique_ptr<Command> make_validate_serving();
 std::unique_ptr<Command> make_validate_calibration();
 std::unique_ptr<Command> make_validate_accelerator();
