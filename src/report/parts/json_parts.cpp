@@ -56,6 +56,11 @@ std::string memory_size_text(double bytes) {
   return fmt::format("{} ({:.1f} GiB)", bytes_text(bytes), bytes / gibi);
 }
 
+std::string share_words(double share) {
+  constexpr double least_shown = 0.005;
+  return share < least_shown ? "none" : fmt::format("{:.0f}%", 100 * share);
+}
+
 std::string interval_text(const Estimate& seconds) {
   return fmt::format("{} (90% interval {} to {})", duration_text(seconds.value), duration_text(seconds.low),
                      duration_text(seconds.high));

@@ -17,6 +17,9 @@ Json to_json(const ParallelPlan& plan);
 
 // "1.23 ms (0.90 to 1.80 ms)": value and interval for people.
 std::string interval_text(const Estimate& seconds);
+
+// "none" or a whole percentage.
+std::string share_words(double share);
 // "85.0 GB (79.2 GiB)": memory that a device offers.
 std::string memory_size_text(double bytes);
 

@@ -59,10 +59,6 @@ std::string power_line(const ImageEstimate& estimate, int64_t images) {
                                    : "below its power limit");
 }
 
-std::string share_text(double share) {
-  return share < 0.005 ? "none" : fmt::format("{:.0f}%", 100 * share);
-}
-
 }  // namespace
 
 std::string image_failure(const ImageQuestion& question, const ImageEstimate& estimate) {
@@ -93,7 +89,7 @@ std::string image_text(const ImageQuestion& question, const ImageEstimate& estim
   text += fmt::format(
       "source        {} of a step from kernels measured on this device, {} from other devices, {} from "
       "spec sheets\n",
-      share_text(estimate.step.measured_share), share_text(estimate.step.cross_share), share_text(sheets));
+      share_words(estimate.step.measured_share), share_words(estimate.step.cross_share), share_words(sheets));
   Table table({{"kernels, on a cool board", Table::Align::left}, {"count"}, {"time"}, {"90% interval"}});
   for (const ImagePhase* phase : {&estimate.step, &estimate.decoder}) {
     for (const ImagePart& part : phase->parts) {

@@ -35,11 +35,6 @@ std::vector<const TimedOperator*> ordered(const StageEstimate& stage, bool by_ti
   return operators;
 }
 
-std::string share_words(double share) {
-  constexpr double least_shown = 0.005;
-  return share < least_shown ? "none" : fmt::format("{:.0f}%", 100 * share);
-}
-
 // How much of the time each tier answers for. Spec sheets: rooflines, wire times.
 std::string rests_on_text(const StepEstimate& step) {
   double measured = 0, cross = 0, mapped = 0;
