@@ -1,5 +1,5 @@
 // A training plan as the file or the command that starts it in a framework. What `train` reads of that framework it
-// reads back from here.
+// reads back from here. The kinds are in training_launchers/, their list in training_launchers/list.cpp.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ struct TrainingLauncher {
   std::string (*refusal)(const TrainingQuestion& question);
   std::string (*write)(const TrainingQuestion& question);
   // What the framework can shard and recompute: a search for it tries nothing else.
-  std::vector<Sharding> shardings;
-  std::vector<Recompute> recomputes;
+  std::vector<Sharding> shardings = {};
+  std::vector<Recompute> recomputes = {};
   bool has_pipelines = true;
   bool recomputes_some_layers = true;  // not only all or none
 };

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "compose/device_formats.h"
 #include "plan/serving/layout_space.h"
 #include "serving/speculation/draft_method.h"
@@ -71,9 +70,7 @@ std::vector<Variant> variants_of(const ServingQuestion& question, const ServingL
     Variant variant{"", "users wait longer", base};
     LatencySlo& slo = variant.question.slos[i];
     slo.limit_ms *= 2;
-    const std::string limit = limit_text(slo);  // "TTFT < 500 ms"
-    const size_t sign = limit.find(" < ");
-    variant.change = fmt::format("a {} limit of {}", limit.substr(0, sign), limit.substr(sign + 3));
+    variant.change = fmt::format("a {} limit of {}", metric_title(slo.metric), limit_text(slo));
     all.push_back(std::move(variant));
   }
   for (const HardwareChoice& other : others) {

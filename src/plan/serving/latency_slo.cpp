@@ -92,13 +92,16 @@ std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& fie
   return slos;
 }
 
-std::string slo_text(const LatencySlo& slo) {
-  return fmt::format("{} p{} < {} ms", names_of_metric(slo.metric).shown, number_text(slo.percentile),
-                     number_text(slo.limit_ms));
+std::string_view metric_title(SloMetric metric) {
+  return names_of_metric(metric).shown;
 }
 
 std::string limit_text(const LatencySlo& slo) {
-  return fmt::format("{} < {} ms", names_of_metric(slo.metric).shown, number_text(slo.limit_ms));
+  return number_text(slo.limit_ms) + " ms";
+}
+
+std::string slo_text(const LatencySlo& slo) {
+  return fmt::format("{} p{} < {}", metric_title(slo.metric), number_text(slo.percentile), limit_text(slo));
 }
 
 std::string slo_key(const LatencySlo& slo) {

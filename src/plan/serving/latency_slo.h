@@ -24,9 +24,10 @@ struct LatencySlo {
 // metric twice at a percentile. InputError names the field and the part that is wrong.
 std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& field);
 
-std::string slo_text(const LatencySlo& slo);    // "TTFT p99 < 500 ms"
-std::string limit_text(const LatencySlo& slo);  // "TTFT < 500 ms"
-std::string slo_key(const LatencySlo& slo);     // "ttft<500ms@p99": parse_slos reads it
+std::string_view metric_title(SloMetric metric);  // "TTFT"
+std::string limit_text(const LatencySlo& slo);    // "500 ms"
+std::string slo_text(const LatencySlo& slo);      // "TTFT p99 < 500 ms"
+std::string slo_key(const LatencySlo& slo);       // "ttft<500ms@p99": parse_slos reads it
 
 // As metrics must be asked for to judge these.
 std::vector<double> slo_percentiles(std::span<const LatencySlo> slos);

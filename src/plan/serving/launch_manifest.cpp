@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/replace.h"
 #include "base/text.h"
 #include "plan/serving/launch_command.h"
 #include "serving/engine/engine_setup.h"
@@ -39,12 +40,6 @@ std::string yaml_list(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + yaml_text(word);
   return "[" + text + "]";
-}
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t place = text.find(from); place != std::string::npos; place = text.find(from, place + to.size())) {
-    text.replace(place, from.size(), to);
-  }
 }
 
 // Each line behind so many spaces.

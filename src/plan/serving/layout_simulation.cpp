@@ -405,6 +405,136 @@ std::vector<double> LayoutSimulator::rates_of_curve(double capacity) const {
   return rates;
 }
 
+// One layout by runs: the rate that it sustains, and the ends of the interval of that.
+class LayoutSimulator::Evaluation {
+ public:
+  // The `point` has its layout and effort, no run yet. `most`: the layout's bound; `step`: its usual one.
+  Evaluation(LayoutSimulator& simulator, const LayoutEngines& engines, double most, const Estimate& step,
+             PlanPoint point)
+      : simulator_(simulator),
+        question_(*simulator.question_),
+        engines_(engines),
+        most_(most),
+        step_(step),
+        effort_(point.effort),
+        short_part_(part_of(point.layout, Effort::quick, 1)),
+        simulated_(effort_ == Effort::full ? simulator.long_part(point.layout, most) : short_part_),
+        point_(std::move(point)) {}
+
+  PlanPoint evaluated() {
+    find_capacity();
+    if (effort_ == Effort::curve) {
+      run_curve();
+      return std::move(point_);
+    }
+    run_at_asked_rate();
+    const bool by_slow_end = question_.is_judged_by_slow_end(point_.layout) && !question_.pessimistic;
+    const bool wants_interval = effort_ != Effort::quick || by_slow_end;
+    if (wants_interval && capacity() > 0 && short_capacity_ > 0) find_interval();
+    return std::move(point_);
+  }
+
+ private:
+  double capacity() const { return point_.capacity.value; }
+
+  Trial trial_of(const ServingLayout& part, Effort effort) const {
+    return {.simulator = simulator_,
+            .layout = part,
+            .engines = engines_,
+            .effort = effort,
+            .share = static_cast<double>(part.devices()) / static_cast<double>(point_.layout.devices())};
+  }
+
+  CapacitySearch near(double start, double tolerance) const {
+    return {.start = start,
+            .lowest = most_ / 100,
+            .highest = most_ * 2,
+            .tolerance = tolerance,
+            .first_step = 1 + 1.5 * tolerance};
+  }
+
+  void find_capacity() {
+    const ShortRuns& quick = simulator_.short_runs(point_.layout, trial_of(short_part_, Effort::quick), most_);
+    short_capacity_ = quick.capacity;
+    double highest = short_capacity_;
+    if (effort_ == Effort::full) {
+      const Trial trial = trial_of(simulated_, effort_);
+      const double start = short_capacity_ > 0 ? short_capacity_ : most_ * 0.1;
+      highest = highest_rate(near(start, settings_of(effort_).tolerance), [&](double rate) {
+        const std::optional<PlanRun> run = trial.run(rate, rate <= most_ / 100);
+        if (run) point_.runs.push_back(*run);
+        return run && run->attained;
+      });
+    } else {
+      point_.runs = quick.runs;
+    }
+    point_.capacity = {.value = highest, .low = highest, .high = highest};
+  }
+
+  void run_curve() {
+    const Trial trial = trial_of(simulated_, effort_);
+    point_.runs.clear();
+    for (const double rate : simulator_.rates_of_curve(capacity())) point_.runs.push_back(*trial.run(rate, true));
+  }
+
+  void run_at_asked_rate() {
+    const std::optional<double>& rate = question_.rate;
+    if (rate && capacity() >= *rate && point_.at_rate(*rate) == nullptr) {
+      point_.runs.push_back(*trial_of(simulated_, effort_).run(*rate, true));
+    }
+    std::sort(point_.runs.begin(), point_.runs.end(),
+              [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
+  }
+
+  double capacity_with(const Trial& trial, StepBound bound, int64_t part, double start) const {
+    return highest_rate(near(start, tolerance_of_ends), [&](double rate) { return trial.attains(rate, bound, part); });
+  }
+
+  void find_interval() {
+    // One of many replicas tells as well what slower and faster steps change.
+    constexpr int64_t few = 2;
+    const ServingLayout& alone = simulated_.devices() > few * short_part_.devices() ? short_part_ : simulated_;
+    const Trial ends = trial_of(alone, effort_);
+    const bool is_known = alone == simulated_ && effort_ == Effort::full;
+    const double usual = is_known ? capacity() : capacity_with(ends, ends.usual_bound(), 0, capacity());
+    double low = 1, high = 1;  // of the capacity
+    if (usual > 0 && !question_.pessimistic) {
+      low = std::min(1.0, capacity_with(ends, StepBound::high, 0, usual * step_.value / step_.high) / usual);
+    }
+    point_.capacity.low = capacity() * low;
+    if (effort_ == Effort::quick) return;
+    if (usual > 0) {
+      const double faster = step_.low > 0 ? std::min(step_.value / step_.low, 2.0) : 1.15;
+      high = std::max(1.0, capacity_with(ends, StepBound::low, 0, usual * faster) / usual);
+    }
+    // Which requests come is independent of the step times.
+    const double spread = spread_among_requests();
+    point_.capacity.low = std::max(0.0, capacity() - std::hypot(capacity() * (1 - low), spread));
+    point_.capacity.high = capacity() + std::hypot(capacity() * (high - 1), spread);
+  }
+
+  // 90% of the requests that might come, as far as a few draws tell.
+  double spread_among_requests() const {
+    if (effort_ != Effort::full) return 0;
+    const Trial trial = trial_of(simulated_, effort_);
+    double squares = 0;
+    for (int64_t part = 1; part <= other_parts; ++part) {
+      squares += std::pow(capacity_with(trial, trial.usual_bound(), part, capacity()) - capacity(), 2);
+    }
+    return 1.645 * std::sqrt(squares / static_cast<double>(other_parts));
+  }
+
+  LayoutSimulator& simulator_;
+  const ServingQuestion& question_;
+  const LayoutEngines& engines_;
+  double most_;
+  Estimate step_;
+  Effort effort_;
+  ServingLayout short_part_, simulated_;
+  PlanPoint point_;
+  double short_capacity_ = 0;
+};
+
 PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) {
   PlanPoint point{.layout = layout, .effort = effort, .capacity = {}, .runs = {}};
   const LayoutEngines engines = shelf_->engines(layout);
@@ -416,81 +546,7 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   point.kv_tokens = options.num_gpu_blocks * options.block_size;
   const Estimate step = usual_step(decodes, traffic_->lengths());
   if (effort == Effort::closed_form) return by_closed_form(std::move(point), judgement, step);
-
-  const double most = judgement.most_requests_per_s;
-  const auto trial_with = [&](const ServingLayout& part, Effort how) {
-    return Trial{.simulator = *this,
-                 .layout = part,
-                 .engines = engines,
-                 .effort = how,
-                 .share = static_cast<double>(part.devices()) / static_cast<double>(layout.devices())};
-  };
-  const ServingLayout short_part = part_of(layout, Effort::quick, 1);
-  const Trial short_trial = trial_with(short_part, Effort::quick);
-  const bool is_full = effort == Effort::full;
-  const ShortRuns& quick_runs = short_runs(layout, short_trial, most);
-  const double quick = quick_runs.capacity;
-  double capacity = quick;
-  if (!is_full) point.runs = quick_runs.runs;
-  const auto near = [&](double start, double tolerance) {
-    return CapacitySearch{.start = start,
-                          .lowest = most / 100,
-                          .highest = most * 2,
-                          .tolerance = tolerance,
-                          .first_step = 1 + 1.5 * tolerance};
-  };
-
-  const ServingLayout simulated = is_full ? long_part(layout, most) : short_part;
-  const Trial trial = trial_with(simulated, effort);
-  if (is_full) {
-    capacity = highest_rate(near(quick > 0 ? quick : most * 0.1, settings_of(effort).tolerance), [&](double rate) {
-      const std::optional<PlanRun> run = trial.run(rate, rate <= most / 100);
-      if (run) point.runs.push_back(*run);
-      return run && run->attained;
-    });
-  }
-  point.capacity = {.value = capacity, .low = capacity, .high = capacity};
-  if (effort == Effort::curve) {
-    point.runs.clear();
-    for (const double rate : rates_of_curve(capacity)) {
-      point.runs.push_back(*trial.run(rate, true));
-    }
-    return point;
-  }
-  if (question_->rate && capacity >= *question_->rate && point.at_rate(*question_->rate) == nullptr) {
-    point.runs.push_back(*trial.run(*question_->rate, true));
-  }
-  std::sort(point.runs.begin(), point.runs.end(), [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
-  const bool by_slow_end = question_->is_judged_by_slow_end(layout) && !question_->pessimistic;
-  if ((effort == Effort::quick && !by_slow_end) || capacity == 0 || quick == 0) return point;
-
-  const auto capacity_with = [&](const Trial& of, StepBound bound, int64_t part, double start) {
-    return highest_rate(near(start, tolerance_of_ends), [&](double rate) { return of.attains(rate, bound, part); });
-  };
-  // One of many replicas tells as well what slower and faster steps change.
-  constexpr int64_t few = 2;
-  const ServingLayout alone = simulated.devices() > few * short_part.devices() ? short_part : simulated;
-  const Trial ends = trial_with(alone, effort);
-  const double usual = alone == simulated && is_full ? capacity : capacity_with(ends, trial.usual_bound(), 0, capacity);
-  double low = 1, high = 1;  // of the capacity
-  if (usual > 0 && !question_->pessimistic) {
-    low = std::min(1.0, capacity_with(ends, StepBound::high, 0, usual * step.value / step.high) / usual);
-  }
-  point.capacity.low = capacity * low;
-  if (effort == Effort::quick) return point;
-  if (usual > 0) {
-    const double faster = step.low > 0 ? std::min(step.value / step.low, 2.0) : 1.15;
-    high = std::max(1.0, capacity_with(ends, StepBound::low, 0, usual * faster) / usual);
-  }
-  double squares = 0;
-  for (int64_t part = 1; is_full && part <= other_parts; ++part) {
-    squares += std::pow(capacity_with(trial, trial.usual_bound(), part, capacity) - capacity, 2);
-  }
-  // 90% of the requests that might come, as far as a few draws tell; independent of the step times.
-  const double spread = 1.645 * std::sqrt(squares / static_cast<double>(other_parts));
-  point.capacity.low = std::max(0.0, capacity - std::hypot(capacity * (1 - low), spread));
-  point.capacity.high = capacity + std::hypot(capacity * (high - 1), spread);
-  return point;
+  return Evaluation(*this, engines, judgement.most_requests_per_s, step, std::move(point)).evaluated();
 }
 
 }  // namespace foretoken

@@ -86,6 +86,7 @@ class LayoutSimulator {
 
  private:
   struct Trial;
+  class Evaluation;
 
   // Capacity by short runs, and those of them that went to their end.
   struct ShortRuns {

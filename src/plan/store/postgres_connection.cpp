@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/replace.h"
 #include "base/secrets.h"
 
 #ifdef FORETOKEN_POSTGRESQL
@@ -214,10 +215,7 @@ PostgresConnection::~PostgresConnection() = default;
 
 std::string PostgresConnection::said() const {
   std::string text = libpq().error_message(open_->connection.get());
-  for (size_t place = 0; !password_.empty() && (place = text.find(password_, place)) != std::string::npos;) {
-    text.replace(place, password_.size(), "***");
-    place += 3;
-  }
+  replace_all(text, password_, "***");
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
   return printable(text, 400);

@@ -31,9 +31,7 @@ std::string slos_text(const ServingQuestion& question) {
   for (const LatencySlo& slo : question.slos) {
     if (!text.empty()) text += " and ";
     if (!question.joint_percent) text += fmt::format("p{} ", number_text(slo.percentile));
-    const std::string limit = limit_text(slo);  // "TTFT < 500 ms"
-    const size_t sign = limit.find(" < ");
-    text += limit.substr(0, sign) + " below " + limit.substr(sign + 3);
+    text += fmt::format("{} below {}", metric_title(slo.metric), limit_text(slo));
   }
   return question.joint_percent ? fmt::format("{} for {}% of the requests", text, number_text(*question.joint_percent))
                                 : text;

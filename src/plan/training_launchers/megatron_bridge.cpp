@@ -1,0 +1,98 @@
+#include "plan/training_launchers/list.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "plan/training_launchers/launch_limits.h"
+
+namespace foretoken {
+namespace {
+
+std::string bridge_refusal(const TrainingQuestion& question) {
+  const TrainingPlan& plan = question.plan;
+  return first_reason({without_other_schedules(plan, "Megatron-Bridge"),
+                       plan.recompute == Recompute::op ? "Megatron-Bridge has no recomputation by operator" : "",
+                       plan.layout.empty() ? "" : "its file is read without the layout of stages"});
+}
+
+std::string bridge_precision(std::string_view recipe) {
+  constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"bf16", "bf16_mixed"},
+      {"fp16", "fp16_mixed"},
+      {"fp8", "bf16_with_fp8_current_scaling_mixed"},
+      {"fp8-delayed", "bf16_with_fp8_delayed_scaling_mixed"},
+      {"fp8-current", "bf16_with_fp8_current_scaling_mixed"},
+      {"fp8-block", "bf16_with_fp8_subchannel_scaling_mixed"},
+      {"mxfp8", "bf16_with_mxfp8_mixed"},
+      {"nvfp4", "bf16_with_nvfp4_mixed"}};
+  for (const auto& [name, text] : names) {
+    if (name == recipe) return std::string(text);
+  }
+  throw no_format_like(recipe, "Megatron-Bridge");
+}
+
+std::string bridge_sharding(const TrainingPlan& plan) {
+  constexpr std::string_view strategies[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
+  std::string text = "ddp:\n";
+  text += fmt::format("  use_distributed_optimizer: {}\n", plan.sharding != Sharding::none);
+  if (plan.sharding > Sharding::optimizer) {
+    text += fmt::format("  use_megatron_fsdp: true\n  data_parallel_sharding_strategy: {}\n",
+                        strategies[static_cast<size_t>(plan.sharding)]);
+  }
+  if (plan.shard_ranks > 0) {
+    text += fmt::format("  num_distributed_optimizer_instances: {}\n", shard_copies(plan));
+  }
+  return text;
+}
+
+std::string bridge_recompute(const TrainingPlan& plan) {
+  if (plan.recompute == Recompute::none) return "";
+  if (plan.recompute == Recompute::selective) {
+    std::string modules;
+    for (size_t i = 0; i < layer_module_count; ++i) {
+      const auto module = static_cast<LayerModule>(i);
+      if (plan.recompute_modules.has(module)) {
+        modules += fmt::format("{}{}", modules.empty() ? "" : ", ", layer_module_name(module));
+      }
+    }
+    return fmt::format("  recompute_granularity: selective\n  recompute_modules: [{}]\n", modules);
+  }
+  const bool some = plan.recompute_layers > 0;
+  return fmt::format("  recompute_granularity: full\n  recompute_method: {}\n  recompute_num_layers: {}\n",
+                     some ? "block" : "uniform", some ? plan.recompute_layers : 1);
+}
+
+std::string bridge_file(const TrainingQuestion& question) {
+  const TrainingPlan& plan = question.plan;
+  const ParallelPlan& p = plan.parallel;
+  std::string text = fmt::format(
+      "# Overrides of Megatron-Bridge's recipe of {}, for {} nodes of {} GPUs\nmodel:\n  seq_length: {}\n"
+      "  tensor_model_parallel_size: {}\n  pipeline_model_parallel_size: {}\n  context_parallel_size: {}\n"
+      "  expert_model_parallel_size: {}\n  sequence_parallel: {}\n",
+      question.job.model.name, launched_nodes(question), launched_devices_of_a_node(question),
+      question.job.sequence_length, p.tensor, p.pipeline, p.context, p.expert, p.sequence && p.tensor > 1);
+  if (plan.virtual_stages > 1) {
+    text += fmt::format("  virtual_pipeline_model_parallel_size: {}\n", plan.virtual_stages);
+  }
+  if (plan.embedding_in_split) text += "  account_for_embedding_in_pipeline_split: true\n";
+  if (plan.loss_in_split) text += "  account_for_loss_in_pipeline_split: true\n";
+  text += bridge_recompute(plan);
+  text += fmt::format("train:\n  micro_batch_size: {}\n  global_batch_size: {}\nmixed_precision: {}\n",
+                      plan.micro_batch, plan.global_batch, bridge_precision(question.job.recipe.name));
+  text += bridge_sharding(plan);
+  if (question.formats.offloaded_optimizer > 0) text += "optimizer:\n  optimizer_cpu_offload: true\n";
+  if (question.job.lora.rank > 0) text += fmt::format("peft:\n  dim: {}\n", question.job.lora.rank);
+  return text;
+}
+
+}  // namespace
+
+TrainingLauncher megatron_bridge_launcher() {
+  return {.name = "megatron-bridge",
+          .summary = "YAML of Megatron-Bridge (NeMo)",
+          .refusal = bridge_refusal,
+          .write = bridge_file};
+}
+
+}  // namespace foretoken

@@ -1,0 +1,91 @@
+#include "plan/training_launchers/list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "plan/megatron_flags.h"
+#include "plan/training_launchers/launch_limits.h"
+
+namespace foretoken {
+namespace {
+
+std::string megatron_refusal(const TrainingQuestion& question) {
+  const TrainingPlan& plan = question.plan;
+  return first_reason({without_adapters(question, "Megatron-LM's pretrain_gpt.py"),
+                       without_other_schedules(plan, "Megatron-LM"),
+                       plan.recompute == Recompute::op ? "Megatron-LM has no recomputation by operator" : ""});
+}
+
+std::string megatron_precision(std::string_view recipe) {
+  constexpr std::pair<std::string_view, std::string_view> flags[] = {
+      {"bf16", "--bf16"},
+      {"fp16", "--fp16"},
+      {"fp8", "--bf16 --fp8-format hybrid --fp8-recipe tensorwise"},
+      {"fp8-delayed", "--bf16 --fp8-format hybrid --fp8-recipe delayed"},
+      {"fp8-current", "--bf16 --fp8-format hybrid --fp8-recipe tensorwise"},
+      {"fp8-block", "--bf16 --fp8-format e4m3 --fp8-recipe blockwise"},
+      {"mxfp8", "--bf16 --fp8-format e4m3 --fp8-recipe mxfp8"},
+      {"nvfp4", "--bf16 --fp4-format e2m1"}};
+  for (const auto& [name, text] : flags) {
+    if (name == recipe) return std::string(text);
+  }
+  throw no_format_like(recipe, "Megatron-LM");
+}
+
+// Sizes of a model whose layers are alike; others need the arguments of their own recipe.
+std::string megatron_sizes(const TrainingQuestion& question) {
+  const Model& model = question.job.model;
+  const Layer& layer = model.layers.back();
+  const auto* attention = std::get_if<Attention>(&layer.mixer);
+  const auto* mlp = std::get_if<Mlp>(&layer.feed_forward);
+  const auto* moe = std::get_if<Moe>(&layer.feed_forward);
+  const bool alike = std::ranges::all_of(model.layers, [&](const Layer& other) { return other == layer; });
+  if (attention == nullptr || (mlp == nullptr && moe == nullptr) || !alike) return "";
+  std::string text = fmt::format(
+      "--num-layers {} --hidden-size {} --num-attention-heads {} --kv-channels {} --ffn-hidden-size {} --vocab-size {}",
+      model.layers.size(), model.hidden, attention->heads, attention->head_dim,
+      mlp != nullptr ? mlp->width : moe->width, model.vocabulary);
+  if (attention->kv_heads < attention->heads) {
+    text += fmt::format(" --group-query-attention --num-query-groups {}", attention->kv_heads);
+  }
+  if (mlp != nullptr ? mlp->gated : moe->gated) text += " --swiglu";
+  if (!layer.layer_norm) text += " --normalization RMSNorm";
+  if (!attention->output_bias) text += " --disable-bias-linear";
+  if (attention->qk_norm) text += " --qk-layernorm";
+  if (!model.tied_embeddings) text += " --untie-embeddings-and-output-weights";
+  if (model.position_rows == 0) text += " --position-embedding-type rope";
+  if (moe != nullptr) {
+    text += fmt::format(" --num-experts {} --moe-router-topk {} --moe-ffn-hidden-size {} --moe-grouped-gemm",
+                        moe->experts, moe->top_k, moe->width);
+    if (moe->shared_width > 0) text += fmt::format(" --moe-shared-expert-intermediate-size {}", moe->shared_width);
+  }
+  return text;
+}
+
+std::string megatron_script(const TrainingQuestion& question) {
+  const std::string sizes = megatron_sizes(question);
+  std::string text = fmt::format("#!/bin/bash\n# {}\n", question.job.model.name);
+  if (sizes.empty()) text += "# Add the model's own arguments: its layers differ from each other.\n";
+  text += fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py \\\n", launched_nodes(question),
+                      launched_devices_of_a_node(question));
+  if (!sizes.empty()) text += fmt::format("    {} \\\n", sizes);
+  return text + fmt::format("    --seq-length {} --max-position-embeddings {} {} \\\n    {}{} \\\n    \"$@\"\n",
+                            question.job.sequence_length,
+                            std::max(question.job.model.max_positions, question.job.sequence_length),
+                            megatron_precision(question.job.recipe.name), megatron_flags(question.plan),
+                            question.formats.offloaded_optimizer > 0 ? " --optimizer-cpu-offload" : "");
+}
+
+}  // namespace
+
+TrainingLauncher megatron_lm_launcher() {
+  return {.name = "megatron-lm",
+          .summary = "a script of Megatron-LM's pretrain_gpt.py",
+          .refusal = megatron_refusal,
+          .write = megatron_script};
+}
+
+}  // namespace foretoken
