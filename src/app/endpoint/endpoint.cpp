@@ -58,10 +58,6 @@ Json model_json(const std::string& name, int64_t max_model_len) {
                        {"max_model_len", max_model_len}});
 }
 
-bool is_listed(const std::vector<std::string>& list, std::string_view name) {
-  return std::any_of(list.begin(), list.end(), [&](const std::string& one) { return one == "*" || one == name; });
-}
-
 // As vLLM's server answers browsers that ask whether a page may call it.
 HttpResponse preflight(const HttpRequest& request) {
   const std::string_view wanted = request.header("access-control-request-headers");
@@ -140,7 +136,7 @@ HttpResponse Endpoint::refusal(int status, const std::string& why) {
 void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
   wake();  // an answer that the connection had is forgotten
   ++totals_.requests;
-  if (const std::string why = unwelcome(request); !why.empty()) {
+  if (const std::string why = listed_site_problem(request, settings_.allowed_sites); !why.empty()) {
     return server_->respond(connection, refusal(403, why));
   }
   if (request.method == "OPTIONS" && !request.header("origin").empty()) {
@@ -191,17 +187,6 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
   } catch (const InputError& error) {
     server_->respond(connection, refusal(400, error.what()));
   }
-}
-
-std::string Endpoint::unwelcome(const HttpRequest& request) const {
-  if (const std::string host = request.host_name(); !is_listed(settings_.allowed_hosts, host)) {
-    return fmt::format("host {} is not served here", printable(host));
-  }
-  const std::string origin = lower_case(request.header("origin"));
-  if (!origin.empty() && !is_listed(settings_.allowed_origins, origin)) {
-    return fmt::format("a page of {} may not use this server", printable(origin));
-  }
-  return "";
 }
 
 HttpResponse Endpoint::look_up(const std::string& path) const {

@@ -12,6 +12,7 @@
 #include "app/endpoint/completion_answer.h"
 #include "app/endpoint/completion_request.h"
 #include "app/http/server.h"
+#include "app/http/site_check.h"
 #include "base/random.h"
 #include "serving/online/engine_metrics.h"
 #include "serving/online/online_run.h"
@@ -30,8 +31,7 @@ struct EndpointSettings {
   double failure_rate = 0;           // share of requests answered with status 500
   int64_t embedding_dimensions = 0;  // unless a request says
   bool generates = true;             // false: an encoder, for embeddings alone
-  // In lower case; * = all. Hosts without their port: "api.local". Origins as browsers name them: "http://api.local".
-  std::vector<std::string> allowed_hosts = {"*"}, allowed_origins = {"*"};
+  AllowedSites allowed_sites = {};
 };
 
 struct EndpointTotals {
@@ -64,8 +64,7 @@ class Endpoint final : public HttpService, private RunObserver {
   void request_stepped(const RequestStep& own, const StepRecord& step) override;
   void request_ended(const RequestRecord& record) override;
 
-  std::string unwelcome(const HttpRequest& request) const;  // why; empty = it is welcome
-  HttpResponse look_up(const std::string& path) const;      // GET
+  HttpResponse look_up(const std::string& path) const;  // GET
   bool is_served(const std::string& model) const;
   HttpResponse no_such_model(const std::string& model) const;
   void complete(CompletionKind kind, ConnectionId connection, const std::string& body);

@@ -363,7 +363,7 @@ TEST_F(EndpointTest, responses_are_one_document_or_events_that_end_with_it) {
 }
 
 TEST_F(EndpointTest, other_hosts_and_origins_are_refused_where_a_list_is_given) {
-  start({.allowed_hosts = {"localhost"}, .allowed_origins = {"http://app.example"}});
+  start({.allowed_sites = {.hosts = {"localhost"}, .origins = {"http://app.example"}}});
   const auto with = [&](std::string_view headers) {
     TestClient client(server_->port());
     client.send_bytes(fmt::format("GET /v1/models HTTP/1.1\r\n{}Connection: close\r\n\r\n", headers));

@@ -1,6 +1,7 @@
 #include "app/page/page_flags.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <iterator>
 #include <string>
@@ -210,8 +211,8 @@ constexpr PageFlag edge_flags[] = {
     {"threads"},
 };
 
-constexpr PageFlag replay_run_flags[] = {
-    {"run", PageFlagKind::run_upload},
+// The deployment that served a measured run.
+constexpr PageFlag measured_deployment_flags[] = {
     {"model", PageFlagKind::model},
     {"device", PageFlagKind::device},
     {"quantization"},
@@ -223,19 +224,16 @@ constexpr PageFlag replay_run_flags[] = {
     {"max_model_len"},
 };
 
-constexpr PageFlag calibrate_flags[] = {
-    {"runs", PageFlagKind::run_upload},
-    {"name"},
-    {"model", PageFlagKind::model},
-    {"device", PageFlagKind::device},
-    {"quantization"},
-    {"kv_cache_dtype"},
-    {"tensor_parallel_size"},
-    {"pipeline_parallel_size"},
-    {"data_parallel_size"},
-    {"engine"},
-    {"max_model_len"},
-};
+template <size_t count>
+constexpr auto and_its_deployment(const PageFlag (&flags)[count]) {
+  std::array<PageFlag, count + std::size(measured_deployment_flags)> all{};
+  std::copy(std::begin(measured_deployment_flags), std::end(measured_deployment_flags),
+            std::copy(std::begin(flags), std::end(flags), all.begin()));
+  return all;
+}
+
+constexpr auto replay_run_flags = and_its_deployment({{"run", PageFlagKind::run_upload}});
+constexpr auto calibrate_flags = and_its_deployment({{"runs", PageFlagKind::run_upload}, {"name"}});
 
 // Add a command here. A test reads the help of each flag and fails on one that speaks of files.
 constexpr PageCommand allowed_commands[] = {{"step", step_flags},

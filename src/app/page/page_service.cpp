@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "app/http/site_check.h"
 #include "app/page/page_examples.h"
 #include "app/page/page_facts.h"
 #include "app/page/page_html.h"
-#include "app/page/site_check.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "serving/run_formats/run_formats.h"
@@ -121,7 +121,7 @@ PageService::PageService(Library library, PageSettings settings)
 }
 
 void PageService::requested(ConnectionId connection, HttpRequest&& request) {
-  if (const std::string problem = site_problem(request, settings_.further_hosts); !problem.empty()) {
+  if (const std::string problem = own_site_problem(request, settings_.further_hosts); !problem.empty()) {
     return server_->respond(connection, error_response(403, problem));
   }
   if (request.path == "/api/run" && request.method == "POST") return run(connection, request);

@@ -11,6 +11,7 @@
 #include "base/base64.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/replace.h"
 
 namespace foretoken {
 namespace {
@@ -32,12 +33,6 @@ std::filesystem::path parent_folder() {
   const char* const in_memory = "/dev/shm";
   return access(in_memory, W_OK | X_OK) == 0 ? std::filesystem::path(in_memory)
                                              : std::filesystem::temp_directory_path();
-}
-
-void replace_all(std::string& text, const std::string& from, std::string_view to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
 }
 
 }  // namespace

@@ -4,14 +4,9 @@
 #include <string>
 
 #include "base/json.h"
-#include "base/validation.h"
+#include "validate/withheld/withheld_calibrations.h"
 
 namespace foretoken {
-
-struct WithheldValidation {
-  std::string layer, generation;
-  Validation cross, measured;  // of the same rows
-};
 
 std::string withheld_text(const WithheldValidation& table);
 Json withheld_json(const WithheldValidation& table);

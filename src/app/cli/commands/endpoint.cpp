@@ -28,10 +28,10 @@ class EndpointCommand : public Command {
                     "Maximum size of a request body in bytes; larger ones get status 413");
     options.number("--grace", grace_s_, {.least = 0, .most = 3600},
                    "Time for running requests to finish after SIGINT or SIGTERM, in seconds");
-    options.list("--allowed-origins", settings_.allowed_origins,
+    options.list("--allowed-origins", settings_.allowed_sites.origins,
                  "Web pages that may call this server, by origin, for example http://app.example:3000; * = all. Others "
                  "get status 403");
-    options.list("--allowed-hosts", settings_.allowed_hosts,
+    options.list("--allowed-hosts", settings_.allowed_sites.hosts,
                  "Host names by which clients may address this server, without the port; * = all. Others get status "
                  "403");
     options.heading("Answers");
@@ -85,8 +85,8 @@ class EndpointCommand : public Command {
     server_settings.stop_at_signals = true;
     // As vLLM's server. Pages of origins that are not allowed are refused, so that all others may read their answers.
     server_settings.headers = {{"Access-Control-Allow-Origin", "*"}};
-    for (std::string& host : settings.allowed_hosts) host = lower_case(host);
-    for (std::string& origin : settings.allowed_origins) origin = lower_case(origin);
+    for (std::string& host : settings.allowed_sites.hosts) host = lower_case(host);
+    for (std::string& origin : settings.allowed_sites.origins) origin = lower_case(origin);
 
     DeviceNotes notes;
     if (group.has_own_kernels) notes.add_kernels(group.models.kernels);

@@ -58,88 +58,9 @@ class PlanServe : public Command {
  public:
   void declare(Options& options) override {
     options_ = &options;
-    options.heading("Question");
-    options.text("--model", model_,
-                 "Built-in name (`foretoken models` lists them), a config.json, or a directory that contains one",
-                 true);
-    options.list("--slo,--goodput", slos_,
-                 "Latency limits for ttft, tpot, itl or e2e: ttft<500ms@p99,tpot<50ms@p95; or ttft:500,tpot:50 (ms at "
-                 "p99) [the limits of --traffic]");
-    options.text(
-        "--traffic", traffic_,
-        "What the requests are for: chat, code, rag, agent or batch. Sets lengths, shared prefixes and default "
-        "limits from public statistics (data/traffic/uses.json); length flags override them");
-    options.integer("--users", users_, {.least = 0, .most = 1'000'000'000},
-                    "Number of people who use the service at once, instead of --request-rate; 0 = not given");
-    options.number("--user-pause", user_pause_, {.least = 0.001, .most = 1e6},
-                   "With --users: mean time between an answer and the same user's next request, in seconds");
-    options.number("--attainment", attainment_, {.least = 0, .most = 100},
-                   "Percentage of requests that must meet every limit (goodput), instead of each limit at its "
-                   "percentile; 0 = off");
-    options.list("--hardware", hardware_,
-                 "Available devices and their number, for example h100_sxm:8,a100_sxm:16 or 8xH100", true);
-    options.list("--price,--gpu-price", prices_,
-                 "Rent of one device per hour, for example h100_sxm=2.5 or 'h100_sxm=$1.9/h'; with one kind of device "
-                 "also $1.9/h [a public list price]");
-    options.text("--budget", budget_text_, "Maximum cost of the service, for example $28/h, $500/day or $20000/month");
-    options.money("--budget-usd-hour", budget_, {.least = 0, .most = 1e9},
-                  "Maximum cost in USD per hour; 0 = no limit");
-    options.choice(
-        "--objective", objective_, {"auto", "capacity", "cost"},
-        "What to optimize: auto = lowest cost that serves --request-rate, or highest capacity if no rate is given");
-    options.flag("--pessimistic", pessimistic_,
-                 "Plan with the slow end of the 90% interval of each step instead of the middle");
-    options.list("--also", also_,
-                 "Another model to serve on the same devices with its own engines: MODEL@RATE, or MODEL@RATE:IN/OUT "
-                 "with its own lengths. --request-rate is then required");
-    load_.declare(options);
-    options.heading("Layouts to try");
-    options.list("--engines", engines_, "Engines to try: vllm, sglang, trtllm [all]");
-    options.list(
-        "--quantizations", schemes_,
-        "Weight formats to try: config (the model's own), fp8, int4_wo, ...; default: config, and fp8 if the model "
-        "is not quantized and the device multiplies in fp8");
-    options.list("--kv-cache-dtype", kv_dtypes_, "Formats of the KV cache to try [auto (the model's format) and fp8]");
-    options.list("--tensor-parallel-sizes,--tensor-parallel-size,-tp", tensor_,
-                 "Tensor-parallel sizes to try [powers of two within a node]");
-    options.list("--pipeline-parallel-sizes,--pipeline-parallel-size,-pp", pipeline_,
-                 "Pipeline-parallel sizes to try [1, 2, 4]");
-    options.list("--max-num-seqs", seqs_,
-                 "Maximum numbers of sequences per step to try [the engine's default, 32, 64, 128, 256]");
-    options.list("--max-num-batched-tokens", tokens_,
-                 "Maximum numbers of tokens per step to try [the engine's default, 2048, 8192]");
-    options.flag("--disaggregate", separate_pools_, "Also try separate engines for prefill and decode [on]");
-    options.flag("--mix-hardware", mixed_pools_, "Also try different devices for prefill and decode");
-    options.integer("--max-model-len", max_model_len_, {.least = 0, .most = 100'000'000},
-                    "Maximum length of a sequence in tokens, prompt and output together; 0 = what the requests need");
-    options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", memory_fraction_,
-                   {.least = 0, .most = 1}, "Share of GPU memory that an engine may use; 0 = the engine's default");
-    speculation_.declare(options);
-    placement_.declare(options);
-    options.heading("Search");
-    options.flag("--quick", quick_,
-                 "Answer in about a second from formulas instead of simulations, with wider intervals");
-    options.integer("--most-simulated", most_simulated_, {.least = 1, .most = 1'000'000},
-                    "Maximum number of layouts to simulate briefly");
-    options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Number of layouts to simulate at length");
-    options.flag("--goal-seek", goal_seek_,
-                 "Also show which single change would halve the cost or double the capacity of the best layout: number "
-                 "formats, speculative decoding, limits, devices");
-    options.number("--time-limit", time_limit_, {.least = 0, .most = 1e6},
-                   "Stop the search after this many seconds and answer with the best layout so far; 0 = no limit. "
-                   "Ctrl-C and SIGTERM do the same");
-    options.integer("--threads", threads_, {.least = 0, .most = 1024},
-                    "Number of CPU threads; 0 = all cores. The result does not depend on it");
-    declare_kernel_source(options, tier_);
-    declare_deployment(options);
-    store_.declare(options);
-    files_.declare(options);
-    std::vector<std::string> launches = manifest_names();
-    launches.insert(launches.begin(), "lines");
-    options.choice("--launch", launch_, std::move(launches),
-                   "How to show the launch of the winner: lines = command lines; otherwise also a YAML file for "
-                   "Kubernetes, Docker Compose, NVIDIA Dynamo or llm-d");
-    options.text("--launch-out", launch_out_, "Write the YAML of --launch to this file instead of printing it");
+    declare_question(options);
+    declare_layouts(options);
+    declare_search(options);
     options.show_first({"--model", "--hardware", "--traffic", "--users", "--request-rate", "--slo",
                         "--random-input-len", "--random-output-len", "--engines", "--quantizations", "--kv-cache-dtype",
                         "--objective", "--price", "--budget", "--disaggregate", "--quick", "--trace", "--html"});
@@ -197,6 +118,97 @@ class PlanServe : public Command {
   }
 
  private:
+  void declare_question(Options& options) {
+    options.heading("Question");
+    options.text("--model", model_,
+                 "Built-in name (`foretoken models` lists them), a config.json, or a directory that contains one",
+                 true);
+    options.list("--slo,--goodput", slos_,
+                 "Latency limits for ttft, tpot, itl or e2e: ttft<500ms@p99,tpot<50ms@p95; or ttft:500,tpot:50 (ms at "
+                 "p99) [the limits of --traffic]");
+    options.text(
+        "--traffic", traffic_,
+        "What the requests are for: chat, code, rag, agent or batch. Sets lengths, shared prefixes and default "
+        "limits from public statistics (data/traffic/uses.json); length flags override them");
+    options.integer("--users", users_, {.least = 0, .most = 1'000'000'000},
+                    "Number of people who use the service at once, instead of --request-rate; 0 = not given");
+    options.number("--user-pause", user_pause_, {.least = 0.001, .most = 1e6},
+                   "With --users: mean time between an answer and the same user's next request, in seconds");
+    options.number("--attainment", attainment_, {.least = 0, .most = 100},
+                   "Percentage of requests that must meet every limit (goodput), instead of each limit at its "
+                   "percentile; 0 = off");
+    options.list("--hardware", hardware_,
+                 "Available devices and their number, for example h100_sxm:8,a100_sxm:16 or 8xH100", true);
+    options.list("--price,--gpu-price", prices_,
+                 "Rent of one device per hour, for example h100_sxm=2.5 or 'h100_sxm=$1.9/h'; with one kind of device "
+                 "also $1.9/h [a public list price]");
+    options.text("--budget", budget_text_, "Maximum cost of the service, for example $28/h, $500/day or $20000/month");
+    options.money("--budget-usd-hour", budget_, {.least = 0, .most = 1e9},
+                  "Maximum cost in USD per hour; 0 = no limit");
+    options.choice(
+        "--objective", objective_, {"auto", "capacity", "cost"},
+        "What to optimize: auto = lowest cost that serves --request-rate, or highest capacity if no rate is given");
+    options.flag("--pessimistic", pessimistic_,
+                 "Plan with the slow end of the 90% interval of each step instead of the middle");
+    options.list("--also", also_,
+                 "Another model to serve on the same devices with its own engines: MODEL@RATE, or MODEL@RATE:IN/OUT "
+                 "with its own lengths. --request-rate is then required");
+    load_.declare(options);
+  }
+
+  void declare_layouts(Options& options) {
+    options.heading("Layouts to try");
+    options.list("--engines", engines_, "Engines to try: vllm, sglang, trtllm [all]");
+    options.list(
+        "--quantizations", schemes_,
+        "Weight formats to try: config (the model's own), fp8, int4_wo, ...; default: config, and fp8 if the model "
+        "is not quantized and the device multiplies in fp8");
+    options.list("--kv-cache-dtype", kv_dtypes_, "Formats of the KV cache to try [auto (the model's format) and fp8]");
+    options.list("--tensor-parallel-sizes,--tensor-parallel-size,-tp", tensor_,
+                 "Tensor-parallel sizes to try [powers of two within a node]");
+    options.list("--pipeline-parallel-sizes,--pipeline-parallel-size,-pp", pipeline_,
+                 "Pipeline-parallel sizes to try [1, 2, 4]");
+    options.list("--max-num-seqs", seqs_,
+                 "Maximum numbers of sequences per step to try [the engine's default, 32, 64, 128, 256]");
+    options.list("--max-num-batched-tokens", tokens_,
+                 "Maximum numbers of tokens per step to try [the engine's default, 2048, 8192]");
+    options.flag("--disaggregate", separate_pools_, "Also try separate engines for prefill and decode [on]");
+    options.flag("--mix-hardware", mixed_pools_, "Also try different devices for prefill and decode");
+    options.integer("--max-model-len", max_model_len_, {.least = 0, .most = 100'000'000},
+                    "Maximum length of a sequence in tokens, prompt and output together; 0 = what the requests need");
+    options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", memory_fraction_,
+                   {.least = 0, .most = 1}, "Share of GPU memory that an engine may use; 0 = the engine's default");
+    speculation_.declare(options);
+    placement_.declare(options);
+  }
+
+  void declare_search(Options& options) {
+    options.heading("Search");
+    options.flag("--quick", quick_,
+                 "Answer in about a second from formulas instead of simulations, with wider intervals");
+    options.integer("--most-simulated", most_simulated_, {.least = 1, .most = 1'000'000},
+                    "Maximum number of layouts to simulate briefly");
+    options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Number of layouts to simulate at length");
+    options.flag("--goal-seek", goal_seek_,
+                 "Also show which single change would halve the cost or double the capacity of the best layout: number "
+                 "formats, speculative decoding, limits, devices");
+    options.number("--time-limit", time_limit_, {.least = 0, .most = 1e6},
+                   "Stop the search after this many seconds and answer with the best layout so far; 0 = no limit. "
+                   "Ctrl-C and SIGTERM do the same");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Number of CPU threads; 0 = all cores. The result does not depend on it");
+    declare_kernel_source(options, tier_);
+    declare_deployment(options);
+    store_.declare(options);
+    files_.declare(options);
+    std::vector<std::string> launches = manifest_names();
+    launches.insert(launches.begin(), "lines");
+    options.choice("--launch", launch_, std::move(launches),
+                   "How to show the launch of the winner: lines = command lines; otherwise also a YAML file for "
+                   "Kubernetes, Docker Compose, NVIDIA Dynamo or llm-d");
+    options.text("--launch-out", launch_out_, "Write the YAML of --launch to this file instead of printing it");
+  }
+
   struct AskedModel {
     std::string model;
     LoadFlags load;

@@ -10,6 +10,7 @@
 #include "app/cli/output/progress.h"
 #include "app/cli/output/today.h"
 #include "base/error.h"
+#include "base/replace.h"
 #include "base/text.h"
 #include "report/accuracy/validation_history.h"
 
@@ -49,12 +50,9 @@ constexpr Check checks[] = {
 
 std::string filled(std::string_view word, const ValidateAll& wanted, const Library& library) {
   std::string text(word);
-  const auto replace = [&](std::string_view mark, const std::string& by) {
-    if (const size_t at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), by);
-  };
-  replace("{library}", library.directory().string());
-  replace("{data}", wanted.data.string());
-  replace("{every}", fmt::format("{}", wanted.serving_every));
+  replace_all(text, "{library}", library.directory().string());
+  replace_all(text, "{data}", wanted.data.string());
+  replace_all(text, "{every}", fmt::format("{}", wanted.serving_every));
   return text;
 }
 

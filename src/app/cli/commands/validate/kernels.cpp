@@ -2,9 +2,10 @@
 
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
+#include "app/cli/commands/validate/withheld_answer.h"
 #include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/withheld_flags.h"
 #include "app/cli/output/out_file.h"
-#include "app/cli/withheld_fit.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "kernel/port_map.h"
@@ -98,7 +99,7 @@ class ValidateKernels : public Command {
   }
 
   const Options* options_ = nullptr;
-  WithheldFit withheld_;
+  WithheldFlags withheld_;
   std::string data_, out_, port_map_, campaign_, tier_ = "best";
   int64_t threads_ = 0;
   KernelValidationRequest request_;

@@ -1,9 +1,10 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
+#include "app/cli/commands/validate/withheld_answer.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "app/cli/flags/placement_flags.h"
+#include "app/cli/flags/withheld_flags.h"
 #include "app/cli/output/out_file.h"
-#include "app/cli/withheld_fit.h"
 #include "base/error.h"
 #include "report/accuracy/validation_report.h"
 #include "validate/serving/validate_run.h"
@@ -102,10 +103,10 @@ class ValidateServing : public Command {
   // By metric; everything but kernels (communication, hosts, schedulers) is what ships.
   Answer without_generation(const Library& library, ServingValidationRequest request) const {
     options_->refuse({"--tier", "--out", "--group-by"}, {}, "--without");
-    const auto calibrations = withheld_.calibrations(library, options_->calibration(), {}, {});
+    const auto calibrations = withheld_.calibrations(library, options_->calibration());
     const Library withheld = library.with_calibrations(calibrations->folder());
     request.devices =
-        WithheldFit::devices_in(request.data, "gpu", request.devices, library.hardware(), calibrations->generation());
+        devices_of_generation(calibrations->generation(), request.data, "gpu", request.devices, library.hardware());
     return withheld_answer("serving", calibrations->generation(), [&](Tier tier) {
       ValidationTally tally(0);
       Validation all = validate_serving(request, withheld, facts_of(withheld, tier), [&](const ScoredServing& scored) {
@@ -138,7 +139,7 @@ class ValidateServing : public Command {
   bool own_blocks_ = false;
   int64_t threads_ = 0, every_ = 1;
   PlacementFlags placement_;
-  WithheldFit withheld_;
+  WithheldFlags withheld_;
   ServingValidationRequest request_;
 };
 

@@ -1,8 +1,9 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
+#include "app/cli/commands/validate/withheld_answer.h"
 #include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/withheld_flags.h"
 #include "app/cli/output/out_file.h"
-#include "app/cli/withheld_fit.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "report/accuracy/validation_report.h"
@@ -72,10 +73,10 @@ class ValidateSteps : public Command {
   // A prefill's time is the TTFT of its batch, a decode's the TPOT; throughput is that of the decode.
   Answer without_generation(const Library& library, StepValidationRequest request) const {
     options_->refuse({"--tier", "--out", "--group-by"}, {}, "--without");
-    const auto calibrations = withheld_.calibrations(library, options_->calibration(), {}, {});
+    const auto calibrations = withheld_.calibrations(library, options_->calibration());
     const Library withheld = library.with_calibrations(calibrations->folder());
-    request.devices = WithheldFit::devices_in(request.data, "device", request.devices, library.hardware(),
-                                              calibrations->generation());
+    request.devices =
+        devices_of_generation(calibrations->generation(), request.data, "device", request.devices, library.hardware());
     return withheld_answer("steps", calibrations->generation(), [&](Tier tier) {
       request.tier = tier;
       constexpr double long_ms = 0.02;
@@ -100,7 +101,7 @@ class ValidateSteps : public Command {
   }
 
   const Options* options_ = nullptr;
-  WithheldFit withheld_;
+  WithheldFlags withheld_;
   std::string data_, out_, campaign_, tier_ = "best";
   StepValidationRequest request_;
 };

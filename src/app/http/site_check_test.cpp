@@ -1,12 +1,12 @@
-#include "app/page/site_check.h"
+#include "app/http/site_check.h"
 
 #include <gtest/gtest.h>
 
 namespace foretoken::site_check_test {
 
 std::string problem_of(HttpHeaders headers, std::string method = "POST") {
-  return site_problem({.method = std::move(method), .path = "/api/run", .headers = std::move(headers)},
-                      {"lab.example"});
+  return own_site_problem({.method = std::move(method), .path = "/api/run", .headers = std::move(headers)},
+                          {"lab.example"});
 }
 
 TEST(SiteCheck, addresses_localhost_and_given_names_are_served) {
@@ -35,6 +35,25 @@ TEST(SiteCheck, a_link_elsewhere_may_lead_to_the_page) {
       {"host", "127.0.0.1:8080"}, {"sec-fetch-site", "cross-site"}, {"sec-fetch-mode", "navigate"}};
   EXPECT_EQ(problem_of(headers, "GET"), "");
   EXPECT_NE(problem_of(headers, "POST"), "");
+}
+
+std::string listed_problem_of(HttpHeaders headers) {
+  return listed_site_problem({.method = "POST", .path = "/v1/completions", .headers = std::move(headers)},
+                             {.hosts = {"api.local"}, .origins = {"http://app.example"}});
+}
+
+TEST(SiteCheck, listed_hosts_and_origins_alone_are_served) {
+  EXPECT_EQ(listed_problem_of({{"host", "API.local:8000"}}), "");
+  EXPECT_EQ(listed_problem_of({{"host", "api.local"}, {"origin", "http://App.example"}}), "");
+  EXPECT_EQ(listed_problem_of({{"host", "localhost"}}),
+            "host localhost is not served: a name given with --allowed-hosts");
+  EXPECT_EQ(listed_problem_of({{"host", "api.local"}, {"origin", "http://other.example"}}),
+            "a page of http://other.example may not use this server");
+}
+
+TEST(SiteCheck, without_lists_everybody_is_served) {
+  const HttpRequest request{.method = "POST", .headers = {{"host", "any.example"}, {"origin", "http://any.example"}}};
+  EXPECT_EQ(listed_site_problem(request, {}), "");
 }
 
 }  // namespace foretoken::site_check_test
