@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "hardware/catalogue.h"
+#include "hardware/software.h"
 #include "library/library.h"
 #include "model/shape_fields.h"
 
@@ -52,6 +53,16 @@ void set_time(const JsonView& parent, std::string_view key, Seconds& time) {
 
 void set_number(const JsonView& parent, std::string_view key, Range<double> allowed, double& number) {
   if (const auto found = parent.find(key)) number = found->number(allowed);
+}
+
+std::string known_platform(const JsonView& view, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Platform& platform : platforms()) known.emplace_back(platform.name);
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    view.fail(fmt::format("the name of a platform: one of {}", fmt::join(known, ", ")),
+              nearest_name(name, known).value_or(""));
+  }
+  return name;
 }
 
 StepPhase read_phase(const JsonView& view, const std::string& name) {
@@ -111,7 +122,7 @@ class StackReader {
   Stack read() const {
     root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules",
                       "extends", "tuned_linears", "tuned_experts", "split_mixed_attention", "asynchronous",
-                      "side_stream_tokens"});
+                      "side_stream_tokens", "on"});
     if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
       format.fail("1: a later version of foretoken wrote this");
     }
@@ -134,6 +145,9 @@ class StackReader {
     }
     if (const auto kernels = root_.find("kernels")) {
       for (const auto& [family, variant] : kernels->members()) stack.kernels[family] = variant.string();
+    }
+    if (const auto on = root_.find("on")) {
+      for (const auto& [platform, other] : on->members()) stack.on[known_platform(other, platform)] = other.string();
     }
     if (const auto rules = root_.find("rules")) {
       for (const JsonView& rule : rules->items()) stack.rules.push_back(read_rule(rule));

@@ -115,8 +115,9 @@ struct Stack {
   std::vector<int64_t> graph_sizes;                         // tokens that graphs are captured for, ascending
   std::map<std::string, std::string, std::less<>> kernels;  // family -> variant where a rule names none
   std::vector<StackRule> rules;
-  bool tuned_linears = false;          // see linear_kernels.h
-  bool tuned_experts = false;          // see expert_kernels.h
+  std::map<std::string, std::string, std::less<>> on;  // platform (hardware/software.h) -> the stack that it is there
+  bool tuned_linears = false;                          // see linear_kernels.h
+  bool tuned_experts = false;                          // see expert_kernels.h
   bool split_mixed_attention = false;  // prompts and decodes of one step are read by two kernels, not one
   bool asynchronous = false;           // the host prepares a step while the device runs the one before
   int64_t side_stream_tokens = 0;      // up to so many tokens, shared experts run beside the routed ones

@@ -38,9 +38,7 @@ const Model& StepPredictor::model_of(const StepSpec& spec) {
 const DeviceModels& StepPredictor::models_of(const StepSpec& spec) {
   const PlacementSpec placement = placement_of(spec);
   const ParallelPlan& plan = spec.plan;
-  const std::string key =
-      fmt::format("{} | {} | {} {} {} {} {} {} | {}", spec.device, tier_name(spec.tier), plan.tensor, plan.pipeline,
-                  plan.data, plan.expert, plan.context, static_cast<int>(plan.exchange), placement_key(placement));
+  const std::string key = fmt::format("{} | {}", tier_name(spec.tier), device_models_key(spec.device, plan, placement));
   const auto known = devices_.find(key);
   if (known != devices_.end()) return known->second;
   // A user's own device is found by the file that was named.
@@ -62,7 +60,7 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
   const std::string usual = request.phase == StepPhase::train ? "fused" : "vllm";
   const std::string named = spec.stack.empty() ? usual : spec.stack;
   const DeviceModels& models = models_of(spec);
-  Stack stack = stack_named(stack_on(named, models.kernels.device()));
+  Stack stack = stack_on(models.kernels.device(), named, [&](const std::string& name) { return stack_named(name); });
   const auto is_called = [&](const std::string& name) { return stack.name == name || named == name; };
   if (const CalibratedDeployment* const deployment = library_.deployment().get();
       deployment != nullptr && (is_called(deployment->stack) || is_called(deployment->engine))) {

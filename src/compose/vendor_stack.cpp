@@ -1,23 +1,15 @@
 #include "compose/vendor_stack.h"
 
-#include <utility>
-
-#include "hardware/generation.h"
+#include "hardware/software.h"
 
 namespace foretoken {
 
-std::string stack_on(std::string_view stack, const Device& device) {
-  constexpr std::pair<std::string_view, std::string_view> on_amd[] = {{"vllm", "vllm-rocm"},
-                                                                      {"vllm-0.14", "vllm-rocm"},
-                                                                      {"vllm-0.11", "vllm-0.10-rocm"},
-                                                                      {"vllm-0.10", "vllm-0.10-rocm"},
-                                                                      {"sglang", "sglang-rocm"}};
-  if (kernel_generation(device).amd) {
-    for (const auto& [name, form] : on_amd) {
-      if (name == stack) return std::string(form);
-    }
-  }
-  return std::string(stack);
+Stack stack_on(const Device& device, const std::string& name, const StackFinder& find) {
+  Stack stack = find(name);
+  const Platform* const platform = platform_of(device);
+  if (platform == nullptr) return stack;
+  const auto form = stack.on.find(platform->name);
+  return form == stack.on.end() ? stack : find(form->second);
 }
 
 }  // namespace foretoken

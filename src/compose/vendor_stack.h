@@ -2,14 +2,14 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
+#include "compose/stack.h"
 #include "hardware/device.h"
 
 namespace foretoken {
 
-// The stack that this one is on the device: "vllm" is "vllm-rocm" on AMD's GPUs. A stack that has no other form, and a
-// file, stays what it is.
-std::string stack_on(std::string_view stack, const Device& device);
+// The stack of this name as it is on the device: the one that its file names for the device's platform ("vllm" is
+// "vllm-rocm" on AMD's GPUs), else itself.
+Stack stack_on(const Device& device, const std::string& name, const StackFinder& find);
 
 }  // namespace foretoken

@@ -2,24 +2,60 @@
 
 #include <gtest/gtest.h>
 
-#include "compose/stack.h"
+#include "base/error.h"
 #include "hardware/catalogue.h"
 
 namespace foretoken::vendor_stack_test {
 
+Device device(const char* name) {
+  return HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device(name);
+}
+
+const StackCatalogue shipped(FORETOKEN_SOURCE_DIR "/data/stacks");
+
+std::string name_on(const char* name, const char* of_device) {
+  return stack_on(device(of_device), name, [](const std::string& one) { return shipped.stack(one); }).name;
+}
+
 TEST(VendorStack, engines_have_stacks_of_their_own_on_amds_gpus) {
-  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
-  const StackCatalogue stacks(FORETOKEN_SOURCE_DIR "/data/stacks");
-  for (const char* name : {"vllm", "vllm-0.14", "vllm-0.11", "vllm-0.10", "sglang"}) {
-    EXPECT_EQ(stack_on(name, hardware.device("h100_sxm")), name);
-    for (const char* device : {"mi300x", "mi325x", "mi355x"}) {
-      const std::string form = stack_on(name, hardware.device(device));
-      EXPECT_TRUE(form.ends_with("-rocm")) << name << " on " << device;
-      EXPECT_EQ(stacks.stack(form).name, form);
-    }
+  for (const char* of_device : {"mi300x", "mi325x", "mi355x"}) {
+    EXPECT_EQ(name_on("vllm", of_device), "vllm-rocm");
+    EXPECT_EQ(name_on("vllm-0.14", of_device), "vllm-rocm");
+    EXPECT_EQ(name_on("vllm-0.11", of_device), "vllm-0.10-rocm");
+    EXPECT_EQ(name_on("vllm-0.10", of_device), "vllm-0.10-rocm");
+    EXPECT_EQ(name_on("sglang", of_device), "sglang-rocm");
+    EXPECT_EQ(name_on("torch-graph", of_device), "torch-graph");
   }
-  EXPECT_EQ(stack_on("torch-graph", hardware.device("mi300x")), "torch-graph");
-  EXPECT_EQ(stack_on("mine.json", hardware.device("mi300x")), "mine.json");
+  for (const char* name : {"vllm", "vllm-0.14", "vllm-0.11", "vllm-0.10", "sglang"}) {
+    EXPECT_EQ(name_on(name, "h100_sxm"), name);
+    EXPECT_EQ(name_on(name, "epyc_9654"), name) << "a CPU of the same vendor";
+  }
+}
+
+TEST(VendorStack, every_form_that_ships_is_there_and_has_no_further_form) {
+  for (const std::string& name : shipped.names()) {
+    for (const auto& [platform, form] : shipped.stack(name).on) EXPECT_TRUE(shipped.stack(form).on.empty()) << form;
+  }
+}
+
+Stack made_up(const std::string& name, const std::string& members) {
+  return parse_stack(
+      R"({"format": 1, "summary": "s", "source": "t", "dispatch": {}, "name": ")" + name + '"' + members + "}",
+      name + ".json");
+}
+
+TEST(VendorStack, another_platform_is_data_alone) {
+  const StackFinder find = [](const std::string& name) {
+    return name == "mine" ? made_up(name, R"(, "on": {"tpu": "mine-on-tpus", "xpu": "mine-on-intel"})")
+                          : made_up(name, "");
+  };
+  EXPECT_EQ(stack_on(device("tpu_v5e"), "mine", find).name, "mine-on-tpus");
+  EXPECT_EQ(stack_on(device("h100_sxm"), "mine", find).name, "mine");
+  EXPECT_EQ(stack_on(device("tpu_v5e"), "yours", find).name, "yours");
+}
+
+TEST(VendorStack, a_platform_that_nobody_knows_is_refused) {
+  EXPECT_THROW(made_up("mine", R"(, "on": {"rocn": "other"})"), InputError);
 }
 
 }  // namespace foretoken::vendor_stack_test

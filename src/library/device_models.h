@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "kernel/kernel.h"
 #include "kernel/power.h"
@@ -20,5 +22,9 @@ struct DeviceModels {
 
 // The plan tells which are needed: a single rank has no collectives.
 using DeviceModelMaker = std::function<DeviceModels(const Device&, const ParallelPlan&, const PlacementSpec&)>;
+
+// What models differ in, for those who keep them: in the plan alone, and in all that a maker is given.
+std::string plan_key(const ParallelPlan& plan);
+std::string device_models_key(std::string_view device, const ParallelPlan& plan, const PlacementSpec& placement);
 
 }  // namespace foretoken

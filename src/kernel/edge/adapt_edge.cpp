@@ -27,22 +27,11 @@ constexpr size_t index_of(EdgeFamily family) {
   return static_cast<size_t>(family);
 }
 
-std::vector<double> inverse(const Cholesky& factor) {
-  std::vector<double> matrix(edge_families * edge_families);
-  for (size_t a = 0; a < edge_families; ++a) {
-    std::vector<double> unit(edge_families, 0);
-    unit[a] = 1;
-    const std::vector<double> column = factor.solve(unit);
-    for (size_t b = 0; b < edge_families; ++b) matrix[b * edge_families + a] = column[b];
-  }
-  return matrix;
-}
-
 std::vector<double> prior_precision(const EdgeLevelPrior& prior) {
   std::vector<double> covariance(edge_families * edge_families, shared_deviation * shared_deviation);
   for (size_t f = 0; f < edge_families; ++f)
     covariance[f * edge_families + f] += prior.deviation[f] * prior.deviation[f];
-  return inverse(Cholesky(covariance, edge_families));
+  return Cholesky(covariance, edge_families).inverse();
 }
 
 EdgeLevelPrior with_spread(EdgeLevelPrior prior, double spread) {
@@ -228,7 +217,7 @@ void AdaptedEdge::add_hypothesis(bool joins, std::span<const EdgeLogTiming> timi
   std::vector<double> gradient;
   const Cholesky posterior(posterior_precision(timings, prior.mean, precision, noise, own.log_level, gradient),
                            edge_families);
-  const std::vector<double> covariance = inverse(posterior);
+  const std::vector<double> covariance = posterior.inverse();
   std::ranges::copy(covariance, own.covariance.begin());
   // Laplace's approximation of how likely the hypothesis makes the timings, as a logarithm.
   const double prior_determinant = Cholesky({precision.begin(), precision.end()}, edge_families).log_determinant();

@@ -48,6 +48,17 @@ std::vector<double> Cholesky::solve(std::span<const double> right) const {
   return result;
 }
 
+std::vector<double> Cholesky::inverse() const {
+  std::vector<double> matrix(size_ * size_);
+  for (size_t column = 0; column < size_; ++column) {
+    std::vector<double> unit(size_);
+    unit[column] = 1;
+    const std::vector<double> solved = solve(unit);
+    for (size_t row = 0; row < size_; ++row) matrix[row * size_ + column] = solved[row];
+  }
+  return matrix;
+}
+
 double Cholesky::log_determinant() const {
   double sum = 0;
   for (size_t i = 0; i < size_; ++i) sum += 2 * portable_log(factor_[i * size_ + i]);

@@ -15,6 +15,7 @@ class Cholesky {
   size_t size() const { return size_; }
   std::vector<double> half_solve(std::span<const double> right) const;  // L^-1 right, for matrix = L L^T
   std::vector<double> solve(std::span<const double> right) const;       // matrix^-1 right
+  std::vector<double> inverse() const;                                  // matrix^-1, by rows
   double log_determinant() const;
 
  private:

@@ -25,6 +25,10 @@ struct EngineBuilder::Family {
   std::shared_ptr<StepTimes> times;
   std::shared_ptr<DraftEngine> drafter;
   std::shared_ptr<StepTimes> drafting_times;
+
+  // To a group; made where no other engine of the family has made them.
+  void give_steps(const EngineSpec& spec, const ComposedStepsConfig& composed, ReplicaGroup& group);
+  void give_drafts(const EngineSpec& spec, const ComposedStepsConfig& composed, ReplicaGroup& group);
 };
 
 namespace {
@@ -94,9 +98,9 @@ void apply(const SchedulingChoices& choices, SchedulerOptions& options) {
   if (choices.watermark) options.watermark = choices.watermark;
 }
 
-std::string plan_key(const ParallelPlan& plan) {
-  return fmt::format("{} {} {} {} {} {} {} {}", plan.tensor, plan.pipeline, plan.data, plan.expert, plan.context,
-                     plan.sequence, static_cast<int>(plan.exchange), static_cast<int>(plan.exchange_kernels));
+// Of each decode in a step.
+int64_t decode_tokens_of(const EngineSpec& spec) {
+  return spec.diffusion.block_tokens > 0 ? spec.diffusion.block_tokens : tokens_of_decode(spec.speculation);
 }
 
 std::string model_key(const Model& model) {
@@ -181,10 +185,66 @@ std::shared_ptr<EngineBuilder::Family> EngineBuilder::family_of(const std::strin
 }
 
 Stack EngineBuilder::stack_of(const EngineSpec& spec, const std::string& family) const {
-  Stack stack = facts_.stack(stack_on(spec.stack.empty() ? family : spec.stack, spec.device));
+  Stack stack = stack_on(spec.device, spec.stack.empty() ? family : spec.stack, facts_.stack);
   if (!facts_.deployment || spec.steps.is_measured()) return stack;
   const auto known = facts_.deployment->constants_of(family, spec.device.name, spec.model.name, spec.plan);
   return known ? calibrated(std::move(stack), *known) : stack;
+}
+
+EngineSetup EngineBuilder::started(const EngineSpec& spec, const ParallelPlan& plan, const Device& device) const {
+  const std::string family(engine_family(spec.flags.engine));
+  EngineFlags flags = spec.flags;
+  flags.drafts = spec.speculation.has_value();
+  // Tables are of steps alone, from whoever made them: no server of ours stands before them.
+  EngineSetup setup =
+      set_up_engine(serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, flags), plan,
+                    stack_of(spec, family),
+                    {.scheduler = std::string(scheduler_kind(spec.scheduler.empty() ? family : spec.scheduler).name),
+                     .decode_tokens = decode_tokens_of(spec),
+                     .offline = spec.offline || spec.steps.is_measured()});
+  SchedulerOptions& options = setup.config.options;
+  apply(spec.scheduling, options);
+  if (spec.ffn) options.num_gpu_blocks *= spec.ffn->attention_groups;
+  options.speculation = denoising(spec.diffusion);
+  if (spec.model.is_encoder_only()) options = without_cache(options);
+  options.prompts_stop_ranks =
+      spec.speculation.has_value() && engine_kind(spec.flags.engine).prompts_stop_drafting_ranks;
+  setup.config.receive_interval = spec.receive_interval;
+  setup.config.ffn_apart = spec.ffn.has_value();
+  return setup;
+}
+
+void EngineBuilder::Family::give_steps(const EngineSpec& spec, const ComposedStepsConfig& composed,
+                                       ReplicaGroup& group) {
+  if (!times) {
+    std::unique_ptr<StepTimes> made = steps_without_drafts(spec, composed);
+    if (spec.boards != BoardState::cool && composed.models.power) {
+      const bool watts_alone = spec.boards == BoardState::metered;
+      grid = std::make_shared<SustainedGrid>(
+          composed, watts_alone ? SustainedGrid::Spacing::coarse : SustainedGrid::Spacing::fine);
+      if (spec.boards == BoardState::held_busy) made = sustained_steps(std::move(made), grid);
+    }
+    times = std::move(made);
+  }
+  group.sustained_grid = grid;
+  group.times = times;
+  group.config.times = group.times.get();
+}
+
+void EngineBuilder::Family::give_drafts(const EngineSpec& spec, const ComposedStepsConfig& composed,
+                                        ReplicaGroup& group) {
+  if (spec.steps.is_measured()) {
+    throw InputError({.field = "speculative_config",
+                      .expected = "step times from foretoken's own kernels, because tables have no drafter"});
+  }
+  if (!drafter) {
+    drafter = std::make_shared<DraftEngine>(*spec.speculation, composed, spec.draft_model);
+    drafting_times = drafter->steps(*group.config.times);
+  }
+  group.drafter = drafter;
+  group.drafting_times = drafting_times;
+  group.config.options = group.drafter->beside(group.config.options, group.memory);
+  group.config.times = group.drafting_times.get();
 }
 
 ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
@@ -196,29 +256,9 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, device);
   check_source(spec);
   if (spec.two_batch_overlap) check_two_batches(spec.model, spec.plan);
-  const bool measured_steps = spec.steps.is_measured();
-  const int64_t decode_tokens =
-      spec.diffusion.block_tokens > 0 ? spec.diffusion.block_tokens : tokens_of_decode(spec.speculation);
-  const std::string family_name(engine_family(spec.flags.engine));
-  EngineFlags flags = spec.flags;
-  flags.drafts = spec.speculation.has_value();
-  // Tables are of steps alone, from whoever made them: no server of ours stands before them.
-  EngineSetup setup = set_up_engine(
-      serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, flags), plan,
-      stack_of(spec, family_name),
-      {.scheduler = std::string(scheduler_kind(spec.scheduler.empty() ? family_name : spec.scheduler).name),
-       .decode_tokens = decode_tokens,
-       .offline = spec.offline || measured_steps});
-  ReplicaConfig config = std::move(setup.config);
-  apply(spec.scheduling, config.options);
-  if (spec.ffn) config.options.num_gpu_blocks *= spec.ffn->attention_groups;
-  config.options.speculation = denoising(spec.diffusion);
-  if (spec.model.is_encoder_only()) config.options = without_cache(config.options);
-  config.options.prompts_stop_ranks =
-      spec.speculation.has_value() && engine_kind(spec.flags.engine).prompts_stop_drafting_ranks;
-  config.receive_interval = spec.receive_interval;
-  config.ffn_apart = spec.ffn.has_value();
+  EngineSetup setup = started(spec, plan, device);
   check_adapters(spec, plan);
+  const bool measured_steps = spec.steps.is_measured();
   ReplicaGroup group{.count = spec.replicas * ranks,
                      .data_parallel_ranks = ranks,
                      .model = spec.model,
@@ -230,7 +270,7 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
                      .two_batch_overlap = spec.two_batch_overlap,
                      .ffn = spec.ffn,
                      .has_own_kernels = !measured_steps,
-                     .has_operators = !measured_steps && decode_tokens == 1 && !spec.lora && !spec.ffn,
+                     .has_operators = !measured_steps && decode_tokens_of(spec) == 1 && !spec.lora && !spec.ffn,
                      .sustained_grid = nullptr,
                      .times = nullptr,
                      .lora = std::nullopt,
@@ -239,41 +279,16 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
                      .drafting_times = nullptr,
                      .pictures = nullptr,
                      .picture_times = nullptr,
-                     .config = std::move(config)};
+                     .config = std::move(setup.config)};
   const ComposedStepsConfig composed = group.composed();
   const std::shared_ptr<Family> family = family_of(is_one_of_a_kind(spec) ? "" : family_key(spec, plan, group.stack));
-  if (!family->times) {
-    std::unique_ptr<StepTimes> times = steps_without_drafts(spec, composed);
-    if (spec.boards != BoardState::cool && composed.models.power) {
-      const bool watts_alone = spec.boards == BoardState::metered;
-      family->grid = std::make_shared<SustainedGrid>(
-          composed, watts_alone ? SustainedGrid::Spacing::coarse : SustainedGrid::Spacing::fine);
-      if (spec.boards == BoardState::held_busy) times = sustained_steps(std::move(times), family->grid);
-    }
-    family->times = std::move(times);
-  }
-  group.sustained_grid = family->grid;
-  group.times = family->times;
-  group.config.times = group.times.get();
+  family->give_steps(spec, composed, group);
   if (spec.lora) {
     group.lora.emplace(*spec.lora, composed);
     group.lora_times = group.lora->steps(*group.times);
     group.config.times = group.lora_times.get();
   }
-  if (spec.speculation) {
-    if (measured_steps) {
-      throw InputError({.field = "speculative_config",
-                        .expected = "step times from foretoken's own kernels, because tables have no drafter"});
-    }
-    if (!family->drafter) {
-      family->drafter = std::make_shared<DraftEngine>(*spec.speculation, composed, spec.draft_model);
-      family->drafting_times = family->drafter->steps(*group.config.times);
-    }
-    group.drafter = family->drafter;
-    group.drafting_times = family->drafting_times;
-    group.config.options = group.drafter->beside(group.config.options, group.memory);
-    group.config.times = group.drafting_times.get();
-  }
+  if (spec.speculation) family->give_drafts(spec, composed, group);
   if (group.lora) {
     group.config.options = group.lora->beside(group.config.options, group.memory);
     group.config.adapters = group.lora->loading();

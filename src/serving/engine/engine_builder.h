@@ -26,6 +26,7 @@
 namespace foretoken {
 
 class Library;
+struct EngineSetup;
 
 // Where the numbers come from. Called from several threads.
 struct ServingFacts {
@@ -85,6 +86,8 @@ class EngineBuilder {
   struct Family;
   std::shared_ptr<Family> family_of(const std::string& key);  // empty = of no other engine
   Stack stack_of(const EngineSpec& spec, const std::string& family) const;
+  // Its sizes, memory, graphs and scheduler, as it sets them when it starts.
+  EngineSetup started(const EngineSpec& spec, const ParallelPlan& plan, const Device& device) const;
   DeviceModels models_of(const Device& device, const ParallelPlan& plan, const PlacementSpec& placement);
 
   ServingFacts facts_;

@@ -23,22 +23,35 @@ ReleaseNumber release_number_from(std::string_view text) {
   return major && minor ? ReleaseNumber{*major, *minor} : ReleaseNumber{};
 }
 
-constexpr ReleaseNumber first_v1{0, 8};                 // whose V1 engine is the default
-constexpr ReleaseNumber first_async{0, 14};             // that schedules ahead by default
-constexpr ReleaseNumber first_fused_norms{0, 17};       // that runs norms inside all-reduces
-constexpr ReleaseNumber first_graphs_in_budget{0, 21};  // that sets CUDA graphs aside before the KV cache
+struct ReleaseEntry {
+  ReleaseNumber first;
+  VllmRelease release;
+};
+
+// From which release on each holds. Add your line here when a release changes what is usual.
+constexpr ReleaseEntry releases[] = {
+    {{0, 0}, {.engine = "vllm-0.19", .scheduler = "vllm_v0", .stack = "vllm-0.10", .async_scheduling = false}},
+    // V1 is the default.
+    {{0, 8}, {.engine = "vllm-0.19", .scheduler = "vllm", .stack = "vllm-0.10", .async_scheduling = false}},
+    // Decodes run in whole graphs.
+    {{0, 11}, {.engine = "vllm-0.19", .scheduler = "vllm", .stack = "vllm-0.11", .async_scheduling = false}},
+    // It schedules ahead.
+    {{0, 14}, {.engine = "vllm-0.19", .scheduler = "vllm", .stack = "vllm-0.14", .async_scheduling = true}},
+    // Norms run inside all-reduces.
+    {{0, 17}, {.engine = "vllm-0.19", .scheduler = "vllm", .stack = "vllm", .async_scheduling = true}},
+    // CUDA graphs are set aside before the KV cache.
+    {{0, 21}, {.engine = "vllm", .scheduler = "vllm", .stack = "vllm", .async_scheduling = true}},
+};
 
 }  // namespace
 
 VllmRelease vllm_release(std::string_view text) {
   const ReleaseNumber version = release_number_from(text);
-  return {.engine = version < first_graphs_in_budget ? "vllm-0.19" : "vllm",
-          .scheduler = version < first_v1 ? "vllm_v0" : "vllm",
-          .stack = version < ReleaseNumber{0, 11} ? "vllm-0.10"
-                   : version < first_async        ? "vllm-0.11"
-                   : version < first_fused_norms  ? "vllm-0.14"
-                                                  : "vllm",
-          .async_scheduling = version >= first_async};
+  VllmRelease newest = releases[0].release;
+  for (const ReleaseEntry& entry : releases) {
+    if (entry.first <= version) newest = entry.release;
+  }
+  return newest;
 }
 
 }  // namespace foretoken

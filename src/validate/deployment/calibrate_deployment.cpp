@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "kernel/fewshot/cholesky.h"
+#include "library/device_models.h"
 #include "serving/engine/engine_setup.h"
 
 namespace foretoken {
@@ -19,28 +21,10 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Of a symmetric positive definite matrix.
-Matrix inverse_of(const Matrix& matrix) {
-  const size_t n = matrix.size();
-  Matrix work = matrix, inverse(n, std::vector<double>(n));
-  for (size_t i = 0; i < n; ++i) inverse[i][i] = 1;
-  for (size_t column = 0; column < n; ++column) {
-    const double pivot = work[column][column];
-    ensure(pivot > 0, "information and prior together are positive definite");
-    for (size_t k = 0; k < n; ++k) {
-      work[column][k] /= pivot;
-      inverse[column][k] /= pivot;
-    }
-    for (size_t row = 0; row < n; ++row) {
-      const double factor = work[row][column];
-      if (row == column || factor == 0) continue;
-      for (size_t k = 0; k < n; ++k) {
-        work[row][k] -= factor * work[column][k];
-        inverse[row][k] -= factor * inverse[column][k];
-      }
-    }
-  }
-  return inverse;
+Cholesky factor_of(const Matrix& matrix) {
+  std::vector<double> by_rows;
+  for (const std::vector<double>& row : matrix) by_rows.insert(by_rows.end(), row.begin(), row.end());
+  return Cholesky(std::move(by_rows), matrix.size());
 }
 
 constexpr double saturated_ratio = 3;  // simulated over measured TTFT: a queue, whose gradient says nothing
@@ -148,9 +132,9 @@ class DeploymentCalibrator::Fit {
  private:
   struct State {
     std::vector<double> values, predicted;
-    Matrix gradient;              // of the logarithm of each row, by parameter
-    std::vector<double> weights;  // 1 / variance, less where the error is large; 0 = left out
-    Matrix covariance;
+    Matrix gradient;                 // of the logarithm of each row, by parameter
+    std::vector<double> weights;     // 1 / variance, less where the error is large; 0 = left out
+    std::vector<double> covariance;  // of the parameters, by rows
   };
 
   const RunCase& front() const { return request_.cases.front(); }
@@ -237,9 +221,7 @@ class DeploymentCalibrator::Fit {
     auto kept = std::make_shared<std::map<std::string, DeviceModels>>();  // shared: functions are copied
     facts.device_models = [make = facts.device_models, kept](const Device& device, const ParallelPlan& plan,
                                                              const PlacementSpec& placement) {
-      const std::string key =
-          fmt::format("{} {} {} {} {} {} {} | {}", device.name, plan.tensor, plan.pipeline, plan.data, plan.expert,
-                      plan.context, static_cast<int>(plan.exchange), placement_key(placement));
+      const std::string key = device_models_key(device.name, plan, placement);
       const auto found = kept->find(key);
       return found != kept->end() ? found->second : kept->emplace(key, make(device, plan, placement)).first->second;
     };
@@ -420,10 +402,10 @@ class DeploymentCalibrator::Fit {
       const double error = error_of(row, state.predicted[row]);
       for (size_t i = 0; i < n; ++i) pull[i] += state.weights[row] * state.gradient[row][i] * error;
     }
-    const Matrix inverse = inverse_of(matrix);
+    const std::vector<double> change = factor_of(matrix).solve(pull);
     std::vector<double> values = state.values;
     for (size_t i = 0; i < n; ++i) {
-      for (size_t j = 0; j < n; ++j) values[i] += inverse[i][j] * pull[j];
+      values[i] += change[i];
       const DeploymentConstantKind& kind = deployment_constant_kinds()[static_cast<size_t>(parameters_[i].constant)];
       values[i] = std::clamp(values[i], kind.least, kind.most);
     }
@@ -506,7 +488,7 @@ class DeploymentCalibrator::Fit {
     } else if (is_far(differenced_at, state.values)) {
       work_out();
     }
-    state.covariance = inverse_of(information(state));
+    state.covariance = factor_of(information(state)).inverse();
     return state;
   }
 
@@ -544,7 +526,7 @@ class DeploymentCalibrator::Fit {
             if (!applies(parameters_[p]) || !applies(parameters_[q])) continue;
             if (static_cast<size_t>(parameters_[p].constant) != i) continue;
             if (static_cast<size_t>(parameters_[q].constant) != j) continue;
-            sum += state.covariance[p][q];
+            sum += state.covariance[p * parameters_.size() + q];
             any = true;
           }
         }
