@@ -35,9 +35,27 @@ TEST_F(PortCommand, a_trace_of_an_h100_is_told_for_an_h200) {
   EXPECT_LT(seconds.at("value").number(), seconds.at("high").number());
 }
 
+TEST_F(PortCommand, a_trace_of_one_gpu_is_told_for_a_pipeline) {
+  const std::string line = "port " + trace() + " --device h100_sxm --to-pp 2 --micro-batches 4";
+  const Outcome run = run_foretoken(line + " --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "port");
+  const JsonView view(document, "port");
+  EXPECT_EQ(view.at("to").string(), "h100_sxm");
+  EXPECT_EQ(view.at("to_plan").at("pipeline_parallel_size").integer(), 2);
+  const double measured = view.at("measured_seconds").number();
+  const double seconds = view.at("seconds").at("value").number();
+  EXPECT_GE(seconds, 0.5 * measured * (1 + 1.0 / 4)) << "half of the layers, and a bubble";
+  EXPECT_LT(seconds, 0.75 * measured);
+  EXPECT_THAT(in_one_line(run_foretoken(line).out), HasSubstr("with TP1 PP2 DP1"));
+}
+
 TEST_F(PortCommand, refusals_say_what_is_missing) {
   expect_refused(run_foretoken("port " + trace() + " --to h200_sxm"), "--device, the GPU that was profiled");
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to h20000"), "h20000");
+  expect_refused(run_foretoken("port " + trace() + " --device h100_sxm"), "--to");
+  expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to-tp 2"), "tensor parallelism");
+  expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to-pp 2"), "micro-batches");
   expect_refused(run_foretoken("port " + path("nothing.json") + " --to h200_sxm"), "nothing.json");
   expect_refused(run_foretoken("port " + write("empty.json", "{}") + " --to h200_sxm"), "traceEvents");
 }

@@ -1,6 +1,7 @@
-// A profiled step on another GPU, after Habitat (Yu et al., "Habitat: A Runtime-Based Computational Performance
-// Predictor for Deep Neural Network Training", USENIX ATC 2021): what was measured, times the ratio of our estimates of
-// the same kernel on both GPUs. Whatever the estimates get wrong on both GPUs alike cancels.
+// A profiled step on another GPU or under another parallel plan. Kernels after Habitat (Yu et al., "Habitat: A
+// Runtime-Based Computational Performance Predictor for Deep Neural Network Training", USENIX ATC 2021): what was
+// measured, times the ratio of our estimates of the same kernel on both GPUs. Whatever the estimates get wrong on both
+// GPUs alike cancels.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "base/estimate.h"
 #include "compose/profile/trace.h"
+#include "compose/profile/trace_plan.h"
 #include "kernel/kernel.h"
 
 namespace foretoken {
@@ -16,13 +18,16 @@ namespace foretoken {
 enum class PortBasis {
   estimates,  // of this kernel on both GPUs: the trace has its sizes
   sheet,      // the two GPUs' peak rates or bandwidths, by class of kernel
-  kept,       // communication, and copies from and to the host: neither GPU decides them
+  split,      // the share of the work that the new plan leaves to this rank
+  network,    // the network's times of this message in both jobs
+  kept,       // nothing changes; or communication of unknown size, and copies from and to the host
 };
 std::string_view port_basis_name(PortBasis basis);
 
 struct PortedClass {
   std::string name;  // multiply (torch_linear), elementwise (torch_add), ...
   PortBasis basis = PortBasis::kept;
+  bool communicates = false;
   size_t kernels = 0;
   double measured_us = 0;
   Estimate ported_us;
@@ -35,13 +40,27 @@ struct PortedTrace {
   double measured_span_us = 0;  // from the first launch to the last kernel's end
   Estimate ported_us;           // likewise, on the other GPU
   Estimate ported_span_us;      // the host launches as it did
+  Estimate bubble_us;           // of it, added for a pipeline that the trace does not have
+  Estimate gradients_us;        // of it, added for the gradients of a trace without data parallelism
   // Kernels whose sizes are known, on the GPU of the trace: a check of the estimates that the factors are made of.
   double sized_measured_us = 0, sized_predicted_us = 0;
 
   double measured_us_by(PortBasis basis) const;
 };
 
-// `from` is the GPU that was profiled. InputError as from chakra_from_profile(): kernels wait for each other as there.
-PortedTrace port_trace(const ProfiledStep& step, const KernelPredictor& from, const KernelPredictor& to);
+struct PortRequest {
+  const KernelPredictor& from;  // of the GPU that was profiled
+  const KernelPredictor& to;
+  TraceJob recorded = {}, wanted = {};
+  bool same_links = true;     // both jobs run on the same nodes and fabric
+  int64_t micro_batches = 0;  // of the step, for a trace without a pipeline that is to get one
+};
+
+// Kernels wait for each other as in chakra_from_profile(), with its InputErrors.
+// A message takes the network's time under the new plan; what it took beyond the network's time in the trace was
+// waiting for other ranks, and stretches as the kernels do. Stages with fewer layers have proportionally fewer kernels
+// and launches; a wait for another stage grows as the bubble of 1F1B does. InputError for a plan that needs what the
+// trace does not show.
+PortedTrace port_trace(const ProfiledStep& step, const PortRequest& request);
 
 }  // namespace foretoken

@@ -17,7 +17,7 @@ Library library() {
 }
 
 PortedTrace ported(const std::string& text, const std::string& from, const std::string& to) {
-  return port_trace(parse_profile(text, "test"), library().predictor(from), library().predictor(to));
+  return port_trace(parse_profile(text, "test"), {.from = library().predictor(from), .to = library().predictor(to)});
 }
 
 const PortedClass& class_of(const PortedTrace& trace, const std::string& name) {
@@ -87,8 +87,8 @@ TEST(PortedTrace, kernels_without_sizes_are_scaled_by_the_sheet_within_both_boun
   trace.run("mine::kernel", {}, "my_own_kernel");
   ProfiledStep step = parse_profile(trace.text(), "test");
   step.kernels[0].us = 1002;
-  const PortedTrace result =
-      port_trace(step, library().predictor(std::string("a100_sxm")), library().predictor(std::string("h100_sxm")));
+  const PortedTrace result = port_trace(
+      step, {.from = library().predictor(std::string("a100_sxm")), .to = library().predictor(std::string("h100_sxm"))});
   const PortedClass& unknown = class_of(result, "unknown");
   EXPECT_EQ(unknown.basis, PortBasis::sheet);
   EXPECT_EQ(unknown.ported_us.kind, Confidence::roofline);

@@ -19,6 +19,10 @@ std::string_view basis_text(PortBasis basis) {
       return "kernel estimates";
     case PortBasis::sheet:
       return "spec sheets";
+    case PortBasis::split:
+      return "share of the work";
+    case PortBasis::network:
+      return "network estimates";
     case PortBasis::kept:
       return "unchanged";
   }
@@ -31,11 +35,24 @@ double percent(double part, double whole) {
 
 std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& origin) {
   const auto share = [&](PortBasis basis) { return percent(ported.measured_us_by(basis), ported.measured_us); };
-  std::vector<std::string> lines = {fmt::format(
-      "{:.0f}% of the measured kernel time is scaled by estimates of the same kernel on both GPUs, {:.0f}% by the "
-      "ratio "
-      "of peak rates or bandwidths (kernels without sizes), {:.0f}% stays as measured (communication, host copies).",
-      share(PortBasis::estimates), share(PortBasis::sheet), share(PortBasis::kept))};
+  std::string shares = fmt::format("{:.0f}% of the measured kernel time is kept as measured", share(PortBasis::kept));
+  const auto add = [&](PortBasis basis, std::string_view how) {
+    if (share(basis) > 0) shares += fmt::format(", {:.0f}% is {}", share(basis), how);
+  };
+  add(PortBasis::estimates, "scaled by estimates of the same kernel before and after");
+  add(PortBasis::sheet, "scaled by the ratio of peak rates or bandwidths (kernels without sizes)");
+  add(PortBasis::split, "scaled by the share of the work that the new plan leaves to this rank");
+  add(PortBasis::network, "priced by the network before and after");
+  std::vector<std::string> lines = {shares + "."};
+  if (ported.bubble_us.value > 0) {
+    lines.push_back(fmt::format("The new pipeline's bubble adds {}.", interval_text(in_seconds(ported.bubble_us))));
+  }
+  if (ported.gradients_us.value > 0) {
+    lines.push_back(fmt::format(
+        "The all-reduce of gradients, which the trace does not contain, adds {}; 16-bit gradients of the multiplies' "
+        "weights are assumed.",
+        interval_text(in_seconds(ported.gradients_us))));
+  }
   if (ported.sized_measured_us > 0) {
     lines.push_back(
         fmt::format("Check: kernels with known sizes took {} on {}; the estimates say {} ({:+.0f}%).",
@@ -43,7 +60,26 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
                     duration_text(ported.sized_predicted_us * 1e-6),
                     percent(ported.sized_predicted_us - ported.sized_measured_us, ported.sized_measured_us)));
   }
-  if (share(PortBasis::sheet) > 30) {
+  double unpriced_us = 0;
+  for (const PortedClass& one : ported.classes) {
+    unpriced_us += one.communicates && one.basis != PortBasis::network ? one.measured_us : 0;
+  }
+  if (unpriced_us > 0) {
+    lines.push_back(
+        fmt::format("Communication without sizes, or between ranks that no axis of the plan explains, keeps its time "
+                    "({:.0f}% of the kernel time).",
+                    percent(unpriced_us, ported.measured_us)));
+  }
+  const bool changes_data = origin.recorded.data > 1 && origin.recorded.data != origin.wanted.data;
+  if (changes_data && share(PortBasis::network) == 0) {
+    lines.emplace_back("The trace has no data-parallel collectives of known size: any change in them is left out.");
+  }
+  if (origin.recorded.pipeline != origin.wanted.pipeline) {
+    lines.emplace_back(
+        "Kernels and launches of a stage are taken to be in proportion to its layers; 10% is assumed for the embedding "
+        "and the head.");
+  }
+  if (share(PortBasis::sheet) + share(PortBasis::split) > 30) {
     lines.emplace_back(
         "Many kernels have no sizes: record the trace with record_shapes=True and without CUDA graphs for narrower "
         "intervals.");
@@ -52,16 +88,28 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
   return lines;
 }
 
+std::string plan_text(const ParallelPlan& plan) {
+  if (rank_count(plan) == 1) return "";
+  return fmt::format(" with TP{} PP{} DP{}", plan.tensor, plan.pipeline, plan.data);
+}
+
+Json plan_json(const ParallelPlan& plan) {
+  return Json::object({{"tensor_parallel_size", plan.tensor},
+                       {"pipeline_parallel_size", plan.pipeline},
+                       {"data_parallel_size", plan.data}});
+}
+
 }  // namespace
 
 std::string ported_trace_text(const PortedTrace& ported, const PortOrigin& origin) {
   const Estimate span = in_seconds(ported.ported_span_us);
   const double measured_span = ported.measured_span_us * 1e-6;
   std::string text = wrap_lines(
-      fmt::format("{}: {} kernels, {} on {}.\nOn {}: {}, {:.2f}x the speed.\nKernels alone: {} measured, {}.",
-                  origin.source, ported.kernels, duration_text(measured_span), origin.from.title, origin.to.title,
-                  interval_text(span), span.value > 0 ? measured_span / span.value : 1,
-                  duration_text(ported.measured_us * 1e-6), interval_text(in_seconds(ported.ported_us))),
+      fmt::format("{}: {} kernels, {} on {}{}.\nOn {}{}: {}, {:.2f}x the speed.\nKernels alone: {} measured, {}.",
+                  origin.source, ported.kernels, duration_text(measured_span), origin.from.title,
+                  plan_text(origin.recorded), origin.to.title, plan_text(origin.wanted), interval_text(span),
+                  span.value > 0 ? measured_span / span.value : 1, duration_text(ported.measured_us * 1e-6),
+                  interval_text(in_seconds(ported.ported_us))),
       page_width, 2);
   Table table({{"kernels", Table::Align::left},
                {"count"},
@@ -94,11 +142,16 @@ Json ported_trace_json(const PortedTrace& ported, const PortOrigin& origin) {
   return Json::object({{"source", origin.source},
                        {"from", origin.from.name},
                        {"to", origin.to.name},
+                       {"from_plan", plan_json(origin.recorded)},
+                       {"to_plan", plan_json(origin.wanted)},
                        {"kernels", ported.kernels},
                        {"measured_seconds", ported.measured_span_us * 1e-6},
                        {"seconds", to_json(in_seconds(ported.ported_span_us))},
                        {"measured_kernel_seconds", ported.measured_us * 1e-6},
                        {"kernel_seconds", to_json(in_seconds(ported.ported_us))},
+                       {"bubble_seconds", to_json(in_seconds(ported.bubble_us))},
+                       {"gradient_seconds", to_json(in_seconds(ported.gradients_us))},
+                       {"measured_share", percent(ported.measured_us_by(PortBasis::kept), ported.measured_us)},
                        {"classes", std::move(classes)},
                        {"notes", std::move(notes)}});
 }

@@ -1,4 +1,4 @@
-// A profiler trace carried to another GPU, for people and for programs.
+// A profiler trace carried to another GPU or parallel plan, for people and for programs.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@ namespace foretoken {
 struct PortOrigin {
   std::string source;
   Device from, to;
+  ParallelPlan recorded = {}, wanted = {};
 };
 
 std::string ported_trace_text(const PortedTrace& ported, const PortOrigin& origin);

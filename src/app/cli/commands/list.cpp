@@ -18,7 +18,7 @@ constexpr CommandKind kinds[] = {
     {"study", "Plan every combination of models, hardware, traffic and engines: one table, resumable", make_study},
     {"collective", "Predict one collective on a cluster, node or any topology, over message sizes", make_collective},
     {"replay", "Replay execution traces (Chakra) of all ranks on a cluster", make_replay},
-    {"port", "Predict a PyTorch profiler trace on another GPU, kernel by kernel", make_port},
+    {"port", "Predict a PyTorch profiler trace on another GPU or parallel plan, kernel by kernel", make_port},
     {"serve", "Simulate a serving run: TTFT, TPOT and throughput of a load on an engine", make_serve},
     {"speculate", "Show when speculative decoding pays off, by batch size and context length", make_speculate},
     {"image", "Predict a diffusion model that draws images (SDXL, SD3, FLUX): time per image, kernel by kernel",

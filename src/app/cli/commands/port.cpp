@@ -1,32 +1,93 @@
+#include <fmt/format.h>
+
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "base/error.h"
 #include "compose/profile/ported_trace.h"
+#include "library/library.h"
 #include "report/kernel/ported_trace_report.h"
 
 namespace foretoken {
 namespace {
 
+constexpr Range<int64_t> rank_numbers{.least = 0, .most = 1 << 20};
+
+// A parallel plan as users write it; 0 = not given.
+struct PlanFlags {
+  int64_t tensor = 0, pipeline = 0, data = 0;
+  std::string node, cluster;
+
+  bool is_given() const { return tensor > 0 || pipeline > 0 || data > 0 || !node.empty() || !cluster.empty(); }
+  ParallelPlan over(const ParallelPlan& usual) const {
+    ParallelPlan plan = usual;
+    if (tensor > 0) plan.tensor = tensor;
+    if (pipeline > 0) plan.pipeline = pipeline;
+    if (data > 0) plan.data = data;
+    return plan;
+  }
+  PlacementSpec placement() const {
+    return {
+        .node = node, .cluster = cluster, .order = {std::begin(training_rank_order), std::end(training_rank_order)}};
+  }
+};
+
 class PortCommand : public Command {
  public:
   void declare(Options& options) override {
     options.text("trace", trace_, "PyTorch profiler trace of one rank (Kineto JSON, optionally .gz)", true);
-    options.text("--to", to_, "GPU to predict (`foretoken devices` lists them)", true);
+    options.text("--to", to_, "GPU to predict (`foretoken devices` lists them) [the one that was profiled]");
     options.text("--device", device_, "GPU that was profiled [the one that the trace names]");
     declare_kernel_source(options, tier_);
+    options.heading("Job in the trace");
+    options.integer("--tensor-parallel-size,-tp", recorded_.tensor, rank_numbers,
+                    "-tp: tensor-parallel ranks of the job in the trace [1]");
+    options.integer("--pipeline-parallel-size,-pp", recorded_.pipeline, rank_numbers,
+                    "-pp: pipeline stages of the job in the trace [1]");
+    options.integer("--data-parallel-size,-dp", recorded_.data, rank_numbers,
+                    "-dp: data-parallel ranks of the job in the trace [all ranks that the trace names / (TP x PP)]");
+    options.flag("--sequence-parallel", sequence_, "Tensor-parallel ranks also divide the tokens of norms");
+    options.integer("--micro-batches", micro_batches_, {.least = 0, .most = 1 << 20},
+                    "Micro-batches in the trace, for --to-pp and --to-dp of a job that had 1 [1]");
+    options.text("--node", recorded_.node, "Node that the job ran on [the usual node of the GPU]");
+    options.text("--cluster", recorded_.cluster, "Cluster that the job ran on [the usual cluster of the node]");
+    options.heading("Job to predict");
+    options.integer("--to-tp", wanted_.tensor, rank_numbers, "Tensor-parallel ranks [as in the trace]");
+    options.integer("--to-pp", wanted_.pipeline, rank_numbers, "Pipeline stages [as in the trace]");
+    options.integer("--to-dp", wanted_.data, rank_numbers,
+                    "Data-parallel ranks, each with the batch that it had [as in the trace]");
+    options.text("--to-node", wanted_.node, "Node to run on [--node; with --to, the usual node of that GPU]");
+    options.text("--to-cluster", wanted_.cluster, "Cluster to run on [--cluster; with --to, the usual one]");
     options.footer(
-        "Each measured kernel is multiplied by the ratio of its estimates on both GPUs. Kernels without sizes are "
-        "scaled by\npeak rates or bandwidths: record the trace with record_shapes=True. Communication keeps its "
-        "measured time.\nExamples:\n  foretoken port path/to/trace.json --to h200_sxm\n  foretoken port "
-        "path/to/trace.json.gz --device a100_sxm --to b200_sxm --json");
+        "Each measured kernel is multiplied by the ratio of its estimates on both GPUs or with both sizes. Kernels "
+        "without sizes are\nscaled by peak rates or bandwidths: record the trace with record_shapes=True. NCCL kernels "
+        "are priced on both\nnetworks. What does not change keeps its measured time.\nExamples:\n  foretoken port "
+        "path/to/trace.json --to h200_sxm\n  foretoken port path/to/trace.json.gz --device a100_sxm --to b200_sxm "
+        "--json\n  foretoken port path/to/trace.json -tp 2 -dp 4 --to-dp 64 --to-tp 4");
   }
 
   Answer run(const Library& library) const override {
+    if (to_.empty() && !wanted_.is_given()) {
+      throw InputError({.source = "--to",
+                        .value = "not given",
+                        .expected = "a GPU, or another plan by --to-tp, --to-pp or --to-dp"});
+    }
     const ProfiledStep step = read_profile(trace_);
     const KernelPredictor from = library.predictor(device_of(step), tier_from_name(tier_).value());
-    const KernelPredictor to = library.predictor(to_, tier_from_name(tier_).value());
-    const PortedTrace ported = port_trace(step, from, to);
-    const PortOrigin origin{.source = step.source, .from = from.device(), .to = to.device()};
+    const KernelPredictor to = to_.empty() ? from : library.predictor(to_, tier_from_name(tier_).value());
+    const ParallelPlan recorded = plan_in(step), wanted = wanted_.over(recorded);
+    PlanFlags target = wanted_;
+    const bool moves = !target.node.empty() || !target.cluster.empty() || to.device().name != from.device().name;
+    if (!moves) target.node = recorded_.node, target.cluster = recorded_.cluster;
+    const auto network_before = network_of(library, from.device(), recorded, recorded_);
+    const auto network_after = network_of(library, to.device(), wanted, target);
+    const PortedTrace ported = port_trace(step, {.from = from,
+                                                 .to = to,
+                                                 .recorded = {.plan = recorded, .network = network_before.get()},
+                                                 .wanted = {.plan = wanted, .network = network_after.get()},
+                                                 .same_links = !moves,
+                                                 .micro_batches = micro_batches_});
+    const PortOrigin origin{
+        .source = step.source, .from = from.device(), .to = to.device(), .recorded = recorded, .wanted = wanted};
     return {.text = ported_trace_text(ported, origin), .json = ported_trace_json(ported, origin)};
   }
 
@@ -40,8 +101,30 @@ class PortCommand : public Command {
                       .expected = "--device, the GPU that was profiled, because this trace does not name it"});
   }
 
+  // Ranks beyond the TP and PP that were given are data-parallel.
+  ParallelPlan plan_in(const ProfiledStep& step) const {
+    ParallelPlan plan = recorded_.over({});
+    plan.sequence = sequence_;
+    const int64_t model_ranks = plan.tensor * plan.pipeline;
+    if (recorded_.data == 0 && step.ranks > 0 && step.ranks % model_ranks == 0) plan.data = step.ranks / model_ranks;
+    if (step.ranks == 0 || rank_count(plan) == step.ranks) return plan;
+    throw InputError({.source = step.source,
+                      .path = "distributedInfo.world_size",
+                      .value = fmt::format("{} ranks", step.ranks),
+                      .expected = fmt::format("-tp, -pp and -dp with that product, not TP{} PP{} DP{}", plan.tensor,
+                                              plan.pipeline, plan.data)});
+  }
+
+  static std::shared_ptr<const RankNetwork> network_of(const Library& library, const Device& device,
+                                                       const ParallelPlan& plan, const PlanFlags& flags) {
+    return rank_count(plan) > 1 ? library.network(device, plan, flags.placement()) : nullptr;
+  }
+
   std::string trace_, to_, device_;
   std::string tier_ = "best";
+  PlanFlags recorded_, wanted_;
+  bool sequence_ = false;
+  int64_t micro_batches_ = 0;
 };
 
 }  // namespace
