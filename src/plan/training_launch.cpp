@@ -21,6 +21,9 @@ PlanChoices choices_of(const TrainingLauncher& launcher, PlanChoices choices) {
   if (!launcher.shardings.empty() && choices.shardings.size() > 1) choices.shardings = launcher.shardings;
   if (!launcher.recomputes.empty() && choices.recomputes.size() > 1) choices.recomputes = launcher.recomputes;
   if (!launcher.has_pipelines && !choices.pipeline) choices.pipeline = 1;
+  if (!launcher.has_experts && !choices.expert) choices.expert = 1;
+  if (!launcher.has_model_ranks && !choices.tensor) choices.tensor = 1;
+  if (!launcher.has_model_ranks && !choices.context) choices.context = 1;
   if (!launcher.recomputes_some_layers) choices.parts_of_layers = 1;
   return choices;
 }

@@ -24,6 +24,9 @@ struct TrainingLauncher {
   std::vector<Recompute> recomputes = {};
   bool has_pipelines = true;
   bool recomputes_some_layers = true;  // not only all or none
+  bool has_experts = true;             // ranks that divide experts
+  bool has_model_ranks = true;         // tensor and context parallelism
+  std::string_view stack = {};         // whose times are those of the framework; empty = the usual one
 };
 
 std::span<const TrainingLauncher> training_launchers();

@@ -129,6 +129,11 @@ TEST(TrainingLaunch, a_search_for_a_framework_tries_what_it_can_run) {
   EXPECT_EQ(titan.parts_of_layers, 1);
   EXPECT_FALSE(titan.pipeline);
   EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}).pipeline, 1);
+  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}).expert, 1);
+  EXPECT_FALSE(choices_of(*find_training_launcher("axolotl"), {}).tensor);
+  EXPECT_EQ(choices_of(*find_training_launcher("deepspeed"), {}).tensor, 1);
+  EXPECT_EQ(find_training_launcher("axolotl")->stack, "pytorch-fsdp");
+  EXPECT_EQ(find_training_launcher("megatron-lm")->stack, "");
   const PlanChoices fixed = choices_of(*find_training_launcher("torchtune"), {.shardings = {Sharding::none}});
   EXPECT_EQ(fixed.shardings, std::vector{Sharding::none});
 }

@@ -41,7 +41,8 @@ class OperatorCount {
       : flops_(flops),
         tokens_(static_cast<double>(question.sequence_length)),
         packing_(question.attended_length > 0 ? question.attended_length / tokens_ : 1),
-        recomputed_(question.recomputed) {}
+        recomputed_(question.recomputed),
+        recomputed_multiplies_(question.recomputed_multiplies) {}
 
   void add(const Operator& one) {
     operator_ = &one;
@@ -67,19 +68,20 @@ class OperatorCount {
   bool is_forward() const { return operator_->pass == Pass::forward; }
   double calls_per_token() const { return static_cast<double>(operator_->count) / tokens_; }
 
-  double add_executed(double share) {
+  // `repeated`: share of the call that the backward pass of a layer repeats.
+  double add_executed(double share, double repeated) {
     const double flops = share * calls_per_token() * count_work(operator_->shape).flops.value();
     const bool again = is_forward() && operator_->part != StepPart::head;
-    flops_.executed += again ? flops * (1 + recomputed_) : flops;
+    flops_.executed += again ? flops * (1 + repeated) : flops;
     return flops;
   }
   void add_weights() {
-    const double flops = add_executed(1);
+    const double flops = add_executed(1, recomputed_ + recomputed_multiplies_);
     if (is_forward()) (operator_->part == StepPart::head ? flops_.head : flops_.layers) += flops;
   }
   // `width`: of scores and values of one query and key.
   void add_attention(int64_t queries, int64_t width, int64_t keys, int64_t window, bool causal) {
-    add_executed(packing_);
+    add_executed(packing_, recomputed_);
     if (!is_forward()) return;
     const double reach = static_cast<double>(keys) * packing_;
     const double seen = window > 0 ? std::min(reach, static_cast<double>(window)) : reach;
@@ -90,7 +92,7 @@ class OperatorCount {
   }
 
   TokenFlops& flops_;
-  double tokens_, packing_, recomputed_;
+  double tokens_, packing_, recomputed_, recomputed_multiplies_;
   const Operator* operator_ = nullptr;
 };
 

@@ -14,9 +14,10 @@ namespace foretoken {
 
 struct FlopQuestion {
   int64_t sequence_length = 1;
-  double attended_length = 0;  // of packed sequences sum(s_i^2) / sum(s_i); 0 = sequence_length
-  double recomputed = 0;       // share of the layers whose forward runs again in the backward pass
-  LoraAdapter lora;            // what is trained in place of the weights; rank 0 = the weights
+  double attended_length = 0;        // of packed sequences sum(s_i^2) / sum(s_i); 0 = sequence_length
+  double recomputed = 0;             // share of the layers whose forward runs again in the backward pass
+  double recomputed_multiplies = 0;  // share of the layers' multiplies that does, without their attention cores
+  LoraAdapter lora;                  // what is trained in place of the weights; rank 0 = the weights
 };
 
 // Of one token; a multiply-add counts two. Draft layers (multi-token prediction) are trained and count.

@@ -102,6 +102,8 @@ TEST(FlopConventions, kernels_execute_what_the_model_needs_and_half_a_score_more
   EXPECT_NEAR((again.executed - plain.executed) / (plain.layers + exact), 1, 1e-9);
   const TokenFlops half = token_flops(model, {.sequence_length = 2048, .recomputed = 0.5});
   EXPECT_NEAR((half.executed - plain.executed) / (again.executed - plain.executed), 0.5, 1e-9);
+  const TokenFlops multiplies = token_flops(model, {.sequence_length = 2048, .recomputed_multiplies = 0.5});
+  EXPECT_NEAR((multiplies.executed - plain.executed) / plain.layers, 0.5, 1e-9);
 }
 
 TEST(FlopConventions, frozen_weights_execute_about_two_thirds) {

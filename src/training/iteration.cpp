@@ -11,8 +11,6 @@
 namespace foretoken {
 namespace {
 
-constexpr double parameter_bytes = 2;  // of a gathered parameter
-
 // What a stage computes, or waits for others, while its gradients and parameters travel: one micro-batch, and in a
 // pipeline as many as it takes to empty and to fill it.
 double seconds_beside_replicas(const PipelineWork& work) {
@@ -306,7 +304,7 @@ void IterationModel::add_sharded_traffic(const PieceCosts& costs, const Training
   const ProcessGroup group = ProcessGroup::strided(0, plan.sharded_over(), plan.parallel.tensor);
   Estimate sent;
   const auto add_traffic = [&](double held, double trained, const ProcessGroup& ranks) {
-    add_same_links(sent, collective(CollectiveKind::all_gather, parameter_bytes * held, ranks),
+    add_same_links(sent, collective(CollectiveKind::all_gather, job_.gathered_parameter_bytes * held, ranks),
                    gathers * c[sharded_factor]);
     add_same_links(sent, collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * trained, ranks),
                    c[sharded_factor]);
@@ -398,7 +396,7 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
       add_same_links(seconds, collective(CollectiveKind::all_reduce, c[gradient_bytes] * amount, group));
     } else if (!gathered_before) {
       add_same_links(seconds, collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * amount, group));
-      add_same_links(seconds, collective(CollectiveKind::all_gather, parameter_bytes * amount, group));
+      add_same_links(seconds, collective(CollectiveKind::all_gather, job_.gathered_parameter_bytes * amount, group));
     }
   };
   add_reduce(held.shared, ProcessGroup::strided(0, sharded, p.tensor));
@@ -412,7 +410,7 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
   }
   // What does not fit beside the work that can hide it is waited for. Gradients travel before, parameters after the
   // optimizer.
-  const double gathered = plan.sharding == Sharding::none ? 0 : parameter_bytes;
+  const double gathered = plan.sharding == Sharding::none ? 0 : job_.gathered_parameter_bytes;
   const double of_gradients = c[gradient_bytes] / (c[gradient_bytes] + gathered);
   const auto exposed = [&](double traffic) {
     const double hidden = std::min(traffic, beside);

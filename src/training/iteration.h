@@ -35,6 +35,7 @@ struct TrainingJob {
   double expert_capacity = 0;           // see PieceRequest
   int64_t packed_length = 0;            // see PieceRequest
   double frozen_weight_bytes = 2;       // of the base under adapters; less than 2: expanded before each multiply
+  double gathered_parameter_bytes = 2;  // of each sharded parameter on its way to ranks that compute with it
   double optimizer_state_bytes = 12;    // of each trained parameter: Adam's master weight and moments in fp32
 };
 

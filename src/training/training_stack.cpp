@@ -202,6 +202,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
                    "scatters_sends",
                    "gathers_always",
                    "held_gradient_bytes",
+                   "held_logit_bytes",
                    "master_weight_bytes",
                    "usual_recompute",
                    "constants",
@@ -231,6 +232,9 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   if (const auto gathers = root.find("gathers_always")) stack.gathers_always = gathers->boolean();
   if (const auto bytes = root.find("held_gradient_bytes")) {
     stack.held_gradient_bytes = bytes->number({.least = 1, .most = 4});
+  }
+  if (const auto bytes = root.find("held_logit_bytes")) {
+    stack.held_logit_bytes = bytes->number({.least = 0, .most = 32});
   }
   if (const auto bytes = root.find("master_weight_bytes")) {
     stack.master_weight_bytes = bytes->number({.least = 0, .most = 4});

@@ -57,6 +57,7 @@ struct TrainingStack {
   bool scatters_sends = true;      // each tensor rank sends its part to the next stage, not the whole
   bool gathers_always = false;     // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
   double held_gradient_bytes = 0;  // in memory, for each parameter; 0 = as they travel
+  double held_logit_bytes = 4;     // in memory at the loss, for each logit: one fp32 copy where the loss is fused
   double master_weight_bytes = 4;  // of an optimizer that has a copy of the weights
   LayerModules usual_recompute;    // what its published recipes compute again, where a model has it
   TrainingConstants constants = usual_training_constants();

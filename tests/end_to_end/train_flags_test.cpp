@@ -196,6 +196,36 @@ TEST_F(Train, a_searched_plan_is_written_for_a_framework_and_read_back) {
   expect_refused(run_foretoken(start + "--launch torchtitan"), "torchtitan trains no adapters");
 }
 
+TEST_F(Train, a_plan_for_a_framework_is_timed_with_its_software_and_has_what_it_can_run) {
+  const Outcome run = run_foretoken(
+      "plan train --model Qwen/Qwen3-30B-A3B --device h200_sxm --devices 8 --global-batch-size 64 --seq-length 4096 "
+      "--lora-rank 16 --best 1 --launch axolotl");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const std::string text = in_one_line(run.out);
+  EXPECT_NE(text.find("times are those of pytorch-fsdp"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("\ndatasets:"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("\noutput_dir:"), std::string::npos) << run.out;
+}
+
+TEST_F(Train, gpus_of_two_kinds_share_a_job_by_their_speed) {
+  const std::string start = "train --model Llama-3.1-8B --pool h100_sxm:8 --pool a100_sxm:8 --seq-length 4096 ";
+  const Outcome data = run_foretoken(start + "--sharding parameters --global-batch-size 128 --json");
+  ASSERT_EQ(data.status, 0) << data.err;
+  const Json document = parse_json(data.out, "train");
+  const JsonView view(document, "train");
+  EXPECT_GT(view.at("pools").items()[0].at("micro_batches").integer(),
+            view.at("pools").items()[1].at("micro_batches").integer());
+  EXPECT_LT(view.at("seconds").at("value").number(), view.at("even_seconds").number());
+  const Outcome pipeline = run_foretoken(start +
+                                         "--pool-axis pipeline -tp 4 -pp 4 --sequence-parallel --global-batch-size 32 "
+                                         "--use-distributed-optimizer");
+  ASSERT_EQ(pipeline.status, 0) << pipeline.err;
+  EXPECT_NE(pipeline.out.find("stages 2 to 3"), std::string::npos) << pipeline.out;
+  expect_refused(run_foretoken(start + "--cluster h100_ib_rail"), "--pool");
+  expect_refused(run_foretoken("train --model Llama-3.1-8B --pool h100_sxm"), "--pool");
+  expect_refused(run_foretoken("train --model Llama-3.1-8B --device h100_sxm --devices 8 --pool-axis data"), "--pool");
+}
+
 TEST_F(Train, dispatchers_of_tokens_differ_in_what_they_send) {
   const std::string start =
       "train --model Qwen3-30B-A3B --cluster h100_ib_rail --devices 16 --expert-model-parallel-size 8 "

@@ -40,7 +40,9 @@ TrainingLauncher deepspeed_launcher() {
           .write = deepspeed_file,
           .recomputes = {Recompute::none, Recompute::full},
           .has_pipelines = false,
-          .recomputes_some_layers = false};
+          .recomputes_some_layers = false,
+          .has_experts = false,
+          .has_model_ranks = false};
 }
 
 }  // namespace foretoken

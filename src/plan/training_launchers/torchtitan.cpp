@@ -78,7 +78,8 @@ TrainingLauncher torchtitan_launcher() {
           .write = titan_file,
           .shardings = {Sharding::none, Sharding::parameters},
           .recomputes = {Recompute::none, Recompute::op, Recompute::full},
-          .recomputes_some_layers = false};
+          .recomputes_some_layers = false,
+          .stack = "torchtitan"};
 }
 
 }  // namespace foretoken

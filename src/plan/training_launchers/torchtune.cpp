@@ -57,7 +57,8 @@ TrainingLauncher torchtune_launcher() {
           .shardings = {Sharding::parameters},
           .recomputes = {Recompute::none, Recompute::full},
           .has_pipelines = false,
-          .recomputes_some_layers = false};
+          .recomputes_some_layers = false,
+          .stack = "pytorch-fsdp"};
 }
 
 }  // namespace foretoken

@@ -139,8 +139,9 @@ std::string interval_line(const TrainingQuestion& question, const IterationEstim
   const RunInterval runs = question.stack.interval_for(question.job.model, use);
   const std::string stack =
       question.stack.runs.empty()
-          ? fmt::format("{:.2f} to {:.2f} times the prediction is assumed for {}, which has no published runs",
-                        runs.low, runs.high, question.stack.name)
+          ? fmt::format(
+                "{:.2f} to {:.2f} times the prediction is assumed for {}, whose constants were not fitted to runs",
+                runs.low, runs.high, question.stack.name)
           : fmt::format("90% of the published runs of {} took {:.2f} to {:.2f} times the prediction",
                         question.stack.name, runs.low, runs.high);
   const std::vector<std::string> beyond = question.stack.beyond_runs(question.job.model, use);

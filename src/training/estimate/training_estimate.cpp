@@ -131,6 +131,7 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   result.flops = token_flops(job.model, {.sequence_length = job.sequence_length,
                                          .attended_length = attended_length(job.sequence_length, job.packed_length),
                                          .recomputed = std::min(1.0, recomputed),
+                                         .recomputed_multiplies = plan.recompute == Recompute::op ? 0.5 : 0,
                                          .lora = job.lora});
   ensure(question.convention != nullptr, "a question names how FLOPs are counted");
   result.use = flop_use(*question.convention, result.flops, result.iteration.tokens_per_second_per_device, device,

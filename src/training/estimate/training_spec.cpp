@@ -105,6 +105,7 @@ TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, Tr
   question.formats = usual_formats(spec.job.recipe, spec.job.lora, question.stack.attention);
   question.formats.gradient_bytes = question.stack.held_gradient_bytes > 0 ? question.stack.held_gradient_bytes
                                                                            : question.stack.constants[gradient_bytes];
+  question.formats.logit_bytes = spec.logit_bytes.value_or(question.stack.held_logit_bytes);
   question.formats.optimizer = spec.optimizer;
   question.formats.optimizer.master_bytes = std::min(spec.optimizer.master_bytes, question.stack.master_weight_bytes);
   question.formats.offloaded_optimizer = spec.offloaded_optimizer;

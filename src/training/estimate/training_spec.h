@@ -22,7 +22,8 @@ struct TrainingSpec {
   TrainingPlan plan = {};
   OptimizerState optimizer = {};
   double offloaded_optimizer = 0, offloaded_activations = 0, offloaded_parameters = 0;  // shares in host memory
-  std::string base_weights = {};  // format of a frozen base under adapters; empty = as it is multiplied
+  std::string base_weights = {};           // format of a frozen base under adapters; empty = as it is multiplied
+  std::optional<double> logit_bytes = {};  // in memory at the loss; nothing = the stack's
   double usable_memory = MemoryOverheads{}.usable;
   std::string flops = {};  // how model FLOPs are counted for MFU; empty = the usual way
   std::optional<LongRun> run = {};

@@ -158,6 +158,10 @@ void says_gradient_checkpointing(SaidSettings& said, const ConfigValue& value) {
   if (offloads) said.offloads_activations = true;
 }
 
+void says_fused_loss(SaidSettings& said, const ConfigValue& value) {
+  if (value.flag()) said.logit_bytes = 0;
+}
+
 void says_four_bits(SaidSettings& said, const ConfigValue& value) {
   if (value.flag()) said.base_weights = "nf4";
 }

@@ -31,6 +31,8 @@ struct ConfigFormat {
   void (*complete)(SaidSettings& said, const ConfigEntries& entries, std::vector<std::string>& notes) = nullptr;
   // Keys that change neither time nor memory: data, learning rates, logs. `logging.*` is all that begins so.
   std::span<const std::string_view> harmless = {};
+  // Keys that may change time or memory and are not modeled.
+  std::span<const std::string_view> not_modeled = {};
 };
 
 std::span<const ConfigFormat> config_formats();
@@ -102,6 +104,7 @@ void says_offload_device(SaidSettings& said, const ConfigValue& value) {
 void says_bf16(SaidSettings& said, const ConfigValue& value);                    // true, auto
 void says_fp16(SaidSettings& said, const ConfigValue& value);                    // true
 void says_gradient_checkpointing(SaidSettings& said, const ConfigValue& value);  // true, unsloth, offload
+void says_fused_loss(SaidSettings& said, const ConfigValue& value);              // true: no logits in memory
 void says_four_bits(SaidSettings& said, const ConfigValue& value);               // true: NF4
 void says_eight_bits(SaidSettings& said, const ConfigValue& value);              // true: int8
 void says_optimizer(SaidSettings& said, const ConfigValue& value);               // adamw_torch, paged_adamw_8bit, ...

@@ -79,8 +79,8 @@ std::string nearest_key(const ConfigFormat& format, const std::string& key) {
   return nearest_name(key, keys).value_or("");
 }
 
-bool is_harmless(const ConfigFormat& format, std::string_view key) {
-  return std::ranges::any_of(format.harmless, [&](std::string_view known) {
+bool is_among(std::span<const std::string_view> keys, std::string_view key) {
+  return std::ranges::any_of(keys, [&](std::string_view known) {
     return known.ends_with('*') ? key.starts_with(known.substr(0, known.size() - 1)) : key == known;
   });
 }
@@ -89,7 +89,9 @@ bool is_harmless(const ConfigFormat& format, std::string_view key) {
 void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
   for (const ConfigEntry& entry : config.entries.entries) {
     const KeyRule* rule = rule_of(*config.format, entry.key);
-    if (rule == nullptr && is_harmless(*config.format, entry.key)) {
+    if (rule == nullptr && is_among(config.format->not_modeled, entry.key)) {
+      imported.not_modeled.push_back(entry.key);
+    } else if (rule == nullptr && is_among(config.format->harmless, entry.key)) {
       imported.without_effect.push_back(entry.key);
     } else if (rule == nullptr) {
       const bool hints = imported.ignored.size() < most_hints && entry.key.size() <= longest_hinted;

@@ -27,6 +27,7 @@ struct ImportedTraining {
   std::optional<Model> model;  // where all its sizes are said
   std::vector<IgnoredKey> ignored;
   std::vector<std::string> without_effect;  // keys that change neither time nor memory
+  std::vector<std::string> not_modeled;     // keys that may, and are not read
   std::vector<std::string> notes;           // a value that is chosen at run time, a size that is missing
 
   std::optional<int64_t> devices() const;  // nodes x devices of each

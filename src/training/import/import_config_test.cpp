@@ -339,6 +339,45 @@ TEST(ImportConfig, meshes_of_torchtitan_must_be_all_devices) {
   EXPECT_THROW(shard_ranks("data_parallel_replicate_degree = 3\n"), InputError);
 }
 
+TEST(ImportConfig, torchtitan_keys_that_change_time_or_memory_are_read_or_named) {
+  const auto imported = [](const std::string& rest) {
+    return parse_training_config("[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 64\n" + rest,
+                                 "x.toml");
+  };
+  const std::string checkpoints = "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = ";
+  const ImportedTraining every_second = imported(checkpoints + "\"2\"\n");
+  EXPECT_EQ(every_second.said.recompute, Recompute::full);
+  EXPECT_EQ(every_second.said.recompute_every, 2);
+  EXPECT_EQ(imported(checkpoints + "\"op\"\n").said.recompute, Recompute::op);
+  const ImportedTraining none = imported("[activation_checkpoint]\nmode = \"none\"\nselective_ac_option = \"2\"\n");
+  EXPECT_EQ(none.said.recompute, Recompute::none);
+  EXPECT_FALSE(none.said.recompute_every);
+  const std::string gathers = "[float8]\nenable_fsdp_float8_all_gather = true\n";
+  EXPECT_EQ(imported("[model]\nconverters = [\"float8\"]\n" + gathers).said.fp8_gathers, true);
+  EXPECT_FALSE(imported(gathers).said.fp8_gathers) << "without float8 there is nothing to gather in it";
+  EXPECT_EQ(imported("[parallelism]\npipeline_parallel_layers_per_stage = 4\n").said.layers_per_virtual_stage, 4);
+  const ImportedTraining other = imported("[parallelism]\nfsdp_reshard_after_forward = \"never\"\n");
+  EXPECT_EQ(other.not_modeled, std::vector<std::string>{"parallelism.fsdp_reshard_after_forward"});
+  EXPECT_TRUE(other.without_effect.empty());
+}
+
+TEST(ImportConfig, fused_and_chunked_losses_hold_fewer_logits) {
+  const auto bytes = [](const std::string& text, const std::string& name) {
+    return parse_training_config(text, name).said.logit_bytes;
+  };
+  const std::string axolotl = "base_model: m/x\nsequence_len: 64\nmicro_batch_size: 1\nadapter: lora\n";
+  EXPECT_FALSE(bytes(axolotl, "x.yaml"));
+  EXPECT_EQ(bytes(axolotl + "cut_cross_entropy: true\n", "x.yaml"), 0);
+  EXPECT_EQ(bytes(axolotl + "liger_fused_linear_cross_entropy: true\n", "x.yaml"), 0);
+  const ImportedTraining partly = parse_training_config(axolotl + "unfrozen_parameters: [lm_head]\n", "x.yaml");
+  EXPECT_TRUE(partly.without_effect.empty());
+  ASSERT_FALSE(partly.not_modeled.empty());
+  EXPECT_TRUE(partly.not_modeled.front().starts_with("unfrozen_parameters")) << partly.not_modeled.front();
+  const std::string tune = "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\nloss:\n";
+  EXPECT_EQ(bytes(tune + "  _component_: torchtune.modules.loss.LinearCrossEntropyLoss\n", "x.yaml"), 5.5);
+  EXPECT_FALSE(bytes(tune + "  _component_: torch.nn.CrossEntropyLoss\n", "x.yaml"));
+}
+
 TEST(ImportConfig, a_torchtitan_file_says_plan_model_and_formats) {
   const ImportedTraining imported = parse_training_config(titan_file, "x.toml");
   EXPECT_EQ(imported.format, "torchtitan");

@@ -43,6 +43,9 @@ struct SaidSettings {
   std::optional<std::string> base_weights;  // a name of base_weight_names()
   std::optional<std::string> optimizer;     // a name of optimizer_state_names()
   std::optional<std::string> precision;     // a name of training_recipes()
+  std::optional<double> logit_bytes;        // in memory at the loss, for each logit
+  std::optional<bool> fp8_gathers;          // sharded parameters travel in fp8
+  std::optional<int64_t> recompute_every;   // full: every so many layers
   std::optional<std::string> stack;         // built-in training software that runs such files
 };
 

@@ -28,6 +28,7 @@ std::optional<OptimizerState> optimizer_state_from_name(std::string_view name);
 struct TrainingFormats {
   double weight_bytes = 2;    // of trained weights; FP8 storage: 1, and 1 more with a transposed copy (Hopper)
   double gradient_bytes = 4;  // Megatron's fp32 main gradients; 2 where they stay in the weights' format
+  double logit_bytes = 4;     // at the loss
   OptimizerState optimizer;
   LoraAdapter lora;                // rank > 0: only the adapters are trained
   double frozen_weight_bytes = 2;  // of the base under adapters: 1 for FP8, about 0.5 for 4-bit

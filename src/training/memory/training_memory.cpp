@@ -122,7 +122,8 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
       // A micro-batch turns round at the head: one is there at a time.
       const double predictions = 1 + static_cast<double>(parts.draft_layers.size());
       memory.activations += predictions * parts.head.saved;
-      memory.logits += predictions * parts.head.logits;
+      constexpr double counted = 4;  // bytes of a logit in the model's parts
+      memory.logits += predictions * formats.logit_bytes / counted * parts.head.logits;
     }
     const auto drafts = static_cast<size_t>(chunk.drafts);
     held.add_layers(std::span(parts.draft_layers).first(std::min(drafts, parts.draft_layers.size())), plan);

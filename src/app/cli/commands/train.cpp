@@ -1,16 +1,21 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/flags/choice_names.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "app/cli/flags/training_flags.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/page_trust.h"
+#include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "network/chakra/chakra.h"
 #include "report/page/training_page.h"
 #include "report/trace/training_trace.h"
+#include "report/training/mixed_report.h"
 #include "report/training/pipeline_chart.h"
 #include "report/training/training_report.h"
+#include "training/pools/mixed_pools.h"
 #include "training/schedule/pipeline_chakra.h"
 
 namespace foretoken {
@@ -21,6 +26,13 @@ class TrainCommand : public Command {
   void declare(Options& options) override {
     options_ = &options;
     flags_.declare(options);
+    options.heading("GPUs of several kinds");
+    options.list("--pool", pools_,
+                 "GPUs of one kind and their number, instead of --cluster, for example --pool h100_sxm:8 --pool "
+                 "a100_sxm:8: a device, node or cluster. Faster GPUs get more work");
+    options.choice("--pool-axis", pool_axis_, names_of(pool_axis_names),
+                   "What differs between pools. data = replicas, with more micro-batches on faster GPUs; pipeline = "
+                   "stages, with more layers on faster GPUs; the first pool has the first stages");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
     options.heading("Output");
@@ -61,10 +73,14 @@ class TrainCommand : public Command {
         "      --num-virtual-stages-per-pipeline-rank 8 --sequence-parallel --seq-length 8192\n"
         "      --global-batch-size 2048 --sharding gradients --train-tokens 15T\n"
         "  foretoken train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 --sharding parameters\n"
-        "      --micro-batch-size 2 --global-batch-size 128 --stack llm-foundry");
+        "      --micro-batch-size 2 --global-batch-size 128 --stack llm-foundry\n"
+        "  foretoken train --model Llama-3.1-8B --pool h100_sxm:8 --pool a100_sxm:8 --sharding parameters\n"
+        "      --global-batch-size 128");
   }
 
   Answer run(const Library& library) const override {
+    if (!pools_.empty()) return run_on_pools(library);
+    options_->refuse({"--pool-axis"}, {}, "GPUs of one kind (no --pool)");
     const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan);
     const TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
@@ -96,6 +112,47 @@ class TrainCommand : public Command {
   }
 
  private:
+  static PoolMachine pool_named(const std::string& text) {
+    const size_t colon = text.rfind(':');
+    if (colon == std::string::npos || colon == 0) {
+      throw InputError({.source = "--pool",
+                        .value = printable(text),
+                        .expected = "a device, node or cluster, a colon and the number of GPUs, such as h100_sxm:8"});
+    }
+    return {.name = text.substr(0, colon),
+            .devices = parse_size("--pool", text.substr(colon + 1), {.least = 1, .most = 1 << 20})};
+  }
+
+  Answer run_on_pools(const Library& library) const {
+    options_->refuse({"--cluster", "--device", "--devices", "--nodes", "--optimizer-cpu-offload", "--param-cpu-offload",
+                      "--activation-offload-fraction", "--timeline", "--trace", "--export-chakra", "--html"},
+                     {"A long run"}, "--pool");
+    std::vector<PoolMachine> machines;
+    int64_t devices = 0;
+    for (const std::string& text : pools_) {
+      machines.push_back(pool_named(text));
+      devices += machines.back().devices;
+    }
+    std::vector<TrainingPool> pools;
+    std::vector<std::string> notes;
+    for (const PoolMachine& pool : machines) {
+      TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan,
+                                               {.pool = PoolMachine{.name = pool.name, .devices = devices}});
+      auto machine = machine_of(library, request.question.cluster, tier_from_name(tier_).value());
+      if (pools.empty()) notes = std::move(request.notes);
+      pools.push_back(
+          {.question = std::move(request.question), .machine = std::move(machine), .devices = pool.devices});
+    }
+    const MixedEstimate estimate = estimate_mixed(pools, named<PoolAxis>(pool_axis_names, pool_axis_));
+    Answer answer{.text = mixed_text(pools, estimate),
+                  .json = mixed_json(pools, estimate),
+                  .failure = mixed_failure(pools, estimate)};
+    std::vector<const KernelPredictor*> kernels;
+    for (const TrainingPool& pool : pools) kernels.push_back(pool.machine->machine().kernels);
+    add_notes(answer, notes, kernels);
+    return answer;
+  }
+
   // The kernels of one micro-batch on one rank, all layers on one stage: what the page's roofline shows.
   static StepEstimate micro_batch_step(const TrainingQuestion& question, const KernelPredictor& kernels) {
     const TrainingJob& job = question.job;
@@ -162,6 +219,8 @@ class TrainCommand : public Command {
 
   const Options* options_ = nullptr;
   TrainingFlags flags_;
+  std::vector<std::string> pools_;
+  std::string pool_axis_ = "data";
   bool timeline_ = false;
   std::string trace_, chakra_, html_;
   std::string tier_ = "best";

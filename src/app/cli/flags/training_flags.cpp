@@ -46,6 +46,10 @@ double parse_tokens(const std::string& text) {
 // What of a file was not used, and what it left open.
 std::vector<std::string> notes_of(const ImportedTraining& imported, const std::string& file) {
   std::vector<std::string> notes = imported.notes;
+  if (!imported.not_modeled.empty()) {
+    notes.push_back(
+        fmt::format("{}: may change time or memory, but not modeled: {}", file, fmt::join(imported.not_modeled, ", ")));
+  }
   if (!imported.without_effect.empty()) {
     notes.push_back(fmt::format("{}: no effect on time or memory: {}", file, fmt::join(imported.without_effect, ", ")));
   }
@@ -238,6 +242,7 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
     if (said.sequence_length && !given("--seq-length")) job.sequence_length = *said.sequence_length;
     if (said.precision && !given("--precision")) precision = *said.precision;
     if (said.lora_rank && !given("--lora-rank")) rank = *said.lora_rank;
+    if (said.fp8_gathers.value_or(false)) job.gathered_parameter_bytes = 1;
   }
   job.recipe = training_recipe(precision);
   job.lora = {.rank = rank, .on_attention = lora_target_ != "mlp", .on_mlp = lora_target_ != "attention"};
@@ -280,7 +285,8 @@ void TrainingFlags::set_offloads(TrainingSpec& spec, const ImportedTraining* imp
   spec.offloaded_activations = given("--activation-offload-fraction") ? activation_fraction_ : file_fraction;
 }
 
-TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
+TrainingRequest TrainingFlags::request(const Library& library, Use use, const RequestContext& context) const {
+  const std::optional<PoolMachine>& pool = context.pool;
   const std::optional<ImportedTraining> file = imported_config();
   const ImportedTraining* imported = file ? &*file : nullptr;
   TrainingRequest request;
@@ -289,17 +295,24 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
     request.notes = notes_of(*imported, config_);
     add_assumptions(*imported, request.notes);
   }
-  if (cluster_.empty() == device_.empty()) {
+  if (!pool && cluster_.empty() == device_.empty()) {
     throw InputError({.source = "--cluster",
                       .value = cluster_.empty() ? "not given" : fmt::format("{} beside --device", printable(cluster_)),
                       .expected = "a cluster, or --device with --devices"});
   }
   TrainingSpec spec{.job = job(library, imported),
-                    .cluster = cluster_.empty() ? device_ : cluster_,
+                    .cluster = pool               ? pool->name
+                               : cluster_.empty() ? device_
+                                                  : cluster_,
                     .nodes = nodes_,
-                    .devices = devices_};
-  if (devices_ == 0 && nodes_ == 0 && imported != nullptr) spec.devices = imported->devices().value_or(0);
+                    .devices = pool ? pool->devices : devices_};
+  if (spec.devices == 0 && nodes_ == 0 && imported != nullptr) spec.devices = imported->devices().value_or(0);
   spec.stack = stack(imported, request.notes);
+  if (spec.stack.empty() && !context.stack.empty()) {
+    spec.stack = context.stack;
+    request.notes.push_back(
+        fmt::format("times are those of {}, which runs such files; choose another with --stack", spec.stack));
+  }
   const bool file_optimizer = imported != nullptr && imported->said.optimizer && !given("--optimizer");
   // Both are one of the choices.
   spec.optimizer = optimizer_state_from_name(file_optimizer ? *imported->said.optimizer : optimizer_).value();
@@ -309,6 +322,7 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
   } else if (imported != nullptr && spec.job.lora.rank > 0) {
     spec.base_weights = imported->said.base_weights.value_or("");
   }
+  if (imported != nullptr) spec.logit_bytes = imported->said.logit_bytes;
   spec.usable_memory = usable_memory_;
   if (given("--flops")) spec.flops = convention_;
   question = open_training(library, spec);
@@ -325,8 +339,13 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
 }
 
 void add_notes(Answer& answer, const std::vector<std::string>& notes, const KernelPredictor& kernels) {
+  const KernelPredictor* const one[] = {&kernels};
+  add_notes(answer, notes, one);
+}
+
+void add_notes(Answer& answer, const std::vector<std::string>& notes, std::span<const KernelPredictor* const> kernels) {
   DeviceNotes devices;
-  devices.add_kernels(kernels);
+  for (const KernelPredictor* one : kernels) devices.add_kernels(*one);
   Json list = Json::array();
   for (const std::string& note : notes) {
     answer.text += wrap_lines("note: " + note + "\n", page_width, 2);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,24 @@ struct TrainingRequest {
   std::vector<std::string> notes;
 };
 
+// Devices of one kind, of a job on several kinds.
+struct PoolMachine {
+  std::string name;     // of a cluster, node or device
+  int64_t devices = 0;  // of the whole job
+};
+
+// What a command knows beyond the flags.
+struct RequestContext {
+  std::optional<PoolMachine> pool;  // instead of the machine that the flags name
+  std::string stack;                // where neither flags nor file name one; empty = the usual one
+};
+
 struct TrainingFlags {
   enum class Use { one_plan, search };
 
   void declare(Options& options);
   // InputError for what cannot be, and for flags that would change nothing.
-  TrainingRequest request(const Library& library, Use use) const;
+  TrainingRequest request(const Library& library, Use use, const RequestContext& context = {}) const;
 
  private:
   void declare_memory(Options& options);
@@ -64,5 +77,6 @@ struct TrainingFlags {
 
 // Those of the question, and what must be known of the devices whose kernels were priced.
 void add_notes(Answer& answer, const std::vector<std::string>& notes, const KernelPredictor& kernels);
+void add_notes(Answer& answer, const std::vector<std::string>& notes, std::span<const KernelPredictor* const> kernels);
 
 }  // namespace foretoken

@@ -302,6 +302,12 @@ TrainingPlan TrainingPlanFlags::plan(const ImportedTraining* imported, const Mod
   if (!given("--pipeline-schedule") && !file_schedule) {
     plan.schedule = plan.virtual_stages > 1 ? "interleaved" : "1f1b";
   }
+  if (imported != nullptr && imported->said.recompute_every && !given("--recompute-granularity")) {
+    // Every so many layers: so many of each chunk. 0 = all.
+    const int64_t every = *imported->said.recompute_every;
+    const int64_t of_chunk = (static_cast<int64_t>(model.layers.size()) + plan.chunks() - 1) / plan.chunks();
+    plan.recompute_layers = every == 1 ? 0 : (of_chunk + every - 1) / every;
+  }
   plan.recompute_layers = said_recompute_layers(plan);
   refuse_without_effect(plan);
   check_fixed_sizes(plan);

@@ -72,6 +72,8 @@ constexpr KeyRule axolotl_rules[] = {
     {"context_parallel_size", says_small_count<&S::context>},
     {"sequence_parallel_degree", says_small_count<&S::context>},
     {"dp_shard_size", shard_size},
+    {"cut_cross_entropy", says_fused_loss},
+    {"liger_fused_linear_cross_entropy", says_fused_loss},
     {"dp_replicate_size", says_small_count<&S::sharded_copies>},
 };
 
@@ -110,41 +112,32 @@ constexpr std::string_view axolotl_harmless[] = {"base_model_config",
                                                  "strict",
                                                  "seed",
                                                  "train_on_inputs",
-                                                 "group_by_length",
                                                  "pad_to_sequence_len",
                                                  "lora_alpha",
                                                  "lora_dropout",
-                                                 "lora_modules_to_save",
                                                  "lora_fan_in_fan_out",
                                                  "lora_model_dir",
-                                                 "lora_mlp_kernel",
-                                                 "lora_qkv_kernel",
-                                                 "lora_o_kernel",
                                                  "peft_use_*",
                                                  "gradient_checkpointing_kwargs.*",
                                                  "tf32",
-                                                 "flash_attention",
-                                                 "sdp_attention",
-                                                 "attn_implementation",
-                                                 "plugins",
-                                                 "liger_*",
-                                                 "cut_cross_entropy",
                                                  "fsdp_version",
                                                  "fsdp_config.fsdp_*",
                                                  "fsdp_config.state_dict_type",
                                                  "fsdp_config.auto_wrap_policy",
                                                  "fsdp_config.transformer_layer_cls_to_wrap",
-                                                 "ddp_*",
                                                  "debug",
                                                  "local_rank",
                                                  "is_llama_derived_model",
                                                  "is_mistral_derived_model",
                                                  "is_qwen_derived_model",
                                                  "is_falcon_derived_model",
-                                                 "unfrozen_parameters",
                                                  "shuffle_merged_datasets",
-                                                 "remove_unused_columns",
-                                                 "rl"};
+                                                 "remove_unused_columns"};
+
+constexpr std::string_view axolotl_not_modeled[] = {
+    "unfrozen_parameters",  "liger_*", "flash_attention", "sdp_attention",   "attn_implementation", "group_by_length",
+    "lora_modules_to_save", "ddp_*",   "lora_mlp_kernel", "lora_qkv_kernel", "lora_o_kernel",       "plugins",
+    "torch_compile*",       "rl"};
 
 }  // namespace
 
@@ -153,7 +146,8 @@ ConfigFormat axolotl_format() {
           .summary = "YAML of Axolotl",
           .rules = axolotl_rules,
           .complete = complete_axolotl,
-          .harmless = axolotl_harmless};
+          .harmless = axolotl_harmless,
+          .not_modeled = axolotl_not_modeled};
 }
 
 }  // namespace foretoken

@@ -20,6 +20,15 @@ void checkpoint_mode(S& said, const ConfigValue& value) {
   said.recompute = modes[one_of(value, words)];
 }
 
+// "op", or a number: every so many layers as a whole.
+void selective_option(S& said, const ConfigValue& value) {
+  if (value.text() != "op") said.recompute_every = value.count(1, 1000);
+}
+
+void fp8_gathers(S& said, const ConfigValue& value) {
+  said.fp8_gathers = value.flag();
+}
+
 void pipeline_schedule(S& said, const ConfigValue& value) {
   static constexpr std::string_view words[] = {"1F1B",          "GPipe",     "Interleaved1F1B", "InterleavedZeroBubble",
                                                "ZBVZeroBubble", "DualPipeV", "LoopedBFS"};
@@ -84,6 +93,10 @@ void complete_torchtitan(S& said, const ConfigEntries& entries, std::vector<std:
   if (!said.sequence_length) said.sequence_length = 2048;
   if (!said.stack) said.stack = "torchtitan-eager";
   if (!said.recompute) said.recompute = Recompute::op;
+  // The option says how the selective mode selects.
+  if (said.recompute != Recompute::op) said.recompute_every.reset();
+  if (said.recompute_every) said.recompute = Recompute::full;
+  if (said.fp8_gathers && said.precision.value_or("bf16") == "bf16") said.fp8_gathers.reset();
   if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;
   // FSDP over all replicas unless a degree of 1 says that each holds a copy.
   const bool one_shard = said.shard_ranks == 1;
@@ -116,6 +129,7 @@ constexpr KeyRule torchtitan_rules[] = {
     {"parallelism.pipeline_parallel_degree", degree<&S::pipeline>},
     {"parallelism.pipeline_parallel_microbatch_size", says_nothing},
     {"parallelism.pipeline_parallel_schedule", pipeline_schedule},
+    {"parallelism.pipeline_parallel_layers_per_stage", says_count<&S::layers_per_virtual_stage>},
     {"parallelism.context_parallel_degree", degree<&S::context>},
     {"parallelism.expert_parallel_degree", degree<&S::expert>},
     {"parallelism.data_parallel_replicate_degree", degree<&S::sharded_copies>},
@@ -124,8 +138,11 @@ constexpr KeyRule torchtitan_rules[] = {
     {"experimental.pipeline_parallel_schedule", pipeline_schedule},
     {"experimental.context_parallel_degree", degree<&S::context>},
     {"activation_checkpoint.mode", checkpoint_mode},
+    {"activation_checkpoint.selective_ac_option", selective_option},
     {"compile.enable", compiles},
     {"float8.enable_float8_linear", float8_enabled},
+    {"float8.enable_fsdp_float8_all_gather", fp8_gathers},
+    {"quantize.linear.float8.enable_fsdp_float8_all_gather", fp8_gathers},
 };
 
 constexpr std::string_view torchtitan_harmless[] = {"job.*",
@@ -142,8 +159,6 @@ constexpr std::string_view torchtitan_harmless[] = {"job.*",
                                                     "optimizer.eps",
                                                     "optimizer.beta*",
                                                     "optimizer.weight_decay",
-                                                    "optimizer.fused",
-                                                    "optimizer.implementation",
                                                     "model.tokenizer_path",
                                                     "model.print_after_conversion",
                                                     "model.norm_type",
@@ -154,19 +169,29 @@ constexpr std::string_view torchtitan_harmless[] = {"job.*",
                                                     "training.seed",
                                                     "training.deterministic",
                                                     "training.gc_freq",
-                                                    "training.mixed_precision_param",
-                                                    "training.mixed_precision_reduce",
-                                                    "activation_checkpoint.selective_ac_option",
-                                                    "activation_checkpoint.per_op_sac*",
-                                                    "parallelism.pipeline_parallel_split_points",
-                                                    "parallelism.context_parallel_rotate_method",
-                                                    "parallelism.fsdp_reshard_after_forward",
-                                                    "parallelism.enable_async_tensor_parallel",
-                                                    "compile.components",
-                                                    "compile.backend",
-                                                    "float8.*",
-                                                    "quantize.*",
                                                     "debug.*"};
+
+constexpr std::string_view torchtitan_not_modeled[] = {"optimizer.fused",
+                                                       "optimizer.implementation",
+                                                       "optimizer.early_step_in_backward",
+                                                       "training.mixed_precision_param",
+                                                       "training.mixed_precision_reduce",
+                                                       "activation_checkpoint.per_op_sac*",
+                                                       "activation_checkpoint.memory_budget",
+                                                       "activation_checkpoint.early_stop",
+                                                       "parallelism.pipeline_parallel_split_points",
+                                                       "parallelism.pipeline_parallel_first_stage_less_layers",
+                                                       "parallelism.pipeline_parallel_last_stage_less_layers",
+                                                       "parallelism.module_fqns_per_model_part",
+                                                       "parallelism.context_parallel_rotate_method",
+                                                       "parallelism.fsdp_reshard_after_forward",
+                                                       "parallelism.enable_async_tensor_parallel",
+                                                       "parallelism.disable_loss_parallel",
+                                                       "parallelism.enable_compiled_autograd",
+                                                       "compile.components",
+                                                       "compile.backend",
+                                                       "float8.*",
+                                                       "quantize.*"};
 
 }  // namespace
 
@@ -175,7 +200,8 @@ ConfigFormat torchtitan_format() {
           .summary = "TOML of torchtitan",
           .rules = torchtitan_rules,
           .complete = complete_torchtitan,
-          .harmless = torchtitan_harmless};
+          .harmless = torchtitan_harmless,
+          .not_modeled = torchtitan_not_modeled};
 }
 
 }  // namespace foretoken

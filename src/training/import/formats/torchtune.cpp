@@ -51,6 +51,13 @@ void tune_float8(S& said, const ConfigValue& value) {
   if (value.flag()) said.precision = "fp8-current";
 }
 
+// Losses that take the head's output in eight chunks have 16-bit logits and gradients, and fp32 copies of one chunk.
+void loss(S& said, const ConfigValue& value) {
+  const bool chunked =
+      contains_ignoring_case(value.text(), "chunked") || contains_ignoring_case(value.text(), "LinearCrossEntropy");
+  if (chunked) said.logit_bytes = 2 + 2 + 12.0 / 8;
+}
+
 // The distributed recipes shard by FSDP2; with one device there is nothing to shard.
 void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
   if (!said.stack) said.stack = "pytorch-fsdp";
@@ -75,6 +82,7 @@ constexpr KeyRule torchtune_rules[] = {
     {"enable_activation_offloading", says_flag<&S::offloads_activations>},
     {"fsdp_cpu_offload", cpu_offloads},
     {"compile", compiled},
+    {"loss._component_", loss},
     {"dtype", dtype},
     {"enable_fp8_training", tune_float8},
     {"tensor_parallel_dim", says_small_count<&S::tensor>},
@@ -86,8 +94,6 @@ constexpr KeyRule torchtune_rules[] = {
 constexpr std::string_view torchtune_harmless[] = {"output_dir",
                                                    "model.lora_alpha",
                                                    "model.lora_dropout",
-                                                   "model.apply_lora_to_output",
-                                                   "model.use_dora",
                                                    "tokenizer.*",
                                                    "checkpointer.*",
                                                    "resume_from_checkpoint",
@@ -99,7 +105,6 @@ constexpr std::string_view torchtune_harmless[] = {"output_dir",
                                                    "max_steps_per_epoch",
                                                    "clip_grad_norm",
                                                    "optimizer.*",
-                                                   "optimizer_in_bwd",
                                                    "lr_scheduler.*",
                                                    "loss.*",
                                                    "device",
@@ -108,10 +113,12 @@ constexpr std::string_view torchtune_harmless[] = {"output_dir",
                                                    "profiler.*",
                                                    "data_parallel_shard_dim",
                                                    "tensor_parallel_plan.*",
-                                                   "custom_sharded_layers",
-                                                   "fsdp_reshard_after_forward",
                                                    "batch_size_val",
                                                    "run_val_every_n_steps"};
+
+constexpr std::string_view torchtune_not_modeled[] = {"model.apply_lora_to_output", "model.use_dora",
+                                                      "optimizer_in_bwd", "custom_sharded_layers",
+                                                      "fsdp_reshard_after_forward"};
 
 }  // namespace
 
@@ -120,7 +127,8 @@ ConfigFormat torchtune_format() {
           .summary = "YAML of torchtune's recipes",
           .rules = torchtune_rules,
           .complete = complete_torchtune,
-          .harmless = torchtune_harmless};
+          .harmless = torchtune_harmless,
+          .not_modeled = torchtune_not_modeled};
 }
 
 }  // namespace foretoken

@@ -40,6 +40,7 @@ void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::st
 }
 
 constexpr KeyRule trainer_rules[] = {
+    {"use_liger_kernel", says_fused_loss},
     {"model_name_or_path", says_text<&S::model_name>},
     {"max_seq_length", says_count<&S::sequence_length>},
     {"max_length", says_count<&S::sequence_length>},
@@ -104,7 +105,6 @@ constexpr std::string_view trainer_harmless[] = {"adam_*",
                                                  "torch_dtype",
                                                  "dtype",
                                                  "trust_remote_code",
-                                                 "use_liger_kernel",
                                                  "val_size",
                                                  "warmup_*",
                                                  "weight_decay"};

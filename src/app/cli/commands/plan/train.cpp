@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "app/cli/commands/plan/list.h"
@@ -51,12 +52,14 @@ class PlanTrain : public Command {
   }
 
   Answer run(const Library& library) const override {
-    TrainingRequest request = flags_.request(library, TrainingFlags::Use::search);
+    const TrainingLauncher* launcher = find_training_launcher(launch_);
+    TrainingRequest request =
+        flags_.request(library, TrainingFlags::Use::search,
+                       {.stack = launcher != nullptr ? std::string(launcher->stack) : std::string()});
     TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
     request.choices.most_tensor = most_tensor_;
     request.choices.most_micro_batch = most_micro_batch_;
-    const TrainingLauncher* launcher = find_training_launcher(launch_);
     if (launcher == nullptr && !launch_out_.empty()) {
       throw InputError(
           {.source = "--launch-out", .value = launch_out_, .expected = "--launch too, with the framework of the file"});
@@ -66,9 +69,11 @@ class PlanTrain : public Command {
     show_progress("searching plans");
     TrainingSearchResult result;
     try {
-      result = plan_training(
-          question, *machine,
-          {.choices = request.choices, .best = static_cast<size_t>(best_), .threads = threads_to_use(threads_)});
+      result =
+          plan_training(question, *machine,
+                        {.choices = request.choices,
+                         .best = static_cast<size_t>(launcher == nullptr ? best_ : std::max(best_, plans_for_launch)),
+                         .threads = threads_to_use(threads_)});
     } catch (const NoTrainingPlanFits& error) {
       question.plan = error.nearest().plan;
       Answer answer{.text = unfit_training_search_text(question, error.nearest()),
@@ -79,17 +84,22 @@ class PlanTrain : public Command {
       return answer;
     }
 
+    // The file may need a plan beyond those that are shown.
+    const std::vector<RankedPlan> ranked = result.best;
+    if (result.best.size() > static_cast<size_t>(best_)) result.best.resize(static_cast<size_t>(best_));
     question.plan = result.best.front().plan;
     const TrainingEstimate estimate = estimate_training(question, *machine);
     Answer answer{.text = training_search_text(question, result) + training_text(question, estimate),
                   .json = training_search_json(question, result)};
     answer.json.set("fastest", training_json(question, estimate));
-    if (launcher != nullptr) add_launch(*launcher, question, result, answer);
+    if (launcher != nullptr) add_launch(*launcher, question, ranked, answer);
     add_notes(answer, request.notes, *machine->machine().kernels);
     return answer;
   }
 
  private:
+  static constexpr int64_t plans_for_launch = 100;  // to look through for one that the framework can run
+
   static std::vector<std::string> launch_names() {
     std::vector<std::string> names = training_launcher_names();
     names.insert(names.begin(), "none");
@@ -105,17 +115,17 @@ class PlanTrain : public Command {
   }
 
   // The file of the fastest plan that the framework can run.
-  void add_launch(const TrainingLauncher& launcher, TrainingQuestion question, const TrainingSearchResult& result,
+  void add_launch(const TrainingLauncher& launcher, TrainingQuestion question, const std::vector<RankedPlan>& ranked,
                   Answer& answer) const {
     std::string why;
-    for (const RankedPlan& one : result.best) {
+    for (const RankedPlan& one : ranked) {
       question.plan = one.plan;
       const std::string refusal = launcher.refusal(question);
       if (!refusal.empty()) {
         if (why.empty()) why = refusal;
         continue;
       }
-      const double slower = one.seconds.value / result.best.front().seconds.value - 1;
+      const double slower = one.seconds.value / ranked.front().seconds.value - 1;
       answer.text += wrap_lines(launch_title(launcher, why, slower), page_width, 2);
       const std::string file = launcher.write(question);
       if (launch_out_.empty()) {
