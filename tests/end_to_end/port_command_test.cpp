@@ -50,6 +50,18 @@ TEST_F(PortCommand, a_trace_of_one_gpu_is_told_for_a_pipeline) {
   EXPECT_THAT(in_one_line(run_foretoken(line).out), HasSubstr("with TP1 PP2 DP1"));
 }
 
+TEST_F(PortCommand, a_chakra_trace_of_a_profile_takes_as_long) {
+  const std::string prefix = path("run");
+  ASSERT_EQ(run_foretoken("import profile " + trace() + " --as-chakra " + prefix).status, 0);
+  const auto seconds = [](const std::string& file) {
+    const Outcome run = run_foretoken("port " + file + " --device h100_sxm --to-pp 2 --micro-batches 4 --json");
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json document = parse_json(run.out, "port");
+    return JsonView(document, "port").at("measured_seconds").number();
+  };
+  EXPECT_NEAR(seconds(prefix + ".0.et") / seconds(trace()), 1, 1e-6);
+}
+
 TEST_F(PortCommand, refusals_say_what_is_missing) {
   expect_refused(run_foretoken("port " + trace() + " --to h200_sxm"), "--device, the GPU that was profiled");
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to h20000"), "h20000");

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "compose/profile/chakra_writer.h"
 #include "compose/profile/kernel_class.h"
 #include "compose/profile/kernel_shape.h"
 #include "kernel/error_correlation.h"
@@ -80,6 +79,7 @@ class TracePorter {
         to_(request.to),
         recorded_(request.recorded),
         wanted_(request.wanted),
+        graph_(request.graph != nullptr ? *request.graph : chakra_from_profile(step)),
         micro_batches_(request.micro_batches),
         same_device_(from_.device().name == to_.device().name),
         same_job_(same_device_ && request.same_links && same_plan(recorded_.plan, wanted_.plan)),
@@ -280,7 +280,6 @@ class TracePorter {
 
   // The same launches and waits with other durations. The bounds stretch all kernels alike.
   void place_in_time() {
-    const ImportedChakra graph = chakra_from_profile(step_);
     double kernels_us = 0;
     for (size_t i = 0; i < ported_.size(); ++i) kernels_us += has_own_bounds_[i] ? 0 : ported_[i].value;
     const auto span = [&](double Estimate::*bound) {
@@ -288,11 +287,11 @@ class TracePorter {
       std::vector<double> durations;
       for (size_t i = 0; i < ported_.size(); ++i)
         durations.push_back(has_own_bounds_[i] ? ported_[i].*bound : ported_[i].value * stretch);
-      return end_of(graph, durations, layers_);
+      return end_of(graph_, durations, layers_);
     };
     std::vector<double> recorded;
     for (const ProfiledKernel& kernel : step_.kernels) recorded.push_back(kernel.us);
-    result_.measured_span_us = end_of(graph, recorded, 1);
+    result_.measured_span_us = end_of(graph_, recorded, 1);
     const Estimate work{.value = span(&Estimate::value),
                         .low = span(&Estimate::low),
                         .high = span(&Estimate::high),
@@ -370,6 +369,7 @@ class TracePorter {
   const ProfiledStep& step_;
   const KernelPredictor &from_, &to_;
   const TraceJob recorded_, wanted_;
+  const ImportedChakra graph_;
   const int64_t micro_batches_;
   const bool same_device_, same_job_;
   const bool same_links_;  // also between the ranks of a group

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/estimate.h"
+#include "compose/profile/chakra_writer.h"
 #include "compose/profile/trace.h"
 #include "compose/profile/trace_plan.h"
 #include "kernel/kernel.h"
@@ -52,8 +53,9 @@ struct PortRequest {
   const KernelPredictor& from;  // of the GPU that was profiled
   const KernelPredictor& to;
   TraceJob recorded = {}, wanted = {};
-  bool same_links = true;     // both jobs run on the same nodes and fabric
-  int64_t micro_batches = 0;  // of the step, for a trace without a pipeline that is to get one
+  bool same_links = true;                 // both jobs run on the same nodes and fabric
+  const ImportedChakra* graph = nullptr;  // what waits for what; null = as the step's times show
+  int64_t micro_batches = 0;              // of the step, for a trace without a pipeline that is to get one
 };
 
 // Kernels wait for each other as in chakra_from_profile(), with its InputErrors.

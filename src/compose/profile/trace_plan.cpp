@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "network/chakra/collectives.h"
 
 namespace foretoken {
 namespace {
@@ -48,11 +49,6 @@ double ratio(int64_t before, int64_t after) {
 
 int64_t divided_size(int64_t size, double share) {
   return std::max<int64_t>(1, std::llround(static_cast<double>(size) * share));
-}
-
-// As collectives count them: all that an all-gather gathers.
-double collective_bytes(const ProfiledMessage& message, int64_t ranks) {
-  return message.kind == CollectiveKind::all_gather ? message.bytes * static_cast<double>(ranks) : message.bytes;
 }
 
 }  // namespace
@@ -186,7 +182,7 @@ std::optional<MessageTimes> MessagePrices::times_of(const ProfiledMessage& messa
   // A send has two ends, whatever the number of stages.
   const bool is_send = message.kind == CollectiveKind::send_recv;
   const auto ends = [&](int64_t ranks) { return is_send ? std::min<int64_t>(ranks, 2) : ranks; };
-  const double bytes = collective_bytes(message, before);
+  const double bytes = collective_bytes(message.kind, message.bytes, before);
   const bool is_divided = *axis == ParallelAxis::data || (*axis == ParallelAxis::pipeline && recorded_.plan.sequence);
   const double share = is_divided ? ratio(recorded_.plan.tensor, wanted_.plan.tensor) : 1;
   return MessageTimes{

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "compose/profile/chakra_step.h"
 #include "compose/profile/ported_trace.h"
 #include "compose/profile/test_trace.h"
 #include "library/library.h"
@@ -66,7 +67,7 @@ struct Question {
   int64_t micro_batches = 0;
 };
 
-PortedTrace ask(const ProfiledStep& step, const Question& question) {
+PortedTrace ask(const ProfiledStep& step, const Question& question, const ImportedChakra* graph = nullptr) {
   const KernelPredictor from = library().predictor(std::string("h100_sxm")), to = library().predictor(question.to);
   const PlacementSpec placement{.order = {std::begin(training_rank_order), std::end(training_rank_order)}};
   const auto network = [&](const KernelPredictor& kernels, const ParallelPlan& plan) {
@@ -78,6 +79,7 @@ PortedTrace ask(const ProfiledStep& step, const Question& question) {
                            .recorded = {.plan = question.recorded, .network = before.get()},
                            .wanted = {.plan = question.wanted, .network = after.get()},
                            .same_links = question.to == "h100_sxm",
+                           .graph = graph,
                            .micro_batches = question.micro_batches});
 }
 
@@ -252,6 +254,34 @@ TEST(TracePlan, gradients_are_added_for_ranks_that_a_trace_of_one_gpu_does_not_h
       << "no training";
 }
 
+TEST(TracePlan, a_chakra_trace_says_what_the_profile_said) {
+  const ProfiledStep step = data_parallel_rank().step();
+  const ChakraStep same = chakra_step(chakra_from_profile(step).trace, "test", 8);
+  ASSERT_EQ(same.step.kernels.size(), step.kernels.size());
+  const Question question{.recorded = plan(1, 1, 8), .wanted = plan(1, 1, 64)};
+  const PortedTrace profile = ask(step, question), chakra = ask(same.step, question, &same.graph);
+  EXPECT_NEAR(chakra.measured_span_us, profile.measured_span_us, 1e-6);
+  EXPECT_NEAR(chakra.ported_span_us.value, profile.ported_span_us.value, 1e-6);
+}
+
+TEST(TracePlan, chakra_traces_that_cannot_be_are_refused) {
+  const ChakraTrace good = chakra_from_profile(data_parallel_rank().step()).trace;
+  ChakraTrace circle = good;
+  circle.nodes[1].data_dependencies.push_back(circle.nodes.back().id);
+  EXPECT_THROW(chakra_step(circle, "test", 8), InputError);
+  ChakraTrace missing = good;
+  missing.nodes.back().data_dependencies.push_back(100000);
+  EXPECT_THROW(chakra_step(missing, "test", 8), InputError);
+  ChakraTrace generated = good;
+  for (ChakraNode& node : generated.nodes) {
+    if (node.type != ChakraNodeType::collective) continue;
+    node.duration_micros = 0;
+    std::erase_if(node.attributes, [](const auto& one) { return one.name == fine_duration_attribute; });
+  }
+  EXPECT_THROW(chakra_step(generated, "test", 8), InputError) << "no times of communication";
+  EXPECT_THROW(chakra_step({}, "test", 8), InputError);
+}
+
 TEST(TracePlan, what_the_trace_does_not_show_is_refused) {
   TestRank rank;
   rank.multiply(64, 64, 64, 10);
@@ -274,6 +304,10 @@ TEST(TracePlanNeedsData, a_real_training_chunk_takes_what_was_recorded_under_its
   const double recorded_us = 129012;  // from the first kernel's start to the last one's end
   const PortedTrace same = ask(step, {.recorded = plan(1, 1, 64), .wanted = plan(1, 1, 64)});
   EXPECT_NEAR(same.ported_span_us.value, recorded_us, 0.001 * recorded_us);
+  const ChakraStep chakra = chakra_step(chakra_from_profile(step).trace, "test", 64);
+  EXPECT_NEAR(
+      ask(chakra.step, {.recorded = plan(1, 1, 64), .wanted = plan(1, 1, 64)}, &chakra.graph).ported_span_us.value,
+      same.ported_span_us.value, 1e-3);
   const PortedTrace more = ask(step, {.recorded = plan(1, 1, 64), .wanted = plan(1, 1, 1024)});
   EXPECT_DOUBLE_EQ(more.ported_span_us.value, same.ported_span_us.value) << "it has no data-parallel collectives";
   const PortedTrace half = ask(step, {.recorded = plan(1, 16, 4), .wanted = plan(1, 32, 4)});

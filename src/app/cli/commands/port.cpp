@@ -3,6 +3,7 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "base/error.h"
+#include "compose/profile/chakra_step.h"
 #include "compose/profile/ported_trace.h"
 #include "library/library.h"
 #include "report/kernel/ported_trace_report.h"
@@ -34,7 +35,9 @@ struct PlanFlags {
 class PortCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("trace", trace_, "PyTorch profiler trace of one rank (Kineto JSON, optionally .gz)", true);
+    options.text("trace", trace_,
+                 "PyTorch profiler trace of one rank (Kineto JSON, optionally .gz), or its recorded Chakra trace (.et)",
+                 true);
     options.text("--to", to_, "GPU to predict (`foretoken devices` lists them) [the one that was profiled]");
     options.text("--device", device_, "GPU that was profiled [the one that the trace names]");
     declare_kernel_source(options, tier_);
@@ -71,7 +74,11 @@ class PortCommand : public Command {
                         .value = "not given",
                         .expected = "a GPU, or another plan by --to-tp, --to-pp or --to-dp"});
     }
-    const ProfiledStep step = read_profile(trace_);
+    const bool is_chakra = trace_.ends_with(".et") || trace_.ends_with(".et.gz");
+    const ChakraStep read = is_chakra
+                                ? read_chakra_step(trace_, recorded_.data > 0 ? rank_count(recorded_.over({})) : 0)
+                                : ChakraStep{.step = read_profile(trace_), .graph = {}};
+    const ProfiledStep& step = read.step;
     const KernelPredictor from = library.predictor(device_of(step), tier_from_name(tier_).value());
     const KernelPredictor to = to_.empty() ? from : library.predictor(to_, tier_from_name(tier_).value());
     const ParallelPlan recorded = plan_in(step), wanted = wanted_.over(recorded);
@@ -85,6 +92,7 @@ class PortCommand : public Command {
                                                  .recorded = {.plan = recorded, .network = network_before.get()},
                                                  .wanted = {.plan = wanted, .network = network_after.get()},
                                                  .same_links = !moves,
+                                                 .graph = is_chakra ? &read.graph : nullptr,
                                                  .micro_batches = micro_batches_});
     const PortOrigin origin{
         .source = step.source, .from = from.device(), .to = to.device(), .recorded = recorded, .wanted = wanted};
