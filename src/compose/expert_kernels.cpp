@@ -1,9 +1,21 @@
 #include "compose/expert_kernels.h"
 
 namespace foretoken {
+namespace {
+
+// Triton's kernels are for the tokens of all ranks in plain formats. What a dispatch brought and packed weights have
+// kernels of their own, whatever a stack names.
+bool takes_triton(const MoeShape& shape) {
+  const bool plain = shape.scheme == Scheme::bf16 || shape.scheme == Scheme::fp16 || shape.scheme == Scheme::fp8 ||
+                     shape.scheme == Scheme::fp8_block;
+  return plain && !shape.received;
+}
+
+}  // namespace
 
 KernelEstimate expert_estimate(const MoeShape& shape, std::string_view variant, const KernelPredictor& predictor,
                                const Stack& stack) {
+  if (variant == "triton" && !takes_triton(shape)) variant = {};
   KernelEstimate best = predictor.estimate(shape, variant);
   if (!stack.tuned_experts || shape.scheme != Scheme::fp8) return best;
   MoeShape blocks = shape;

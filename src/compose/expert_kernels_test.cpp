@@ -27,4 +27,20 @@ TEST(ExpertKernels, an_engine_that_tunes_runs_plain_scales_no_slower_than_blocks
   }
 }
 
+TEST(ExpertKernels, triton_is_for_tokens_of_all_ranks_in_plain_formats) {
+  const Device device = HardwareCatalogue(data / "hardware").device("h200_sxm");
+  const KernelPredictor kernels(device, {},
+                                std::make_shared<LearnedKernels>(device, data / "kernels" / "calibrations"));
+  MoeShape shape{.tokens = 8192, .hidden = 4096, .inter = 1024, .top_k = 8, .experts = 256, .ep = 8};
+  const auto named = [&] { return expert_estimate(shape, "triton", kernels, {}).seconds.value; };
+  const auto usual = [&] { return expert_estimate(shape, {}, kernels, {}).seconds.value; };
+  shape.scheme = Scheme::fp8_block;
+  EXPECT_GT(named(), 1.2 * usual()) << "it walks the tokens of all ranks";
+  shape.received = true;
+  EXPECT_EQ(named(), usual());
+  shape.received = false;
+  shape.scheme = Scheme::int4_wo;
+  EXPECT_EQ(named(), usual());
+}
+
 }  // namespace foretoken::compose_expert_kernels_test

@@ -59,10 +59,14 @@ void write_index_scores(Writer& writer, const SparseIndexer& indexer, int64_t ke
   const StackTokens& tokens = writer.tokens();
   const auto scores = [&](int64_t sequences, int64_t q_len, int64_t kv_len) {
     const int64_t keys = std::max<int64_t>(1, mean_keys(q_len, kv_len, kv_len) / key_ratio);
-    writer.add(
-        "index_scores", attention_part,
-        GemmShape{
-            .m = q_len * indexer.heads, .n = keys, .k = indexer.head_dim, .batch = sequences, .scheme = Scheme::fp8});
+    // One kernel adds up the heads' scores before it writes them. Prompts: as if the heads were one long one.
+    GemmShape product{
+        .m = q_len * indexer.heads, .n = keys, .k = indexer.head_dim, .batch = sequences, .scheme = Scheme::fp8};
+    if (q_len > indexer.heads) {
+      product.m = q_len;
+      product.k = indexer.heads * indexer.head_dim;
+    }
+    writer.add("index_scores", attention_part, product);
     writer.add("index_top_k", attention_part,
                ElementwiseShape{.elements = sequences * q_len * keys, .inputs = 1, .outputs = 0, .dtype = DType::fp32});
   };

@@ -295,6 +295,23 @@ TEST(StepExperts, tokens_sent_to_their_experts_are_sorted_by_the_receiver_unless
   EXPECT_EQ(find_operator(gathered, "expert_sort"), nullptr);
 }
 
+TEST(StepExperts, of_many_experts_some_are_busier_than_others_unless_a_popularity_is_given) {
+  Model model = mixtral_like();
+  const auto routing = [&](const StepRequest& request) {
+    return std::get<MoeShape>(find_operator(stage_operators(model, request, {}, 0), "experts")->shape).routing;
+  };
+  EXPECT_EQ(routing(prefill), Routing::random) << "eight experts";
+  for (Layer& layer : model.layers) {
+    if (auto* moe = std::get_if<Moe>(&layer.feed_forward)) moe->experts = 64;
+  }
+  EXPECT_EQ(routing(prefill), Routing::power_law);
+  StepRequest evenly = prefill;
+  evenly.routing = Routing::balanced;
+  EXPECT_EQ(routing(evenly), Routing::balanced);
+  model.expert_popularity = std::make_shared<const ExpertPopularity>(zipf_popularity(64, 0));
+  EXPECT_EQ(routing(prefill), Routing::measured);
+}
+
 TEST(StepExperts, copies_of_busy_experts_count_where_experts_are_shared_out) {
   Model model = mixtral_like();
   const ParallelPlan plan{.data = 12, .expert = 12};

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "compose/calibrated_stack.h"
+#include "compose/linear_kernels.h"
 #include "compose/step_estimate.h"
 #include "compose/two_batch.h"
 #include "serving/steps/size_grid.h"
@@ -29,6 +30,26 @@ struct Reader {
 bool reads_cache(const KernelShape& shape) {
   return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape) ||
          std::holds_alternative<LatentAttentionShape>(shape);
+}
+
+// Sparse and compressed layers: prompts take the form of decodes, each query with keys of its own.
+bool chooses_keys(const KernelShape& shape) {
+  const auto* latent = std::get_if<LatentAttentionShape>(&shape);
+  return latent != nullptr && latent->phase == AttentionPhase::decode && latent->q_len > 1;
+}
+
+// What choosing keys takes grows with the context as well.
+bool chooses_keys(const Launch& launch) {
+  return launch.name == "index_scores" || launch.name == "index_top_k";
+}
+
+// The kernel of one sequence for several.
+KernelShape for_sequences(KernelShape shape, int64_t sequences) {
+  if (auto* latent = std::get_if<LatentAttentionShape>(&shape)) latent->batch *= sequences;
+  if (auto* plain = std::get_if<AttentionShape>(&shape)) plain->batch *= sequences;
+  if (auto* scores = std::get_if<GemmShape>(&shape)) scores->batch *= sequences;
+  if (auto* choice = std::get_if<ElementwiseShape>(&shape)) choice->elements *= sequences;
+  return shape;
 }
 
 Estimate between(const Estimate& a, const Estimate& b, double share) {
@@ -92,6 +113,7 @@ class ComposedSteps final : public StepTimes {
  public:
   explicit ComposedSteps(ComposedStepsConfig config) : config_(std::move(config)) {
     prompt_readers_ = find_readers({.phase = StepPhase::prefill, .batch = 1, .input_len = 16});
+    for (const Reader& reader : prompt_readers_) chooses_keys_ = chooses_keys_ || chooses_keys(reader.shape);
     if (config_.model.is_encoder_only()) return;  // its steps are prompts alone
     decode_readers_ = find_readers({.phase = StepPhase::decode, .batch = 2, .context_len = 16});
     mixed_readers_ =
@@ -216,7 +238,7 @@ class ComposedSteps final : public StepTimes {
         if (serves_experts(call)) experts += timed.seconds.value;
         if (!timed.kernel) collectives += timed.seconds.value;
         if (std::holds_alternative<MoeShape>(timed.launch.shape)) expert_kernels += timed.seconds.value;
-        if (in_head || reads_cache(timed.launch.shape)) apart += timed.seconds.value;
+        if (in_head || is_read_apart(timed.launch)) apart += timed.seconds.value;
       }
     }
     const double left = std::max(0.0, step.seconds.value - apart);
@@ -245,6 +267,49 @@ class ComposedSteps final : public StepTimes {
     StepRequest request = decode_request(sequences);
     request.kv_dtype = config_.kv_dtype;
     return estimate_head(config_.model, request, config_.plan, config_.models.kernels, config_.stack, options());
+  }
+
+  bool is_read_apart(const Launch& launch) const {
+    return reads_cache(launch.shape) || (chooses_keys_ && chooses_keys(launch));
+  }
+
+  // Kernels that read the cache in a step of one sequence, as they are.
+  std::vector<Reader> kernels_of(const StepRequest& request) const {
+    std::vector<Reader> found;
+    for (const StageEstimate& stage : estimate(request).stages) {
+      for (const TimedLaunch& timed : stage.launches) {
+        if (!is_read_apart(timed.launch)) continue;
+        const double factor = config_.stack.kernel_factor(request.phase, timed.launch.shape);
+        found.push_back({.shape = timed.launch.shape,
+                         .variant = timed.launch.variant,
+                         .count = static_cast<double>(timed.launch.count) * factor});
+      }
+    }
+    return found;
+  }
+
+  // Which keys a sparse or compressed layer reads is the model's to say, for prompts and decodes apart.
+  Estimate chosen_attention(const StepBatch& batch) {
+    KernelSum kernels(config_.models.kernels.correlations());
+    const auto add_all = [&](const std::vector<Reader>& readers, int64_t sequences) {
+      for (const Reader& reader : readers) add(for_sequences(reader.shape, sequences), reader, kernels);
+    };
+    if (!batch.prompts.empty()) {  // equal ones
+      const PromptChunk& chunk = batch.prompts.front();
+      add_all(kernels_of({.phase = StepPhase::prefill,
+                          .batch = 1,
+                          .input_len = chunk.new_tokens,
+                          .context_len = chunk.context_tokens}),
+              static_cast<int64_t>(batch.prompts.size()));
+    }
+    if (batch.decodes > 0) add_all(decode_kernels(batch.decode_context_tokens / batch.decodes), batch.decodes);
+    return kernels.total();
+  }
+
+  const std::vector<Reader>& decode_kernels(int64_t context) {
+    return kept(decode_kernels_, context, [&](int64_t tokens) {
+      return kernels_of({.phase = StepPhase::decode, .batch = 1, .context_len = tokens});
+    });
   }
 
   std::vector<Reader> find_readers(const StepRequest& request) const {
@@ -326,8 +391,17 @@ class ComposedSteps final : public StepTimes {
   }
 
   // Decodes of `queries` tokens each.
-  Estimate verification_attention(int64_t decodes, int64_t context, int64_t queries) const {
+  Estimate verification_attention(int64_t decodes, int64_t context, int64_t queries) {
     KernelSum kernels(config_.models.kernels.correlations());
+    if (chooses_keys_) {
+      for (const Reader& reader : decode_kernels(context)) {
+        KernelShape shape = for_sequences(reader.shape, decodes);
+        if (auto* latent = std::get_if<LatentAttentionShape>(&shape)) latent->q_len = queries;
+        if (auto* scores = std::get_if<GemmShape>(&shape)) scores->m *= queries;
+        add(shape, reader, kernels);
+      }
+      return kernels.total();
+    }
     for (const Reader& reader : decode_readers_) {
       if (const auto* mixed = std::get_if<MixedAttentionShape>(&reader.shape)) {
         MixedAttentionShape batch = *mixed;
@@ -346,7 +420,8 @@ class ComposedSteps final : public StepTimes {
     return kernels.total();
   }
 
-  Estimate attention_of(const StepBatch& batch) const {
+  Estimate attention_of(const StepBatch& batch) {
+    if (chooses_keys_) return chosen_attention(batch);
     const bool prompts = !batch.prompts.empty(), decodes = batch.decodes > 0;
     const StepPhase phase = prompts && decodes ? StepPhase::mixed : prompts ? StepPhase::prefill : StepPhase::decode;
     KernelSum kernels(config_.models.kernels.correlations());
@@ -399,7 +474,12 @@ class ComposedSteps final : public StepTimes {
   }
 
   void add(const KernelShape& shape, const Reader& reader, KernelSum& kernels) const {
-    Estimate seconds = scaled(config_.models.kernels.estimate(shape, reader.variant).seconds, reader.count);
+    const KernelPredictor& kernels_of_device = config_.models.kernels;
+    const auto* linear = std::get_if<GemmShape>(&shape);
+    const KernelEstimate kernel = linear != nullptr
+                                      ? linear_estimate(*linear, reader.variant, kernels_of_device, config_.stack)
+                                      : kernels_of_device.estimate(shape, reader.variant);
+    Estimate seconds = scaled(kernel.seconds, reader.count);
     seconds.low *= config_.stack.costs.kernels_low;
     seconds.high *= config_.stack.costs.kernels_high;
     kernels.add(seconds, error_form(shape, reader.variant));
@@ -407,6 +487,8 @@ class ComposedSteps final : public StepTimes {
 
   ComposedStepsConfig config_;
   std::vector<Reader> decode_readers_, prompt_readers_, mixed_readers_;
+  bool chooses_keys_ = false;                                        // sparse or compressed layers
+  std::unordered_map<int64_t, std::vector<Reader>> decode_kernels_;  // of those, by context
   std::unordered_map<int64_t, Frame> decode_frames_, prompt_frames_;
   std::unordered_map<int64_t, Estimate> heads_;
   SizeGrid<2, 4> decode_attention_;  // by number of decodes: mean context, longest over mean

@@ -54,6 +54,22 @@ TEST(ComposedSteps, a_prompt_takes_what_a_step_of_it_takes) {
   }
 }
 
+TEST(ComposedSteps, sparse_and_compressed_layers_read_the_keys_that_the_model_says) {
+  for (const char* model : {"DeepSeek-V3.2", "DeepSeek-V4-Flash"}) {
+    const ComposedStepsConfig setup = config(model, {.tensor = 8});
+    const auto times = compose_steps(setup);
+    for (const int64_t tokens : {1024, 8192}) {
+      const PromptChunk chunk{.new_tokens = tokens};
+      const double whole = composed(setup, {.phase = StepPhase::prefill, .batch = 1, .input_len = tokens});
+      EXPECT_NEAR(times->step_seconds({.prompts = {&chunk, 1}}).value / whole, 1, 0.01) << model << tokens;
+    }
+    for (const int64_t context : {1024, 28672}) {
+      const double whole = composed(setup, {.phase = StepPhase::decode, .batch = 32, .context_len = context});
+      EXPECT_NEAR(times->step_seconds(decodes(32, context)).value / whole, 1, 0.002) << model << context;
+    }
+  }
+}
+
 TEST(ComposedSteps, a_mixed_step_takes_what_a_step_of_both_takes) {
   const ComposedStepsConfig setup = config();
   const auto times = compose_steps(setup);
