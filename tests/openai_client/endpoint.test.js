@@ -99,3 +99,30 @@ test("a stream that is given up frees its engine", async () => {
   }
   assert.equal(running, 0);
 });
+
+const weather = {
+  type: "object", additionalProperties: false, required: ["city", "days"],
+  properties: { city: { type: "string" }, days: { type: "integer", minimum: 1, maximum: 7 } },
+};
+
+test("a required tool is called, whole and streamed", async () => {
+  const question = {
+    model: "simulated", messages, max_tokens: 60, tool_choice: "required",
+    tools: [{ type: "function", function: { name: "weather", parameters: weather } }],
+  };
+  const [choice] = (await client.chat.completions.create(question)).choices;
+  assert.equal(choice.finish_reason, "tool_calls");
+  const { city, days } = JSON.parse(choice.message.tool_calls[0].function.arguments);
+  assert.ok(city.length > 0 && days >= 1 && days <= 7);
+  const streamed = await client.chat.completions.stream(question).finalChatCompletion();
+  assert.equal(streamed.choices[0].message.tool_calls[0].function.arguments, choice.message.tool_calls[0].function.arguments);
+});
+
+test("a response follows a schema", async () => {
+  const answer = await client.responses.create({
+    model: "simulated", input: "Weather?", max_output_tokens: 60,
+    text: { format: { type: "json_schema", name: "weather", schema: weather, strict: true } },
+  });
+  assert.equal(answer.status, "completed");
+  assert.deepEqual(Object.keys(JSON.parse(answer.output_text)).sort(), ["city", "days"]);
+});

@@ -12,10 +12,9 @@ namespace foretoken {
 class AnswerStream {
  public:
   virtual ~AnswerStream() = default;
-  virtual void begin(std::string& /*out*/) {}  // the request was taken
-  // Before the first text of a choice. All text is of our own words: nothing in it needs escaping.
-  virtual void add_role(std::string& /*out*/, int64_t /*choice*/) {}
-  virtual void add_text(std::string& out, int64_t choice, std::string_view text) = 0;
+  virtual void begin(std::string& /*out*/) {}                                       // the request was taken
+  virtual void add_role(std::string& /*out*/, const AnsweredChoice& /*choice*/) {}  // before the first text of a choice
+  virtual void add_text(std::string& out, const AnsweredChoice& choice, std::string_view text) = 0;
   virtual void add_last(std::string& out, const AnsweredChoice& choice) = 0;  // its text: what was not sent yet
   virtual void end(std::string& out, const TokenUsage& usage, bool include_usage) = 0;
 };

@@ -49,17 +49,39 @@ Json timing_json(const RequestRecord& record) {
                        {"preemptions", static_cast<int64_t>(record.preemptions)}});
 }
 
+std::string_view finish_text(const AnsweredChoice& choice) {
+  return choice.completes_call ? "tool_calls" : finish_reason_text(choice.reason);
+}
+
+std::string call_id(const AnswerHead& head, const AnsweredChoice& choice) {
+  return fmt::format("call_{}{:04x}", head.id.substr(head.id.find_first_of("-_") + 1), choice.index);
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') out += '\\';
+    out += letter;
+  }
+  return out;
+}
+
 Json completion_json(const AnswerHead& head, std::span<const AnsweredChoice> choices, const TokenUsage& usage) {
   const bool chat = head.kind == CompletionKind::chat;
   Json list = Json::array();
   for (const AnsweredChoice& choice : choices) {
     Json one = Json::object({{"index", choice.index}});
-    if (chat) {
+    if (chat && !choice.tool.empty()) {
+      const Json function = Json::object({{"name", choice.tool}, {"arguments", choice.text}});
+      const Json call = Json::object({{"id", call_id(head, choice)}, {"type", "function"}, {"function", function}});
+      one.set("message",
+              Json::object({{"role", "assistant"}, {"content", Json()}, {"tool_calls", Json::array({call})}}));
+    } else if (chat) {
       one.set("message", Json::object({{"role", "assistant"}, {"content", choice.text}}));
     } else {
       one.set("text", choice.text);
     }
-    one.set("logprobs", Json()).set("finish_reason", finish_reason_text(choice.reason));
+    one.set("logprobs", Json()).set("finish_reason", finish_text(choice));
     one.set("foretoken", timing_json(choice.record));
     list.push(std::move(one));
   }

@@ -23,6 +23,7 @@ struct AnswerHead {
   int64_t created = 0;  // seconds since 1970
   std::string model;
   std::optional<int64_t> max_output_tokens;  // that were asked for
+  Json tools = Json::array(), tool_choice = "auto", text_format;
 };
 
 struct TokenUsage {
@@ -33,12 +34,18 @@ Json usage_json(const TokenUsage& usage);
 // One of the answers to a request.
 struct AnsweredChoice {
   int64_t index = 0;
-  std::string text;
+  std::string text;             // of a call: its arguments
+  std::string tool;             // that it calls; empty = it is text
+  bool completes_call = false;  // the arguments are whole
   FinishReason reason = FinishReason::stop;
   RequestRecord record;  // what was simulated: each choice says so in its member "foretoken"
 };
 
 Json timing_json(const RequestRecord& record);
+std::string_view finish_text(const AnsweredChoice& choice);
+std::string call_id(const AnswerHead& head, const AnsweredChoice& choice);
+// Between the quotes of a JSON text. Answers are ASCII without control characters.
+std::string escaped(std::string_view text);
 
 Json completion_json(const AnswerHead& head, std::span<const AnsweredChoice> choices, const TokenUsage& usage);
 // `embeddings`: by prompt.

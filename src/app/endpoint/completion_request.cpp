@@ -74,6 +74,9 @@ std::vector<TokenId> chat_tokens(const JsonView& messages) {
   for (const JsonView& message : messages.items()) {
     tokens.push_back(special_token(known_role(message.at("role"))));
     if (const auto content = message.find("content")) add_content(*content, tokens);
+    if (const auto calls = message.find("tool_calls")) {
+      for (const JsonView& call : calls->items()) add_tokens(call.at("function").at("arguments").string(), tokens);
+    }
     tokens.push_back(special_token("<end>"));
   }
   if (tokens.empty()) messages.fail("at least one message");
@@ -99,10 +102,17 @@ std::vector<TokenId> response_tokens(const JsonView& body) {
   } else {
     if (!input.is(Json::Kind::array) || input.items().empty()) input.fail("a text, or at least one message");
     for (const JsonView& item : input.items()) {
-      if (const auto type = item.find("type"); type && type->string() != "message") {
-        type->fail("message: tool calls and other items are not simulated");
+      const auto type = item.find("type");
+      const std::string kind = type ? type->string() : "message";
+      if (kind == "message") {
+        add_message(known_role(item.at("role")), item.at("content"));
+      } else if (kind == "function_call") {
+        add_message("assistant", item.at("arguments"));
+      } else if (kind == "function_call_output") {
+        add_message("tool", item.at("output"));
+      } else {
+        type->fail("message, function_call or function_call_output: other items are not simulated");
       }
-      add_message(known_role(item.at("role")), item.at("content"));
     }
   }
   tokens.push_back(special_token("assistant"));
@@ -152,23 +162,95 @@ void read_stop(const JsonView& stop, std::vector<std::string>& texts) {
   }
 }
 
-// An answer is made-up text: what must be a tool call or JSON is refused rather than broken.
-void refuse_forms(const JsonView& body) {
-  if (const auto format = body.find("response_format")) {
-    if (format->at("type").string() != "text") format->at("type").fail("text: structured answers are not simulated");
+std::shared_ptr<const AnswerSchema> shared_schema(const JsonView& schema) {
+  return std::make_shared<const AnswerSchema>(read_answer_schema(schema));
+}
+
+// `in`: where a schema has its name and body: the format itself in /v1/responses.
+void read_format(const JsonView& format, const char* in, CompletionRequest& request) {
+  const std::string type = format.at("type").string();
+  if (type == "json_object") {
+    request.form = std::make_shared<const AnswerSchema>(any_json_object());
+  } else if (type == "json_schema") {
+    const JsonView holder = *in == '\0' ? format : format.at(in);
+    request.form = shared_schema(holder.at("schema"));
+  } else if (type != "text") {
+    format.at("type").fail("text, json_object or json_schema");
   }
-  for (const char* field : {"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"}) {
-    refuse(body, field, "nothing: structured answers are not simulated");
+  request.text_format = format.value();
+}
+
+// A tool's name and parameters stand in its member `function`, but in /v1/responses in the tool itself.
+JsonView function_of(const JsonView& tool, CompletionKind kind) {
+  if (tool.at("type").string() != "function") tool.at("type").fail("function: other tools are not simulated");
+  return kind == CompletionKind::response ? tool : tool.at("function");
+}
+
+CallableTool read_tool(const JsonView& function) {
+  CallableTool tool{.name = function.at("name").string()};
+  const Json nothing = Json::object({{"type", "object"}});
+  const auto parameters = function.find("parameters");
+  if (parameters && parameters->is(Json::Kind::object) && !parameters->value().members().empty()) {
+    tool.arguments = shared_schema(*parameters);
+    if (!tool.arguments->makes_objects()) parameters->fail("a schema of an object");
+  } else {
+    tool.arguments = shared_schema(JsonView(nothing, "parameters"));
   }
-  if (const auto choice = body.find("tool_choice")) {
-    const bool is_free = choice->is(Json::Kind::string) && (choice->string() == "auto" || choice->string() == "none");
-    if (!is_free) choice->fail("auto or none: tool calls are not simulated");
+  return tool;
+}
+
+void read_tool_choice(const JsonView& choice, const std::vector<JsonView>& functions, CompletionRequest& request) {
+  request.tool_choice = choice.value();
+  std::optional<std::string> name;
+  if (choice.is(Json::Kind::string)) {
+    const std::string mode = choice.string();
+    if (mode == "auto" || mode == "none") return;
+    if (mode != "required") choice.fail("auto, none, required or the name of a function");
+  } else {
+    if (choice.at("type").string() != "function") choice.at("type").fail("function: other choices are not simulated");
+    const JsonView holder = request.kind == CompletionKind::response ? choice : choice.at("function");
+    name = holder.at("name").string();
+  }
+  for (const JsonView& function : functions) {
+    if (!name || function.at("name").string() == *name) request.must_call.push_back(read_tool(function));
+  }
+  if (request.must_call.empty()) choice.fail(name ? "a function that \"tools\" lists" : "\"tools\" to choose from");
+}
+
+// What the answer must look like. Tools stand at the front of the prompt, as chat templates put them.
+void read_forms(const JsonView& body, CompletionRequest& request) {
+  for (const char* field : {"guided_regex", "guided_choice", "guided_grammar", "structured_outputs"}) {
+    refuse(body, field, "nothing: only JSON schemas are simulated. Use response_format");
+  }
+  for (const char* field : {"functions", "function_call"}) refuse(body, field, "nothing: use tools and tool_choice");
+  if (const auto format = body.find("response_format")) read_format(*format, "json_schema", request);
+  if (const auto schema = body.find("guided_json")) request.form = shared_schema(*schema);
+  std::vector<JsonView> functions;
+  if (const auto tools = body.find("tools")) {
+    for (const JsonView& tool : tools->items()) functions.push_back(function_of(tool, request.kind));
+    for (const JsonView& function : functions) {
+      if (function.at("name").string().empty()) function.at("name").fail("a name");
+    }
+    request.tools = tools->value();
+    std::vector<TokenId> front;
+    if (!functions.empty()) add_tokens(request.tools.dump(0), front);
+    for (std::vector<TokenId>& prompt : request.prompts) prompt.insert(prompt.begin(), front.begin(), front.end());
+  }
+  if (const auto choice = body.find("tool_choice")) read_tool_choice(*choice, functions, request);
+}
+
+// Documents are made before the first token: their size is bounded.
+void check_form_sizes(const JsonView& body, const CompletionRequest& request) {
+  int64_t bytes = request.form ? request.form->shortest_bytes() : 0;
+  for (const CallableTool& tool : request.must_call) bytes = std::max(bytes, tool.arguments->shortest_bytes());
+  if (bytes * static_cast<int64_t>(request.prompts.size()) * request.samples > most_form_bytes) {
+    body.fail(fmt::format("answers whose shortest JSON has at most {} bytes in all: ask for fewer", most_form_bytes));
   }
 }
 
 void read_generation(const JsonView& body, CompletionRequest& request) {
   check_sampling(body);
-  refuse_forms(body);
+  read_forms(body, request);
   if (const auto stop = body.find("stop")) read_stop(*stop, request.stop);
   refuse(body, "logprobs", "nothing: probabilities are not simulated");
   refuse(body, "echo", "nothing: the prompt is not sent back");
@@ -196,11 +278,14 @@ void read_generation(const JsonView& body, CompletionRequest& request) {
 
 void read_response(const JsonView& body, CompletionRequest& request) {
   check_sampling(body);
-  refuse_forms(body);
+  refuse(body, "response_format", "nothing: /v1/responses takes text.format");
+  for (const char* field : {"max_tokens", "max_completion_tokens"}) {
+    refuse(body, field, "nothing: /v1/responses takes max_output_tokens");
+  }
+  refuse(body, "n", "nothing: /v1/responses gives one answer");
+  read_forms(body, request);
   if (const auto text = body.find("text")) {
-    if (const auto format = text->find("format"); format && format->at("type").string() != "text") {
-      format->at("type").fail("text: structured answers are not simulated");
-    }
+    if (const auto format = text->find("format")) read_format(*format, "", request);
   }
   refuse(body, "previous_response_id", "nothing: responses are not kept. Send the whole conversation as input");
   refuse(body, "background", "false: responses are not kept");
@@ -250,6 +335,7 @@ CompletionRequest read_completion_request(CompletionKind kind, const std::string
   if (static_cast<int64_t>(request.prompts.size()) * request.samples > most_choices) {
     view.fail(fmt::format("at most {} answers from one request", most_choices));
   }
+  check_form_sizes(view, request);
   return request;
 }
 

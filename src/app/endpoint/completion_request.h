@@ -2,15 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/endpoint/answer_schema.h"
 #include "app/endpoint/tokens.h"
+#include "base/json.h"
 
 namespace foretoken {
 
 enum class CompletionKind : uint8_t { chat, text, embedding, response };
+
+struct CallableTool {
+  std::string name;
+  std::shared_ptr<const AnswerSchema> arguments;
+};
 
 struct CompletionRequest {
   CompletionKind kind = CompletionKind::chat;
@@ -23,18 +31,22 @@ struct CompletionRequest {
   int32_t priority = 0;  // lower goes first
   bool ignore_eos = false;
   bool stream = false;
-  bool include_usage = false;         // in the last chunk of a stream
-  std::optional<int64_t> dimensions;  // of embeddings
-  bool base64 = false;                // embeddings as bytes
+  bool include_usage = false;                // in the last chunk of a stream
+  std::optional<int64_t> dimensions;         // of embeddings
+  bool base64 = false;                       // embeddings as bytes
+  std::shared_ptr<const AnswerSchema> form;  // of the answer; none = words
+  std::vector<CallableTool> must_call;       // one of these; empty = the answer is text
+  // As they were given: /v1/responses repeats them.
+  Json tools = Json::array(), tool_choice = "auto", text_format = Json::object({{"type", "text"}});
 };
 
 inline constexpr int64_t most_choices = 1024;  // of one request
 // Of one answer that is no stream: more would keep the answers of others waiting.
 inline constexpr int64_t most_embedding_values = 1'000'000, most_answer_tokens = 3'000'000;
+inline constexpr int64_t most_form_bytes = 256 * 1024;  // of the shortest documents that one request asks for
 
-// Fields that change nothing here (temperature, optional tools, ...) are checked and ignored; those whose answer would
-// lack what was asked for (logprobs, echo, a required tool call, a JSON schema) are refused. InputError names the
-// field.
+// Fields that change nothing here (temperature, ...) are checked and ignored; those whose answer would lack what was
+// asked for (logprobs, echo, schemas with keywords that are not simulated) are refused. InputError names the field.
 CompletionRequest read_completion_request(CompletionKind kind, const std::string& body);
 
 // Of POST /tokenize: `prompt` or `messages`.

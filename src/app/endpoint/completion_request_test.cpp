@@ -98,16 +98,40 @@ TEST(CompletionRequest, refuses_values_that_an_engine_refuses_and_forms_that_mad
   EXPECT_THAT(said(R"(, "temperature": "hot")"), HasSubstr("temperature"));
   EXPECT_THAT(said(R"(, "temperature": 3)"), HasSubstr("temperature"));
   EXPECT_THAT(said(R"(, "top_p": -1)"), HasSubstr("top_p"));
-  EXPECT_THAT(said(R"(, "response_format": {"type": "json_object"})"), HasSubstr("not simulated"));
-  EXPECT_THAT(said(R"(, "tools": [], "tool_choice": "required")"), HasSubstr("not simulated"));
-  EXPECT_THAT(said(R"(, "tools": [], "tool_choice": {"type": "function"})"), HasSubstr("not simulated"));
+  EXPECT_THAT(said(R"(, "response_format": {"type": "grammar"})"), HasSubstr("json_schema"));
+  EXPECT_THAT(said(R"(, "response_format": {"type": "json_schema", "json_schema": {"schema": {"not": {}}}})"),
+              HasSubstr("response_format.json_schema.schema.not"));
+  EXPECT_THAT(said(R"(, "tools": [], "tool_choice": "required")"), HasSubstr("tool_choice"));
+  EXPECT_THAT(said(R"(, "tools": [], "tool_choice": {"type": "function"})"), HasSubstr("function"));
+  EXPECT_THAT(said(R"(, "tools": [{"type": "function", "function": {"name": "f"}}],
+                      "tool_choice": {"type": "function", "function": {"name": "g"}})"),
+              HasSubstr("lists"));
+  EXPECT_THAT(said(R"(, "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "string"}}}],
+                      "tool_choice": "required")"),
+              HasSubstr("object"));
+  EXPECT_THAT(said(R"(, "tools": [{"type": "web_search"}])"), HasSubstr("not simulated"));
+  EXPECT_THAT(said(R"(, "guided_regex": "a*")"), HasSubstr("guided_regex"));
+  EXPECT_THAT(said(R"(, "n": 1000, "guided_json": {"type": "string", "minLength": 1000})"), HasSubstr("fewer"));
   EXPECT_THAT(said(R"(, "n": 2, "best_of": 3)"), HasSubstr("best_of"));
   EXPECT_THAT(said(R"(, "stop": 5)"), HasSubstr("stop"));
   EXPECT_THAT(said(R"(, "stop": "")"), HasSubstr("stop"));
-  EXPECT_EQ(said(R"(, "temperature": 0.7, "top_p": 1, "tools": [], "tool_choice": "auto", "n": 2, "best_of": 2,
+  EXPECT_EQ(said(R"(, "temperature": 0.7, "top_p": 1, "tool_choice": "auto", "n": 2, "best_of": 2,
+                    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"not": {}}}}],
                     "response_format": {"type": "text"}, "stop": null, "seed": 1)"),
             "");
   EXPECT_THAT(chat(R"(, "stop": ["a", "b"])").stop, testing::ElementsAre("a", "b"));
+}
+
+TEST(CompletionRequest, tools_and_calls_are_part_of_the_prompt) {
+  const std::string tools = R"(, "tools": [{"type": "function", "function": {"name": "weather"}}])";
+  EXPECT_GT(chat(tools).prompts.front().size(), chat("").prompts.front().size());
+  EXPECT_EQ(chat(tools + R"(, "tool_choice": "required")").must_call.front().name, "weather");
+  EXPECT_TRUE(chat(tools).must_call.empty());
+  EXPECT_NE(chat(R"(, "response_format": {"type": "json_object"})").form, nullptr);
+  const CompletionRequest next = read_completion_request(CompletionKind::response, R"({"input": [
+      {"role": "user", "content": "hi"}, {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+      {"type": "function_call_output", "call_id": "a", "output": "sunny"}]})");
+  EXPECT_EQ(next.prompts.front().size(), 3 + 3 + 4 + 1U);
 }
 
 TEST(CompletionRequest, responses_take_a_text_or_messages) {
@@ -125,7 +149,8 @@ TEST(CompletionRequest, responses_take_a_text_or_messages) {
             text.prompts.front().size());
   for (const char* wrong :
        {R"({})", R"({"input": 5})", R"({"input": []})", R"({"input": [{"role": "king", "content": "x"}]})",
-        R"({"input": [{"type": "function_call_output", "call_id": "a", "output": "b"}]})",
+        R"({"input": [{"type": "reasoning", "summary": []}]})", R"({"input": "x", "max_tokens": 5})",
+        R"({"input": "x", "n": 2})", R"({"input": "x", "response_format": {"type": "text"}})",
         R"({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]})",
         R"({"input": "x", "instructions": 3})", R"({"input": "x", "max_output_tokens": 0})",
         R"({"input": "x", "previous_response_id": "resp_1"})", R"({"input": "x", "background": true})",

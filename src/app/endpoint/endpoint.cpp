@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/endpoint/answer_document.h"
 #include "app/endpoint/chunk_stream.h"
 #include "app/endpoint/prometheus.h"
 #include "app/endpoint/response_answer.h"
@@ -15,6 +16,8 @@ namespace foretoken {
 namespace {
 
 constexpr int64_t least_prefix_block = 16;  // tokens; caches of single tokens are described in such pieces
+
+constexpr int64_t added_form_bytes = 4096;  // beyond the shortest document: optional members, more items
 
 enum class Route : uint8_t { chat, text, response, embedding, tokenize, detokenize, reset_prefix_cache, look_up };
 
@@ -72,14 +75,21 @@ HttpResponse preflight(const HttpRequest& request) {
 struct Endpoint::Choice {
   uint64_t key = 0;  // of its words
   int64_t output_tokens = 0;
-  int64_t sent = 0;                       // tokens that have come out, but for those of the last step
-  int64_t held = 0;                       // these: they go out with the reason of the end
-  size_t text_bytes = std::string::npos;  // up to a stop string
+  int64_t sent = 0;                        // tokens that have come out, but for those of the last step
+  int64_t held = 0;                        // these: they go out with the reason of the end
+  size_t text_bytes = std::string::npos;   // up to a stop string
+  std::optional<AnswerDocument> document;  // that the words must be
+  int64_t document_bytes = 0;              // its length
   AnsweredChoice answered;
 
+  std::string generated(int64_t first, int64_t count) const {
+    std::string text = answer_text(key, first, count);
+    if (document) document->write_over(text, first * static_cast<int64_t>(token_bytes), document_bytes);
+    return text;
+  }
   // Those that go out: none behind a stop string.
   std::string words(int64_t first, int64_t count) const {
-    std::string text = answer_text(key, first, count);
+    std::string text = generated(first, count);
     const size_t before = token_bytes * static_cast<size_t>(first);
     if (text_bytes != std::string::npos && before + text.size() > text_bytes) {
       text.resize(text_bytes > before ? text_bytes - before : 0);
@@ -238,7 +248,10 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
                                                               .id = answer_id(kind, next_answer_++),
                                                               .created = unix_seconds(),
                                                               .model = settings_.model_name,
-                                                              .max_output_tokens = asked.max_tokens});
+                                                              .max_output_tokens = asked.max_tokens,
+                                                              .tools = asked.tools,
+                                                              .tool_choice = asked.tool_choice,
+                                                              .text_format = asked.text_format});
   Answer& answer = *made;
   answer.stream = asked.stream;
   answer.include_usage = asked.include_usage;
@@ -347,14 +360,47 @@ Endpoint::Choice Endpoint::make_choice(const std::vector<TokenId>& prompt, const
   }
   const int64_t most = asked.max_tokens.value_or(longest_sequence() - static_cast<int64_t>(prompt.size()));
   RandomStream stream(choice.key, "output length");
-  const int64_t own_end = std::max(
+  int64_t own_end = std::max(
       asked.min_tokens, 1 + static_cast<int64_t>(stream.exponential(std::max(0.0, settings_.mean_output_tokens - 1))));
+  if (const AnswerSchema* const schema = choose_form(asked, choice.key, choice.answered)) {
+    own_end = draw_document(*schema, asked, asked.ignore_eos ? most : std::min(own_end, most), choice);
+  }
   const bool stops = !asked.ignore_eos && own_end <= most;
   choice.output_tokens = stops ? own_end : most;
   choice.answered.reason = stops ? FinishReason::stop : FinishReason::length;
-  if (asked.stop.empty()) return choice;
-  // What the engine generates up to the word that completes a stop string; the string itself is not sent.
-  const std::string text = answer_text(choice.key, 0, choice.output_tokens);
+  choice.document_bytes = choice.output_tokens * static_cast<int64_t>(token_bytes);
+  choice.answered.completes_call =
+      !choice.answered.tool.empty() && choice.document && choice.document->least_bytes() <= choice.document_bytes;
+  if (!asked.stop.empty()) end_at_stops(asked, choice);
+  return choice;
+}
+
+// Sets the tool where one must be called.
+const AnswerSchema* Endpoint::choose_form(const CompletionRequest& asked, uint64_t key, AnsweredChoice& answered) {
+  if (asked.must_call.empty()) return asked.form.get();
+  RandomStream stream(key, "tool");
+  const CallableTool& tool = asked.must_call[stream.below(asked.must_call.size())];
+  answered.tool = tool.name;
+  return tool.arguments.get();
+}
+
+int64_t Endpoint::draw_document(const AnswerSchema& schema, const CompletionRequest& asked, int64_t tokens,
+                                Choice& choice) {
+  constexpr auto per_token = static_cast<int64_t>(token_bytes);
+  const int64_t answers = static_cast<int64_t>(asked.prompts.size()) * asked.samples;
+  const int64_t bytes = std::min(most_form_bytes / answers, std::min(tokens, most_form_bytes) * per_token);
+  choice.document =
+      make_answer_document(schema, choice.key, std::min(bytes, schema.shortest_bytes() + added_form_bytes));
+  const int64_t least = choice.document->least_bytes();
+  const int64_t whole = (least + per_token - 1) / per_token;
+  // It ends with its last bracket; words in it make it longer where the schema has a place for them.
+  const int64_t longest = whole + choice.document->room / per_token;
+  return std::max(asked.min_tokens, std::clamp(tokens, whole, longest));
+}
+
+// What the engine generates up to the word that completes a stop string; the string itself is not sent.
+void Endpoint::end_at_stops(const CompletionRequest& asked, Choice& choice) {
+  const std::string text = choice.generated(0, choice.output_tokens);
   for (const std::string& stop : asked.stop) {
     const size_t at = text.find(stop);
     if (at == std::string::npos) continue;
@@ -362,9 +408,9 @@ Endpoint::Choice Endpoint::make_choice(const std::vector<TokenId>& prompt, const
     if (words < asked.min_tokens || words > choice.output_tokens) continue;
     choice.output_tokens = words;
     choice.answered.reason = FinishReason::stop;
+    choice.answered.completes_call = false;
     choice.text_bytes = std::min(at, choice.text_bytes);
   }
-  return choice;
 }
 
 Request Endpoint::request_for(const std::vector<TokenId>& prompt, const Choice& choice,
@@ -376,7 +422,7 @@ Request Endpoint::request_for(const std::vector<TokenId>& prompt, const Choice& 
                   .pooled = asked.kind == CompletionKind::embedding};
   // A next prompt of the conversation holds the answer too.
   std::vector<TokenId> all = prompt;
-  if (!request.pooled) add_tokens(answer_text(choice.key, 0, choice.output_tokens), all);
+  if (!request.pooled) add_tokens(choice.generated(0, choice.output_tokens), all);
   const int64_t block = std::max(least_prefix_block, settings_.config.replicas.front().options.block_size);
   request.prefix_block_tokens = static_cast<int32_t>(block);
   request.prefix_blocks = block_numbers(all, block);
@@ -393,8 +439,8 @@ void Endpoint::request_stepped(const RequestStep& own, const StepRecord& /*step*
     return;
   }
   if (std::string* const out = answer.stream ? server_->stream_buffer(answer.connection) : nullptr) {
-    if (choice.sent == 0) answer.events->add_role(*out, choice.answered.index);
-    answer.events->add_text(*out, choice.answered.index, choice.words(choice.sent, own.yields));
+    if (choice.sent == 0) answer.events->add_role(*out, choice.answered);
+    answer.events->add_text(*out, choice.answered, choice.words(choice.sent, own.yields));
   }
   choice.sent += own.yields;
 }
@@ -426,7 +472,7 @@ void Endpoint::request_ended(const RequestRecord& record) {
   if (answer.stream) {
     choice.answered.text = choice.words(choice.sent, choice.held);
     if (std::string* const out = server_->stream_buffer(answer.connection)) {
-      if (choice.sent == 0) answer.events->add_role(*out, choice.answered.index);
+      if (choice.sent == 0) answer.events->add_role(*out, choice.answered);
       answer.events->add_last(*out, choice.answered);
     }
   } else if (answer.head.kind != CompletionKind::embedding) {

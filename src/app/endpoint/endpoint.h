@@ -71,6 +71,11 @@ class Endpoint final : public HttpService, private RunObserver {
   std::vector<Request> make_requests(Answer& answer, const CompletionRequest& asked);
   void submit(Answer& answer, std::vector<Request> requests, const CompletionRequest& asked, Picoseconds arrival);
   Choice make_choice(const std::vector<TokenId>& prompt, const CompletionRequest& asked, int64_t index) const;
+  static const AnswerSchema* choose_form(const CompletionRequest& asked, uint64_t key, AnsweredChoice& answered);
+  // The tokens at which it ends by itself: near `tokens`, as far as the form allows.
+  static int64_t draw_document(const AnswerSchema& schema, const CompletionRequest& asked, int64_t tokens,
+                               Choice& choice);
+  static void end_at_stops(const CompletionRequest& asked, Choice& choice);
   Request request_for(const std::vector<TokenId>& prompt, const Choice& choice, const CompletionRequest& asked);
   void finish(Answer& answer);
   // What of it still runs is cancelled; all before `when` has happened.

@@ -362,6 +362,115 @@ TEST_F(EndpointTest, responses_are_one_document_or_events_that_end_with_it) {
   EXPECT_EQ(post("/v1/responses", R"({"input": [{"role": "nobody", "content": "x"}]})").status, 400);
 }
 
+constexpr const char* weather_tool =
+    R"({"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"},
+        "days": {"type": "integer", "minimum": 1, "maximum": 7}}, "required": ["city", "days"]}})";
+
+std::string chat_with(const std::string& fields) {
+  return R"({"messages": [{"role": "user", "content": "weather?"}])" + fields + "}";
+}
+
+TEST_F(EndpointTest, a_required_tool_is_called_with_arguments_that_fit_whether_streamed_or_not) {
+  start();
+  const std::string tools =
+      fmt::format(R"(, "tools": [{{"type": "function", "function": {}}}], "tool_choice": )", weather_tool);
+  const std::string required = tools + R"("required", "max_tokens": 40)";
+  const Json whole = parsed(post("/v1/chat/completions", chat_with(required)));
+  EXPECT_EQ(choice(whole).at("finish_reason").string(), "tool_calls");
+  EXPECT_FALSE(choice(whole).at("message").has("content"));
+  const JsonView call = choice(whole).at("message").at("tool_calls").items().front();
+  EXPECT_EQ(call.at("type").string(), "function");
+  EXPECT_EQ(call.at("function").at("name").string(), "weather");
+  const std::string text = call.at("function").at("arguments").string();
+  const Json arguments = parse_json(text, "arguments");
+  EXPECT_NE(JsonView(arguments, "arguments").at("city").string(), "");
+  JsonView(arguments, "arguments").at("days").integer({.least = 1, .most = 7});
+  const int64_t used = JsonView(whole, "answer").at("usage").at("completion_tokens").integer();
+  EXPECT_EQ(static_cast<int64_t>(text.size()), used * 4);
+  EXPECT_LE(used, 40);
+
+  const std::vector<Json> events =
+      events_of(post("/v1/chat/completions", chat_with(required + R"(, "stream": true)")).body);
+  std::string streamed, name;
+  for (const Json& event : events) {
+    const JsonView part = choice(event).at("delta").at("tool_calls").items().front();
+    EXPECT_EQ(part.at("index").integer(), 0);
+    streamed += part.at("function").at("arguments").string();
+    if (part.at("function").has("name")) name += part.at("function").at("name").string();
+  }
+  EXPECT_EQ(name, "weather");
+  EXPECT_EQ(streamed, text);
+  EXPECT_EQ(choice(events.back()).at("finish_reason").string(), "tool_calls");
+
+  const Json named = parsed(
+      post("/v1/chat/completions", chat_with(tools + R"({"type": "function", "function": {"name": "weather"}})")));
+  EXPECT_EQ(choice(named).at("finish_reason").string(), "tool_calls");
+  const Json cut = parsed(post("/v1/chat/completions", chat_with(tools + R"("required", "max_tokens": 2)")));
+  EXPECT_EQ(choice(cut).at("finish_reason").string(), "length") << "an engine ends there too";
+  EXPECT_EQ(JsonView(cut, "answer").at("usage").at("completion_tokens").integer(), 2);
+  const Json free = parsed(post("/v1/chat/completions", chat_with(tools + R"("auto")")));
+  EXPECT_TRUE(choice(free).at("message").has("content"));
+}
+
+TEST_F(EndpointTest, answers_are_json_that_follows_the_format_asked_for) {
+  start();
+  const std::string format =
+      R"(, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object",
+          "properties": {"ok": {"type": "boolean"}, "why \"\u00e4\"": {"enum": ["a\\b", "\"q\""]}},
+          "required": ["ok", "why \"\u00e4\""]}}}, "n": 3)";
+  const auto texts = [&](const std::string& fields) {
+    std::vector<std::string> contents(3);
+    for (const Json& event :
+         events_of(post("/v1/chat/completions", chat_with(format + fields + R"(, "stream": true)")).body)) {
+      contents[static_cast<size_t>(choice(event).at("index").integer())] +=
+          choice(event).at("delta").at("content").string();
+    }
+    return contents;
+  };
+  const Json whole = parsed(post("/v1/chat/completions", chat_with(format)));
+  const std::vector<std::string> streamed = texts("");
+  for (const JsonView& one : JsonView(whole, "answer").at("choices").items()) {
+    EXPECT_EQ(one.at("finish_reason").string(), "stop");
+    const std::string text = one.at("message").at("content").string();
+    EXPECT_EQ(text, streamed[static_cast<size_t>(one.at("index").integer())]);
+    const Json value = parse_json(text, "content");
+    JsonView(value, "content").at("ok").boolean();
+    EXPECT_EQ(value.members().size(), 2U);
+  }
+  // As long as was asked for: spaces before the last bracket.
+  for (const std::string& text : texts(R"(, "max_tokens": 50, "ignore_eos": true)")) {
+    EXPECT_EQ(text.size(), 200U);
+    EXPECT_EQ(parse_json(text, "content").members().size(), 2U);
+  }
+  const Json object =
+      parsed(post("/v1/chat/completions", chat_with(R"(, "response_format": {"type": "json_object"})")));
+  EXPECT_EQ(parse_json(choice(object).at("message").at("content").string(), "content").kind(), Json::Kind::object);
+}
+
+TEST_F(EndpointTest, responses_call_tools_and_follow_formats) {
+  start();
+  const std::string tool = std::string(R"({"type": "function", )") + (weather_tool + 1);
+  const std::string question = R"({"input": "weather?", "tools": [)" + tool + R"(], "tool_choice": "required")";
+  const Json whole = parsed(post("/v1/responses", question + "}"));
+  const JsonView item = JsonView(whole, "answer").at("output").items().front();
+  EXPECT_EQ(item.at("type").string(), "function_call");
+  EXPECT_EQ(item.at("name").string(), "weather");
+  EXPECT_EQ(item.at("status").string(), "completed");
+  EXPECT_EQ(JsonView(whole, "answer").at("tools").items().size(), 1U);
+  EXPECT_EQ(JsonView(whole, "answer").at("tool_choice").string(), "required");
+  const std::string text = item.at("arguments").string();
+  parse_json(text, "arguments");
+  const std::string events = post("/v1/responses", question + R"(, "stream": true})").body;
+  EXPECT_THAT(events, HasSubstr("event: response.function_call_arguments.delta\n"));
+  EXPECT_THAT(events, HasSubstr(R"("arguments":)" + Json(text).dump(0)));
+  EXPECT_THAT(events, HasSubstr("event: response.completed\n"));
+  const Json formed = parsed(post("/v1/responses", R"({"input": "x", "text": {"format": {"type": "json_schema",
+      "name": "x", "schema": {"type": "array", "items": {"const": 7}, "minItems": 2, "maxItems": 2}}}})"));
+  const JsonView message = JsonView(formed, "answer").at("output").items().front();
+  EXPECT_EQ(parse_json(message.at("content").items().front().at("text").string(), "text").dump(0), "[7,7]");
+  EXPECT_EQ(JsonView(formed, "answer").at("text").at("format").at("name").string(), "x");
+}
+
 TEST_F(EndpointTest, other_hosts_and_origins_are_refused_where_a_list_is_given) {
   start({.allowed_sites = {.hosts = {"localhost"}, .origins = {"http://app.example"}}});
   const auto with = [&](std::string_view headers) {
