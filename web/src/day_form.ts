@@ -1,11 +1,10 @@
 // Traffic that rises and falls over a day, and replicas that follow it.
 import type { Facts, Fields, Question } from './api';
 import { h } from './dom';
+import { dayPeriod, dayTraffic, isWholeDay } from './day_question';
 import { choiceField, declared, declaredChoices, deviceField, modelField, numberField, put, setFlag, tensorSizes } from './fields';
 import { shortName } from './format';
 import type { Typed } from './state';
-
-const day = 86_400;
 
 export class DayForm {
   readonly element: HTMLElement;
@@ -21,11 +20,9 @@ export class DayForm {
   private readonly output;
   private readonly cold;
   private readonly note = h('p', { class: 'muted' });
-  private readonly mostRequests: number;
 
-  constructor(facts: Facts) {
+  constructor(private readonly facts: Facts) {
     const of = (name: string) => declared(facts, 'serve', name);
-    this.mostRequests = facts.fields.serve?.num_prompts?.most ?? 20_000;
     this.model = modelField(facts, 'Llama-3.1-8B');
     this.device = deviceField(facts, 'h100_sxm', 'Device', true);
     this.autoscaler = choiceField('Autoscaler', declaredChoices(facts, 'serve', 'autoscaler'), 'reactive');
@@ -41,14 +38,13 @@ export class DayForm {
     this.tell();
   }
 
-  // Seconds that stand for a day: as many as the server simulates of this rate.
   period(): number {
-    return Math.min(day, Math.floor(this.mostRequests / Math.max(0.01, Number(this.rate.control.value)) / 60) * 60);
+    return dayPeriod(this.facts, Number(this.rate.control.value));
   }
 
   private tell(): void {
     const hours = this.period() / 3600;
-    this.note.textContent = this.period() === day ? '' : `At this rate the day is simulated in ${hours >= 1 ? `${Number(hours.toPrecision(2))} hours` : `${Math.round(60 * hours)} minutes`}: cold starts weigh more than in a real day.`;
+    this.note.textContent = isWholeDay(this.period()) ? '' : `At this rate the day is simulated in ${hours >= 1 ? `${Number(hours.toPrecision(2))} hours` : `${Math.round(60 * hours)} minutes`}: cold starts weigh more than in a real day.`;
   }
 
   put(of: Typed): void {
@@ -62,12 +58,10 @@ export class DayForm {
 
   question(): Question {
     const period = this.period();
-    const longest = Math.max(2048, Math.ceil(1.5 * (Number(this.input.control.value) + Number(this.output.control.value)) / 256) * 256);
     const flags: Fields = { model: this.model.control.value, device: this.device.control.value };
     setFlag(flags, 'tensor_parallel_size', this.tensor.control, '1');
-    Object.assign(flags, { request_rate: Number(this.rate.control.value), num_prompts: Math.max(1, Math.round(Number(this.rate.control.value) * period)),
-      random_input_len: Number(this.input.control.value), random_output_len: Number(this.output.control.value), random_range_ratio: 0.5, max_model_len: longest,
-      ramp_up_strategy: 'daily', daily_swing: Number(this.swing.control.value) / 100, daily_period: period });
+    const number = (field: { control: HTMLInputElement }) => Number(field.control.value);
+    Object.assign(flags, dayTraffic(number(this.rate), number(this.input), number(this.output), number(this.swing) / 100, period));
     setFlag(flags, 'autoscaler', this.autoscaler.control, 'none');
     if (this.autoscaler.control.value !== 'none') {
       setFlag(flags, 'min_replicas', this.least.control, '1');

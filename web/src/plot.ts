@@ -1,13 +1,13 @@
 // A chart in a figure: title, export, and its numbers as a table for those who cannot or would not see it.
 import { BarChart, LineChart, ScatterChart } from 'echarts/charts';
-import { GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from 'echarts/components';
+import { DataZoomInsideComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from 'echarts/components';
 import * as echarts from 'echarts/core';
 import type { EChartsCoreOption, EChartsType } from 'echarts/core';
 import { LabelLayout } from 'echarts/features';
 import { SVGRenderer } from 'echarts/renderers';
 import { download, fill, h, table, type Column } from './dom';
 
-echarts.use([BarChart, LineChart, ScatterChart, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, LabelLayout, SVGRenderer]);
+echarts.use([BarChart, LineChart, ScatterChart, DataZoomInsideComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, LabelLayout, SVGRenderer]);
 
 export interface Colours { ink: string; muted: string; line: string; surface: string; accent: string; bad: string; series: string[] }
 
@@ -34,9 +34,10 @@ export interface PlotContent {
   rows: string[][];
   // What to say about a point that was clicked, by its name; '' = nothing.
   clicked?: (name: string) => string;
+  zooms?: boolean;  // along its x axis
 }
 
-interface LivePlot { chart: EChartsType; content: PlotContent; box: HTMLElement }
+interface LivePlot { chart: EChartsType; content: PlotContent; box: HTMLElement; shown: [start: number, end: number] }
 const live = new Set<LivePlot>();
 
 function draw(plot: LivePlot): void {
@@ -51,6 +52,11 @@ function draw(plot: LivePlot): void {
   const merged: Record<string, unknown> = { ...common, ...option };
   for (const key of ['tooltip', 'legend'] as const) {
     merged[key] = option[key] === undefined && key === 'legend' ? undefined : { ...(common[key] as object), ...(option[key] as object | undefined) };
+  }
+  // The wheel alone scrolls the page; what lies outside still carries lines into the part that is shown.
+  if (plot.content.zooms) {
+    const [start, end] = plot.shown;
+    merged.dataZoom = [{ type: 'inside', start, end, filterMode: 'none', zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: false, preventDefaultMouseMove: false, minSpan: 0.5 }];
   }
   plot.chart.setOption(merged, { notMerge: true });
 }
@@ -76,6 +82,7 @@ export class Plot {
   private readonly note = h('p', { class: 'muted', hidden: true });
   private plot: LivePlot | undefined;
   private waited = 0;  // frames, for the document
+  zoomed?: (start: number, end: number) => void;  // by the reader; percent of the axis
 
   constructor(readonly title: string, size: '' | 'tall' | 'flat' = '', wide = false) {
     this.box = h('div', { class: `plot ${size}`, role: 'img', 'aria-label': title });
@@ -92,8 +99,14 @@ export class Plot {
       return;
     }
     if (!this.plot) {
-      this.plot = { chart: echarts.init(this.box, undefined, { renderer: 'svg' }), content, box: this.box };
+      this.plot = { chart: echarts.init(this.box, undefined, { renderer: 'svg' }), content, box: this.box, shown: [0, 100] };
       live.add(this.plot);
+      this.plot.chart.on('datazoom', (event: unknown) => {
+        const { start, end } = ((event as { batch?: unknown[] }).batch?.[0] ?? event) as { start?: number; end?: number };
+        if (start === undefined || end === undefined || !this.plot || (start === this.plot.shown[0] && end === this.plot.shown[1])) return;
+        this.plot.shown = [start, end];
+        this.zoomed?.(start, end);
+      });
       this.plot.chart.on('click', (item: { data?: unknown }) => {
         const text = this.plot?.content.clicked?.(String((item.data as { name?: string } | undefined)?.name ?? '')) ?? '';
         if (text === '') return;
@@ -109,6 +122,12 @@ export class Plot {
     this.note.hidden = !content.note;
     draw(this.plot);
     fill(this.numbers, h('summary', {}, 'Numbers'), table(`${this.title}, numbers`, content.columns, content.rows));
+  }
+
+  zoomTo(start: number, end: number): void {
+    if (!this.plot) return;
+    this.plot.shown = [start, end];
+    this.plot.chart.dispatchAction({ type: 'dataZoom', start, end });
   }
 
   private save(): void {

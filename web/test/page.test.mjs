@@ -360,6 +360,72 @@ test('a run is drawn over time and saved as a trace', { skip }, async () => {
   await page.close();
 });
 
+test('a run is enlarged with keys, buttons and the wheel, all plots together', { skip }, async () => {
+  const page = await open('timeline');
+  await answered(page, /Done/);
+  const status = () => textOf(page, '.zoom [role=status]');
+  const drawn = () => page.$$eval(`${shown} .plot svg`, (plots) => plots.map((plot) => plot.textContent));
+  const whole = await drawn();
+  assert.match(await status(), /whole run/);
+  const press = async (name) => {
+    const button = await page.waitForSelector(`${shown} .zoom ::-p-xpath(.//button[normalize-space()="${name}"])`);
+    await button.focus();
+    await page.keyboard.press('Enter');
+  };
+  await press('Zoom in');
+  await press('Zoom in');
+  assert.match(await status(), /^[0-9.]+ \S+ to [0-9.]+ \S+ of /);
+  await page.waitForFunction((selector, before) => [...document.querySelectorAll(`${selector} .plot svg`)].every((plot, i) => plot.textContent !== before[i]), {}, shown, whole);
+  const near = await status();
+  await press('Later');
+  assert.notEqual(await status(), near);
+  assert.deepEqual(await violations(page), []);
+  await press('Whole run');
+  assert.match(await status(), /whole run/);
+  const box = await page.$(`${shown} .plot`);
+  await box.scrollIntoView();
+  const { x, y, width, height } = await box.boundingBox();
+  await page.mouse.move(x + width / 2, y + height / 2);
+  await page.keyboard.down('Control');
+  await page.mouse.wheel({ deltaY: -300 });
+  await page.keyboard.up('Control');
+  await page.waitForFunction((selector) => / of /.test(document.querySelector(`${selector} .zoom [role=status]`).textContent), {}, shown);
+  await page.close();
+});
+
+test('a trace is handed to Perfetto after a click alone, and the page says when it cannot be', { skip }, async () => {
+  const page = await open('timeline');
+  await answered(page, /Done/);
+  const site = 'https://ui.perfetto.dev';
+  await page.evaluate((origin) => {
+    window.handed = [];
+    window.open = (address) => {
+      window.handed.push(address);
+      return { postMessage: (message, to) => {
+        window.handed.push([typeof message === 'string' ? message : message.perfetto.buffer.byteLength, to]);
+        if (message === 'PING') {
+          window.dispatchEvent(new MessageEvent('message', { data: 'PONG', origin: 'https://elsewhere.example' }));
+          window.dispatchEvent(new MessageEvent('message', { data: 'PONG', origin }));
+        }
+      } };
+    };
+  }, site);
+  await press(page, 'Open in Perfetto');
+  await page.waitForFunction(() => window.handed.length >= 3);
+  const [address, ping, trace] = await page.evaluate(() => window.handed);
+  assert.deepEqual([address, ping], [site, ['PING', site]]);
+  assert.ok(trace[0] > 10_000 && trace[1] === site);
+  const told = async (pattern) => page.waitForFunction((selector, source) => new RegExp(source).test(document.querySelector(selector).textContent), { timeout: 30_000 }, `${shown} p[role=status].muted`, pattern);
+  await told('open in the other window');
+  await page.evaluate(() => { window.open = () => null; });
+  await press(page, 'Open in Perfetto');
+  await told('allow pop-ups');
+  await page.setOfflineMode(true);
+  await press(page, 'Open in Perfetto');
+  await told('is offline');
+  await page.close();
+});
+
 test('accuracy shows every layer and predicts measured scenarios', { skip }, async () => {
   const page = await open('accuracy');
   assert.match(await page.$eval(`${shown} .plot`, (plot) => plot.getAttribute('aria-label')), /points lie within 10%/);
@@ -469,6 +535,23 @@ test('a question in words fills the fields and is answered', { skip }, async () 
   assert.equal(await textOf(other, '.bigs'), verdict, 'a shared link gives the same answer');
   assert.match(await textOf(other, '.recent'), /Llama-3\.1-70B on 8/);
   await other.close();
+});
+
+test('words about kernels, chips and days are answered', { skip, timeout: 2 * patience }, async () => {
+  const page = await openAsk();
+  for (const [words, address, answer] of [
+    ['gemm 4096 x 4096 x 8192 bf16 on h200', /command=kernel(\+|%20)gemm&device=h200_sxm&m=4096&n=4096&k=8192/, /H200/],
+    ['resnet50 on eyeriss', /command=accel&arch=eyeriss_v1&network=resnet50/, /eyeriss/i],
+    ['chat over a day with llama 8b on h100, 1 req/s', /ramp_up_strategy=daily/, /day/i]]) {
+    await page.$eval(`${shown} form.search input`, (field) => { field.value = ''; });
+    await page.type(`${shown} form.search input`, words);
+    await page.keyboard.press('Enter');
+    await page.waitForFunction((source) => new RegExp(source).test(location.hash), {}, address.source);
+    await answered(page, /Done/);
+    assert.match(await textOf(page, '.answer'), answer, words);
+    assert.equal(await textOf(page, '.heard'), '', words);
+  }
+  await page.close();
 });
 
 test('what no words say is asked for', { skip }, async () => {

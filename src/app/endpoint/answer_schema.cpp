@@ -622,7 +622,7 @@ std::string ascii_json(const Json& value) {
     const string_view rest = string_view(text).substr(at);
     const size_t length = std::max<size_t>(1, utf8_length(rest));
     const uint32_t code = code_point(rest, length);
-    if (code < 0x80) {
+    if (code < 0x7f) {
       ascii += text[at];
     } else if (code < 0x10000) {
       fmt::format_to(std::back_inserter(ascii), "\\u{:04x}", code);

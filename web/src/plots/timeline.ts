@@ -12,7 +12,7 @@ function overTime(answer: ServeAnswer, unit: string, lines: Line[], area: boolea
   const timeUnit = isLong ? 'hours' : 'seconds';
   const most = lines.map((line) => `${line.name} up to ${compact(Math.max(...points.map(line.of)))}`);
   return {
-    summary: most.join(', '),
+    summary: most.join(', '), zooms: true,
     columns: [{ title: timeUnit, number: true }, ...lines.map((line) => ({ title: line.name, number: true }))],
     rows: points.map((point) => [compact(time(point)), ...lines.map((line) => compact(line.of(point)))]),
     option: (theme) => ({

@@ -2,7 +2,7 @@
 import { run, type CollectiveAnswer, type Facts, type Fields, type PlanAnswer, type Question, type ServeAnswer, type TrainAnswer, type TrainPlanAnswer } from '../api';
 import { kindOf, type Kind } from '../ask_kind';
 import { partKinds } from '../ask_parts';
-import { understand } from '../ask_text';
+import { phrases, understand } from '../ask_text';
 import { CollectiveForm } from '../collective_form';
 import { collectiveParts } from '../collective_answer';
 import { fill, h, submits } from '../dom';
@@ -68,7 +68,7 @@ export function askTab(facts: Facts): Tab {
     });
   };
 
-  const search = h('input', { type: 'search', placeholder: 'llama 70b on 8 h100, 5 req/s', 'aria-label': 'Question in words', autocomplete: 'off', spellcheck: 'false' });
+  const search = h('input', { type: 'search', placeholder: 'llama 70b on 8 h100, 5 req/s', 'aria-label': 'Question in words', autocomplete: 'off', spellcheck: 'false', list: 'ask-phrases' });
   const heard = h('p', { class: 'heard', role: 'status' });
   const askWords = () => {
     const { question, problem, ignored } = understand(search.value, facts);
@@ -95,6 +95,7 @@ export function askTab(facts: Facts): Tab {
     h('div', { class: 'hero' },
       h('h1', { id: 'ask-title' }, 'How fast, how much memory, what cost?'),
       h('form', { class: 'search', role: 'search', onsubmit: (event: Event) => { event.preventDefault(); askWords(); } }, search, h('button', { type: 'submit', class: 'primary' }, 'Predict')),
+      h('datalist', { id: 'ask-phrases' }, ...phrases.map((phrase) => h('option', { value: phrase }))),
       heard, h('nav', { class: 'chips', 'aria-label': 'Examples' }, ...chips)),
     h('div', { class: 'split' },
       h('div', { class: 'stack side' },

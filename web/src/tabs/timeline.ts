@@ -3,11 +3,13 @@ import { run, type Facts, type ServeAnswer } from '../api';
 import { download, fill, h, submits } from '../dom';
 import { milliseconds, percent, seconds } from '../format';
 import { commandCard, exportButtons, failureText, figures } from '../parts';
+import { perfettoButton } from '../perfetto';
 import { Plot } from '../plot';
 import { cachePlot, queuePlot, tokenPlot } from '../plots/timeline';
 import { ServingForm } from '../serving_form';
 import { go, hashOf, paramsOf, typed } from '../state';
 import { Task } from '../task';
+import { Zoom } from '../zoom';
 import type { Tab } from './tab';
 
 export function timelineTab(facts: Facts): Tab {
@@ -24,17 +26,22 @@ export function timelineTab(facts: Facts): Tab {
       const failed = failureText(answer);
       const isServed = answer.completed > 0 && answer.time_series.points.length > 0;
       const plots = [new Plot('Requests', '', true), new Plot('KV cache', '', true), new Plot('Tokens', '', true)] as const;
+      const zoom = new Zoom(plots, answer.time_series.points.at(-1)?.begin_s ?? answer.duration);
+      const perfetto = perfettoButton(`foretoken: ${answer.model_id} on ${answer.device}`, () => JSON.stringify(trace));
       fill(output,
         failed || !isServed ? h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, h('p', { class: 'sentence' },
           h('span', { class: 'missed' }, `${failed || 'No request was served'}.`), isServed ? '' : ' There is no timeline to draw: no request was served.')) : null,
         isServed ? figures([{ name: 'Duration', value: seconds(answer.duration) }, { name: 'Mean time in the queue', value: milliseconds(answer.mean_queue_ms) },
           { name: 'KV cache, peak use', value: percent(answer.peak_kv_use) }, { name: 'Preemptions', value: String(answer.preemptions) }]) : null,
+        isServed ? zoom.element : null,
         isServed ? h('div', { class: 'plots' }, ...plots.map((plot) => plot.element)) : null,
         commandCard([result.command_line.replace('--trace-in-json', '--out-trace trace.json')], isServed ? [
           h('button', { type: 'button', class: 'primary', onclick: () => download('foretoken-trace.json', 'application/json', JSON.stringify(trace)) }, 'Save trace for Perfetto'),
+          perfetto.button,
           ...exportButtons('foretoken-timeline', answer, [['begin_s', 'running', 'waiting', 'kv_blocks_used', 'prefill_tokens_per_s', 'decode_tokens_per_s'],
             ...answer.time_series.points.map((point) => [point.begin_s, point.running, point.waiting, point.kv_blocks_used, point.prefill_tokens_per_s, point.decode_tokens_per_s])])] : []),
-        isServed ? h('p', { class: 'muted' }, 'The trace shows every request and step. Open it at ui.perfetto.dev or in your own copy of Perfetto. This page sends nothing there.') : null);
+        isServed ? perfetto.status : null,
+        isServed ? h('p', { class: 'muted' }, 'The trace shows every request and step. “Open in Perfetto” opens ui.perfetto.dev in another window and hands it the trace; that alone needs the internet. Nothing is sent before you click.') : null);
       if (isServed) {
         plots[0].show(queuePlot(answer));
         plots[1].show(cachePlot(answer));
