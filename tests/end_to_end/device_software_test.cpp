@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "command_test.h"
+#include "compose/serving_engine.h"
 #include "run.h"
 
 namespace foretoken::device_software_test {
@@ -20,6 +21,22 @@ TEST_F(DeviceSoftware, an_engine_that_cannot_run_there_is_refused_with_those_tha
   const Outcome old = run_foretoken("serve --model Llama-3.2-1B --device p100 --request-rate 1 --num-prompts 2");
   EXPECT_EQ(old.status, 2);
   EXPECT_NE(in_one_line(old.err).find("llama.cpp"), std::string::npos) << old.err;
+}
+
+// So that a version of an engine is one entry of the table.
+TEST_F(DeviceSoftware, an_engine_of_the_table_is_known_wherever_one_is_asked_for) {
+  const std::string schema = run_foretoken("schema serve").out;
+  for (const EngineKind& kind : engine_kinds()) {
+    const std::string name(kind.name);
+    EXPECT_NE(schema.find('"' + name + '"'), std::string::npos) << name;
+    for (const char* line : {"serve --model Llama-3.1-8B --device h100_sxm --request-rate 2 --num-prompts 4 --engine ",
+                             "step --model Llama-3.1-8B --device h100_sxm --memory --engine ",
+                             "plan serve --model Llama-3.1-8B --hardware h100_sxm:1 --slo ttft:500,tpot:50 --quick "
+                             "--launch compose --engines "}) {
+      const Outcome run = run_foretoken(line + name);
+      EXPECT_EQ(run.status, 0) << line << name << "\n" << run.err;
+    }
+  }
 }
 
 TEST_F(DeviceSoftware, a_plugin_is_named_and_so_is_a_sheet) {

@@ -36,6 +36,10 @@ constexpr std::array<std::string_view, 10> foreign_flags = {"plan/megatron_flags
                                                             "serving/engine/launched_server.cpp",
                                                             "report/drawing/html_page.cpp"};
 
+// They read the names of engines in measurements.
+constexpr std::array<std::string_view, 2> readers_of_engines = {"app/cli/flags/run_flags.cpp",
+                                                                "validate/serving/serving_case.cpp"};
+
 using Graph = std::map<std::string, std::set<std::string>>;
 
 struct Include {
@@ -233,6 +237,7 @@ class Checker {
         if (is_test(file.path())) continue;
         check_instruction_sets(file.path());
         if (folder != "app") check_flags(file.path());
+        check_engines(file.path());
       }
       check_unnamed(folder);
     }
@@ -344,6 +349,20 @@ class Checker {
       if (!std::regex_search(text.inside, match, pattern)) continue;
       report(fmt::format("{}:{}", name, text.line),
              fmt::format("{}: only app/ names flags; name the field", match[1].str()));
+    }
+  }
+
+  void check_engines(const fs::path& file) {
+    static const std::regex pattern(R"re(\w*engine\w*(?:\(\w*\))?(?:\.name|\.family)? [=!]= "([^"]+)")re");
+    const std::string name = fs::relative(file, src_).generic_string();
+    if (std::find(readers_of_engines.begin(), readers_of_engines.end(), name) != readers_of_engines.end()) return;
+    std::istringstream in(text_of(file));
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+      std::smatch match;
+      if (!std::regex_search(line, match, pattern)) continue;
+      report(fmt::format("{}:{}", name, number),
+             fmt::format("\"{}\": ask the engine's kind what it does, not for its name", match[1].str()));
     }
   }
 

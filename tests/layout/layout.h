@@ -16,6 +16,7 @@ namespace foretoken::layout {
 //    since a first build compiles several at a time. Folders with a list.cpp, whose files stay apart, may;
 //  - no two headers define a type of the same name in the same namespace: a program that holds both is undefined;
 //  - only hardware/generation.cpp knows the names of instruction sets; others ask for a property of the generation;
+//  - no engine is told by its name: its kind is asked (compose/serving_engine.h). Readers of measurements may;
 //  - no text outside app/ names a flag: errors and sentences name the {field} (base/error.h). Files that write launch
 //    lines of other programs may.
 std::vector<std::string> breaches(const std::filesystem::path& root);

@@ -14,9 +14,7 @@ namespace foretoken {
 inline Answer withheld_answer(const std::string& layer, const std::string& generation,
                               const std::function<Validation(Tier tier)>& validate) {
   const WithheldValidation table = validate_withheld(layer, generation, validate, show_progress);
-  return {.text = withheld_text(table),
-          .json = withheld_json(table),
-          .failure = validation_failure(table.cross)};
+  return {.text = withheld_text(table), .json = withheld_json(table), .failure = validation_failure(table.cross)};
 }
 
 }  // namespace foretoken
