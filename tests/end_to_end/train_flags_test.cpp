@@ -207,6 +207,15 @@ TEST_F(Train, a_plan_for_a_framework_is_timed_with_its_software_and_has_what_it_
   EXPECT_NE(run.out.find("\noutput_dir:"), std::string::npos) << run.out;
 }
 
+TEST_F(Train, errors_about_a_file_name_its_keys_unless_a_flag_overrides_them) {
+  const std::string file = write("x.toml",
+                                 "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 4096\n"
+                                 "[parallelism]\ntensor_parallel_degree = 3\n");
+  const std::string start = "train --from " + file + " --device h100_sxm --devices 24 ";
+  expect_refused(run_foretoken(start), "parallelism.tensor_parallel_degree of");
+  expect_refused(run_foretoken(start + "--tensor-model-parallel-size 6"), "--tensor-model-parallel-size = 6");
+}
+
 TEST_F(Train, gpus_of_two_kinds_share_a_job_by_their_speed) {
   const std::string start = "train --model Llama-3.1-8B --pool h100_sxm:8 --pool a100_sxm:8 --seq-length 4096 ";
   const Outcome data = run_foretoken(start + "--sharding parameters --global-batch-size 128 --json");

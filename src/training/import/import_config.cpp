@@ -85,6 +85,29 @@ bool is_among(std::span<const std::string_view> keys, std::string_view key) {
   });
 }
 
+// Numbers that a plan may complain about, by the field of the question.
+struct NumberOfFile {
+  const char* field;
+  std::optional<int64_t> SaidSettings::*member;
+};
+constexpr NumberOfFile numbers_of_file[] = {{"tensor_model_parallel_size", &SaidSettings::tensor},
+                                            {"pipeline_model_parallel_size", &SaidSettings::pipeline},
+                                            {"context_parallel_size", &SaidSettings::context},
+                                            {"expert_model_parallel_size", &SaidSettings::expert},
+                                            {"num_virtual_stages_per_pipeline_rank", &SaidSettings::virtual_stages},
+                                            {"micro_batch_size", &SaidSettings::micro_batch},
+                                            {"global_batch_size", &SaidSettings::global_batch},
+                                            {"seq_length", &SaidSettings::sequence_length}};
+
+// Reads an entry and notes which numbers it set.
+void read_entry(ImportedTraining& imported, const KeyRule& rule, const ConfigValue& value, const std::string& key) {
+  const SaidSettings before = imported.said;
+  rule.read(imported.said, value);
+  for (const NumberOfFile& number : numbers_of_file) {
+    if (imported.said.*number.member != before.*number.member) imported.keys[number.field] = key;
+  }
+}
+
 // In the order of the file; what rules say of one setting does not depend on it.
 void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
   for (const ConfigEntry& entry : config.entries.entries) {
@@ -102,7 +125,7 @@ void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
       imported.notes.push_back(fmt::format("{} line {}: {} = {} is set when the job starts, so it is ignored",
                                            config.entries.source, entry.line, entry.key, printable(entry.value)));
     } else {
-      rule->read(imported.said, ConfigValue(config.entries.source, entry));
+      read_entry(imported, *rule, ConfigValue(config.entries.source, entry), entry.key);
     }
   }
 }

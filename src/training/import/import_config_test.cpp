@@ -356,6 +356,11 @@ TEST(ImportConfig, torchtitan_keys_that_change_time_or_memory_are_read_or_named)
   EXPECT_EQ(imported("[model]\nconverters = [\"float8\"]\n" + gathers).said.fp8_gathers, true);
   EXPECT_FALSE(imported(gathers).said.fp8_gathers) << "without float8 there is nothing to gather in it";
   EXPECT_EQ(imported("[parallelism]\npipeline_parallel_layers_per_stage = 4\n").said.layers_per_virtual_stage, 4);
+  const std::string compiled = "[compile]\nenable = true\ncomponents = [\"model\"";
+  EXPECT_EQ(imported(compiled + "]\n").said.logit_bytes, 14);
+  EXPECT_FALSE(imported(compiled + ", \"loss\"]\n").said.logit_bytes);
+  EXPECT_EQ(imported("[parallelism]\ntensor_parallel_degree = 2\n").keys.at("tensor_model_parallel_size"),
+            "parallelism.tensor_parallel_degree");
   const ImportedTraining other = imported("[parallelism]\nfsdp_reshard_after_forward = \"never\"\n");
   EXPECT_EQ(other.not_modeled, std::vector<std::string>{"parallelism.fsdp_reshard_after_forward"});
   EXPECT_TRUE(other.without_effect.empty());

@@ -84,7 +84,13 @@ class TrainCommand : public Command {
     const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan);
     const TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
-    const TrainingEstimate estimate = estimate_training(question, *machine);
+    const TrainingEstimate estimate = [&] {
+      try {
+        return estimate_training(question, *machine);
+      } catch (const InputError& error) {
+        throw named_as_in_file(error, request);
+      }
+    }();
     Answer answer{.text = training_text(question, estimate),
                   .json = training_json(question, estimate),
                   .failure = training_failure(question, estimate)};

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/cli/grammar/declarations.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "report/parts/device_notes.h"
@@ -294,6 +295,9 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   if (imported != nullptr) {
     request.notes = notes_of(*imported, config_);
     add_assumptions(*imported, request.notes);
+    for (const auto& [field, key] : imported->keys) {
+      if (!given(flag_name(field).c_str())) request.file_names[field] = fmt::format("{} of {}", key, config_);
+    }
   }
   if (!pool && cluster_.empty() == device_.empty()) {
     throw InputError({.source = "--cluster",
@@ -336,6 +340,19 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   }
   question.run = long_run(library, question.cluster);
   return request;
+}
+
+InputError named_as_in_file(const InputError& error, const TrainingRequest& request) {
+  const auto name = [&](std::string_view field) {
+    const auto found = request.file_names.find(field);
+    return found == request.file_names.end() ? flag_name(field) : found->second;
+  };
+  InputProblem problem = error.problem();
+  for (std::string* text : {&problem.source, &problem.path, &problem.value, &problem.expected, &problem.suggestion}) {
+    *text = with_field_names(*text, name);
+  }
+  if (!problem.field.empty()) problem.source = name(std::exchange(problem.field, {}));
+  return InputError(std::move(problem));
 }
 
 void add_notes(Answer& answer, const std::vector<std::string>& notes, const KernelPredictor& kernels) {

@@ -2,6 +2,7 @@
 // training_plan_flags.h.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "app/cli/flags/training_plan_flags.h"
 #include "app/cli/grammar/command.h"
 #include "app/cli/grammar/options.h"
+#include "base/error.h"
 #include "library/library.h"
 #include "training/estimate/training_spec.h"
 
@@ -21,7 +23,12 @@ struct TrainingRequest {
   PlanChoices choices;  // of a search: what of the plan is fixed
   // What a reader should know: settings of the file that were not used, devices that are only like others.
   std::vector<std::string> notes;
+  // What a file calls fields of the question that no flag overrides: "parallelism.tensor_parallel_degree of x.toml".
+  std::map<std::string, std::string, std::less<>> file_names;
 };
+
+// The error with the file's own keys in place of flags that nobody gave.
+InputError named_as_in_file(const InputError& error, const TrainingRequest& request);
 
 // Devices of one kind, of a job on several kinds.
 struct PoolMachine {

@@ -25,6 +25,11 @@ void selective_option(S& said, const ConfigValue& value) {
   if (value.text() != "op") said.recompute_every = value.count(1, 1000);
 }
 
+// A loss that is not compiled holds what PyTorch's own does.
+void compiled_components(S& said, const ConfigValue& value) {
+  if (!contains_ignoring_case(value.text(), "loss")) said.logit_bytes = 14;
+}
+
 void fp8_gathers(S& said, const ConfigValue& value) {
   said.fp8_gathers = value.flag();
 }
@@ -92,6 +97,7 @@ void complete_torchtitan(S& said, const ConfigEntries& entries, std::vector<std:
   cut_batch(said, entries);
   if (!said.sequence_length) said.sequence_length = 2048;
   if (!said.stack) said.stack = "torchtitan-eager";
+  if (said.stack == "torchtitan-eager") said.logit_bytes.reset();
   if (!said.recompute) said.recompute = Recompute::op;
   // The option says how the selective mode selects.
   if (said.recompute != Recompute::op) said.recompute_every.reset();
@@ -140,6 +146,7 @@ constexpr KeyRule torchtitan_rules[] = {
     {"activation_checkpoint.mode", checkpoint_mode},
     {"activation_checkpoint.selective_ac_option", selective_option},
     {"compile.enable", compiles},
+    {"compile.components", compiled_components},
     {"float8.enable_float8_linear", float8_enabled},
     {"float8.enable_fsdp_float8_all_gather", fp8_gathers},
     {"quantize.linear.float8.enable_fsdp_float8_all_gather", fp8_gathers},
@@ -188,7 +195,6 @@ constexpr std::string_view torchtitan_not_modeled[] = {"optimizer.fused",
                                                        "parallelism.enable_async_tensor_parallel",
                                                        "parallelism.disable_loss_parallel",
                                                        "parallelism.enable_compiled_autograd",
-                                                       "compile.components",
                                                        "compile.backend",
                                                        "float8.*",
                                                        "quantize.*"};
