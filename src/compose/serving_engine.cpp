@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "compose/device_formats.h"
+#include "compose/engine_release.h"
 #include "hardware/generation.h"
 #include "hardware/software.h"
 
@@ -176,6 +177,21 @@ constexpr EngineKind kinds[] = {
      .decode_gives_first_token = false},
 };
 
+// Of that name, else the one that behaves as the release it names.
+const EngineKind* find_kind(std::string_view name) {
+  const auto named = [](std::string_view wanted) -> const EngineKind* {
+    for (const EngineKind& kind : kinds) {
+      if (equal_ignoring_case(kind.name, wanted)) return &kind;
+    }
+    return nullptr;
+  };
+  if (const EngineKind* kind = named(name)) return kind;
+  const std::optional<EngineRelease> release = engine_release(name);
+  if (!release) return nullptr;
+  const bool is_older = release->family == "vllm" && release->number < first_vllm_with_graphs_in_budget;
+  return named(is_older ? "vllm-0.19" : release->family);
+}
+
 }  // namespace
 
 std::span<const EngineKind> engine_kinds() {
@@ -189,12 +205,11 @@ std::vector<std::string> engine_names() {
 }
 
 const EngineKind& engine_kind(std::string_view name) {
-  for (const EngineKind& kind : kinds) {
-    if (equal_ignoring_case(kind.name, name)) return kind;
-  }
+  if (const EngineKind* kind = find_kind(name)) return *kind;
   throw InputError({.field = "engine",
                     .value = printable(name),
-                    .expected = fmt::format("one of {}", fmt::join(engine_names(), ", ")),
+                    .expected = fmt::format("one of {}, or an engine with its release, such as vllm-0.12",
+                                            fmt::join(engine_names(), ", ")),
                     .suggestion = nearest_name(name, engine_names()).value_or("")});
 }
 
@@ -203,9 +218,8 @@ bool runs_on(const EngineKind& kind, const Device& device) {
 }
 
 void check_engine_runs_on(const std::string& field, std::string_view name, const Device& device) {
-  const auto* const kind = std::find_if(std::begin(kinds), std::end(kinds),
-                                        [&](const EngineKind& one) { return equal_ignoring_case(one.name, name); });
-  if (kind == std::end(kinds) || runs_on(*kind, device)) return;
+  const EngineKind* const kind = find_kind(name);
+  if (kind == nullptr || runs_on(*kind, device)) return;
   std::vector<std::string_view> others;
   for (const EngineKind& other : kinds) {
     if (runs_on(other, device)) others.push_back(other.name);

@@ -104,6 +104,8 @@ TEST(KernelFamily, expert_tables_say_routing_and_gate_by_their_conventions) {
   EXPECT_TRUE(moe("bf16,8,4096,1536,8,128,1,1,pl1.2\n").gated);
   EXPECT_FALSE(moe("bf16,8,2688,1856,6,128,1,1,balanced\n").gated);
   EXPECT_FALSE(moe("bf16,8,4096,2688,22,512,1,1,balanced\n").gated);
+  EXPECT_FALSE(moe("fp8_block,8192,7168,2048,8,256,1,8,balanced\n").received) << "inside a node tokens are gathered";
+  EXPECT_TRUE(moe("fp8_block,8192,7168,2048,8,256,1,64,balanced\n").received);
 }
 
 TEST(KernelFamily, convolution_kernels_are_told_from_recurrences_by_name) {

@@ -8,6 +8,9 @@ namespace {
 
 enum Parameter { variant, number_format, tokens, hidden, inter, topk, experts, tp, ep, routing, gated, received };
 constexpr double is_gated = 1, gated_by_shape = 2, by_ranks = 2;
+// Inside a node engines gather the tokens of all ranks by default, and sweeps timed kernels on those (vLLM's
+// allgather_reducescatter, SGLang without an a2a backend). DeepEP is for more ranks.
+constexpr double ranks_that_gather = 8;
 
 // Tables of measurements have no column for it: the two shapes without a gate are the Nemotron ones.
 bool has_gate(KernelValues v) {
@@ -64,7 +67,7 @@ KernelFamily moe_family() {
                                       {"no", "yes", "auto"}, "auto"),
                      choice_parameter("received",
                                       "the rank gets the tokens of its own experts alone (DeepEP), else it walks those "
-                                      "of all ranks; auto: yes where ep is above 1. A named kernel decides by itself",
+                                      "of all ranks; auto: yes where ep is above 8. A named kernel decides by itself",
                                       {"no", "yes", "auto"}, "auto")},
       .shape = [](KernelValues v) -> KernelShape {
         return MoeShape{.tokens = count(v[tokens]),
@@ -78,7 +81,7 @@ KernelFamily moe_family() {
                         .routing = v[routing] > 0 ? Routing::power_law : Routing::balanced,
                         .power_law_exponent = v[routing],
                         .scheme = scheme(v[number_format]),
-                        .received = v[received] == by_ranks ? v[ep] > 1 : v[received] == 1};
+                        .received = v[received] == by_ranks ? v[ep] > ranks_that_gather : v[received] == 1};
       },
       .misfit = misfit};
 }

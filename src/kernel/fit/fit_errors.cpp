@@ -1,5 +1,6 @@
 #include "kernel/fit/fit_errors.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/statistics.h"
@@ -7,7 +8,7 @@
 namespace foretoken {
 namespace {
 
-constexpr double wanted_coverage = 90;
+constexpr double wanted_coverage = 90, least_coverage = 80;  // on average, and of every group
 
 FitErrors all_but(const std::vector<FitErrors>& groups, size_t left_out) {
   FitErrors rest;
@@ -68,13 +69,14 @@ HalfWidths half_widths_across(const std::vector<FitErrors>& groups, std::vector<
   if (groups.size() < 2) return pooled;
   std::vector<HalfWidths> without;
   for (size_t g = 0; g < groups.size(); ++g) without.push_back(half_widths_from(all_but(groups, g)));
-  const auto mean_coverage = [&](double factor) {
+  const auto is_wide_enough = [&](double factor) {
     for (size_t g = 0; g < groups.size(); ++g) coverage_of[g] = coverage(groups[g], scaled(without[g], factor));
-    return mean(coverage_of);
+    return mean(coverage_of) >= wanted_coverage &&
+           *std::min_element(coverage_of.begin(), coverage_of.end()) >= least_coverage;
   };
   constexpr double step = 1.02, most = 2;
   double factor = 1;
-  while (mean_coverage(factor) < wanted_coverage && factor < most) factor *= step;
+  while (!is_wide_enough(factor) && factor < most) factor *= step;
   if (without_each != nullptr) {
     for (const HalfWidths& widths : without) without_each->push_back(scaled(widths, factor));
   }

@@ -53,7 +53,10 @@ TEST(FitErrorsTest, groups_that_are_wrong_each_in_their_own_way_widen_the_interv
   const HalfWidths of_apart = half_widths_across(apart, coverage_of);
   ASSERT_EQ(coverage_of.size(), 4u);
   double sum = 0;
-  for (const double share : coverage_of) sum += share;
+  for (const double share : coverage_of) {
+    sum += share;
+    EXPECT_GE(share, 80) << "of every group";
+  }
   EXPECT_GE(sum / 4, 90);
   FitErrors pooled;
   for (const FitErrors& group : apart) pooled.insert(pooled.end(), group.begin(), group.end());

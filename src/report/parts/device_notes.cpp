@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "compose/engine_release.h"
 #include "compose/serving_engine.h"
 #include "hardware/software.h"
 #include "report/parts/table.h"
@@ -79,6 +80,7 @@ void DeviceNotes::add_network(const RankNetwork& network) {
 }
 
 void DeviceNotes::add_engine(std::string_view engine, const Device& device) {
+  if (const std::string note = newer_release_note(engine); !note.empty()) add_once(sentences, note);
   const auto kinds = engine_kinds();
   const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const EngineKind& one) { return one.name == engine; });
   if (kind == kinds.end()) return;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hardware/catalogue.h"
+
 namespace foretoken::device_notes_test {
 
 using ::testing::ElementsAre;
@@ -37,6 +39,17 @@ TEST(DeviceNotes, say_where_a_calibrated_deployment_does_not_cover_the_engine) {
               ElementsAre(HasSubstr("does not cover vllm on a100_sxm")));
   EXPECT_THAT(sentences(&deployment, "sglang", own, {.tensor = 2}),
               ElementsAre(HasSubstr("does not cover sglang on h100_sxm")));
+}
+
+TEST(DeviceNotes, an_engine_newer_than_what_was_fitted_is_said_once) {
+  const Device device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm");
+  DeviceNotes notes;
+  notes.add_engine("vllm-0.24", device);
+  EXPECT_THAT(notes.sentences, IsEmpty());
+  notes.add_engine("vllm-0.31", device);
+  notes.add_engine("vllm-0.31", device);
+  ASSERT_EQ(notes.sentences.size(), 1);
+  EXPECT_NE(notes.sentences[0].find("vLLM 0.31 is newer"), std::string::npos);
 }
 
 }  // namespace foretoken::device_notes_test

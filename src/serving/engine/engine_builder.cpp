@@ -185,7 +185,7 @@ std::shared_ptr<EngineBuilder::Family> EngineBuilder::family_of(const std::strin
 }
 
 Stack EngineBuilder::stack_of(const EngineSpec& spec, const std::string& family) const {
-  Stack stack = stack_on(spec.device, spec.stack.empty() ? family : spec.stack, facts_.stack);
+  Stack stack = stack_on(spec.device, spec.stack.empty() ? usual_stack(spec.flags.engine) : spec.stack, facts_.stack);
   if (!facts_.deployment || spec.steps.is_measured()) return stack;
   const auto known = facts_.deployment->constants_of(family, spec.device.name, spec.model.name, spec.plan);
   return known ? calibrated(std::move(stack), *known) : stack;
@@ -196,14 +196,16 @@ EngineSetup EngineBuilder::started(const EngineSpec& spec, const ParallelPlan& p
   EngineFlags flags = spec.flags;
   flags.drafts = spec.speculation.has_value();
   // Tables are of steps alone, from whoever made them: no server of ours stands before them.
-  EngineSetup setup =
-      set_up_engine(serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, flags), plan,
-                    stack_of(spec, family),
-                    {.scheduler = std::string(scheduler_kind(spec.scheduler.empty() ? family : spec.scheduler).name),
-                     .decode_tokens = decode_tokens_of(spec),
-                     .offline = spec.offline || spec.steps.is_measured()});
+  EngineSetup setup = set_up_engine(
+      serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, flags), plan,
+      stack_of(spec, family),
+      {.scheduler = std::string(
+           scheduler_kind(spec.scheduler.empty() ? usual_scheduler(spec.flags.engine) : spec.scheduler).name),
+       .decode_tokens = decode_tokens_of(spec),
+       .offline = spec.offline || spec.steps.is_measured()});
   SchedulerOptions& options = setup.config.options;
   apply(spec.scheduling, options);
+  if (!schedules_ahead(spec.flags.engine)) options.async_scheduling = false;
   if (spec.ffn) options.num_gpu_blocks *= spec.ffn->attention_groups;
   options.speculation = denoising(spec.diffusion);
   if (spec.model.is_encoder_only()) options = without_cache(options);

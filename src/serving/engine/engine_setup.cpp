@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "compose/engine_release.h"
+#include "serving/engine/vllm_release.h"
+
 namespace foretoken {
 namespace {
 
@@ -25,6 +28,25 @@ EngineDoesNotFit::EngineDoesNotFit(ServingMemory memory)
 
 std::string_view engine_family(std::string_view engine) {
   return engine_kind(engine).family;
+}
+
+std::string usual_stack(std::string_view engine) {
+  const std::optional<EngineRelease> release = engine_release(engine);
+  if (release && release->family == "vllm") return std::string(vllm_release(release->version).stack);
+  constexpr ReleaseNumber first_asynchronous_trtllm{.major = 1, .minor = 2};
+  if (release && release->family == "trtllm" && release->number < first_asynchronous_trtllm) return "trtllm-1.1";
+  return std::string(engine_family(engine));
+}
+
+std::string usual_scheduler(std::string_view engine) {
+  const std::optional<EngineRelease> release = engine_release(engine);
+  if (release && release->family == "vllm") return std::string(vllm_release(release->version).scheduler);
+  return std::string(engine_family(engine));
+}
+
+bool schedules_ahead(std::string_view engine) {
+  const std::optional<EngineRelease> release = engine_release(engine);
+  return !release || release->family != "vllm" || vllm_release(release->version).async_scheduling;
 }
 
 SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPlan& plan) {

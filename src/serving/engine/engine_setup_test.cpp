@@ -27,4 +27,17 @@ TEST(EngineSetup, vllm_balances_its_ranks_and_nothing_else) {
   EXPECT_EQ(usual_router("sglang", 4), "round_robin");
 }
 
+TEST(EngineSetup, a_release_has_the_stack_and_the_scheduler_of_its_day) {
+  EXPECT_EQ(usual_stack("vllm"), "vllm");
+  EXPECT_EQ(usual_stack("vllm-0.10.2"), "vllm-0.10");
+  EXPECT_EQ(usual_stack("vllm-0.15"), "vllm-0.14");
+  EXPECT_EQ(usual_stack("trtllm-1.1"), "trtllm-1.1");
+  EXPECT_EQ(usual_stack("trtllm-1.2"), "trtllm");
+  EXPECT_EQ(usual_scheduler("vllm-0.7"), "vllm_v0");
+  EXPECT_EQ(usual_scheduler("sglang-0.5.9"), "sglang");
+  EXPECT_FALSE(schedules_ahead("vllm-0.13"));
+  EXPECT_TRUE(schedules_ahead("vllm-0.19"));
+  EXPECT_TRUE(schedules_ahead("sglang"));
+}
+
 }  // namespace foretoken::engine_setup_test

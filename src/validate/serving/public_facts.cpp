@@ -21,6 +21,13 @@ constexpr PublicRecipe recipes[] = {
      .engine = "vllm",
      .model = "MiniMax",
      .generation = "Blackwell",
+     .flags = "experts by triton",
+     .adds = true,
+     .weights = "fp8"},
+    {.source = "InferenceX",
+     .engine = "vllm",
+     .model = "MiniMax",
+     .generation = "Blackwell",
      .flags =
          "gpu-mem-util 0.90; block size 32; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; "
          "prefix caching off",
@@ -31,9 +38,27 @@ constexpr PublicRecipe recipes[] = {
      .model = "MiniMax",
      .generation = "Blackwell",
      .flags =
+         "gpu-mem-util 0.90; block size 32; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; "
+         "prefix caching off; fp32 products in TF32",
+     .since = "2026-04-21",
+     .weights = "fp8"},
+    {.source = "InferenceX",
+     .engine = "vllm",
+     .model = "MiniMax",
+     .generation = "Blackwell",
+     .flags =
          "gpu-mem-util 0.90; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; prefix caching "
          "off",
      .since = "2026-04-08",
+     .weights = "fp4"},
+    {.source = "InferenceX",
+     .engine = "vllm",
+     .model = "MiniMax",
+     .generation = "Blackwell",
+     .flags =
+         "gpu-mem-util 0.90; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; prefix caching "
+         "off; fp32 products in TF32",
+     .since = "2026-04-21",
      .weights = "fp4"},
     {.source = "InferenceX",
      .engine = "vllm",

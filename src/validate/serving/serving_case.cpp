@@ -344,6 +344,8 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     result.prefix_caching = !has(flags, "prefix caching off");
     const bool fused = has(flags, "full-decode-only") && has(flags, "allreduce+quant fusion");
     result.stack = fused ? "vllm-0.10-fused" : release.stack;
+    if (release.stack == "vllm" && has(flags, "experts by triton")) result.stack = "vllm-triton-experts";
+    if (release.stack == "vllm" && has(flags, "fp32 products in TF32")) result.stack = "vllm-tf32";
     result.async_scheduling = release.async_scheduling || has(flags, "async-scheduling on");
   } else if (result.engine.starts_with("trtllm")) {
     engine.engine = "trtllm";

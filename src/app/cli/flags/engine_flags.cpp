@@ -11,6 +11,7 @@ std::string engine_help() {
     help += help.ends_with(':') ? " " : "; ";
     help.append(kind.name).append(" = ").append(kind.summary);
   }
+  help += "; add any release, for example vllm-0.12, to get the stack and scheduler of that release";
   return help;
 }
 

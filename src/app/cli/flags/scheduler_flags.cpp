@@ -49,7 +49,7 @@ void SchedulerFlags::declare(Options& options) {
 }
 
 std::string SchedulerFlags::name(const std::string& engine) const {
-  return std::string(scheduler_kind(scheduler.empty() ? engine_family(engine) : scheduler).name);
+  return std::string(scheduler_kind(scheduler.empty() ? usual_scheduler(engine) : scheduler).name);
 }
 
 SchedulingChoices SchedulerFlags::choices() const {

@@ -12,6 +12,7 @@
 #include "app/cli/grammar/money.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "compose/engine_release.h"
 
 namespace foretoken {
 namespace {
@@ -69,6 +70,14 @@ Json strings_json(const std::vector<std::string>& texts) {
   Json list = Json::array();
   for (const std::string& text : texts) list.push(text);
   return list;
+}
+
+// A list that names a release of an engine takes its other releases too: "vllm-0.12" beside "vllm" and "vllm-0.19".
+bool is_other_release(const std::string& value, const std::vector<std::string>& allowed) {
+  const std::optional<EngineRelease> release = engine_release(value);
+  const bool lists_releases =
+      std::any_of(allowed.begin(), allowed.end(), [](const std::string& name) { return engine_release(name); });
+  return release && lists_releases && std::find(allowed.begin(), allowed.end(), release->family) != allowed.end();
 }
 
 }  // namespace
@@ -224,11 +233,11 @@ void Options::choice(const std::string& names, std::string& target, std::vector<
       [&target, allowed](const std::string& flag, const std::string& value) {
         const auto found = std::find_if(allowed.begin(), allowed.end(),
                                         [&](const std::string& name) { return lower_case(name) == lower_case(value); });
-        if (found == allowed.end()) {
+        if (found == allowed.end() && !is_other_release(value, allowed)) {
           fail(flag, value, fmt::format("one of {}", fmt::join(allowed, ", ")),
                nearest_name(value, allowed).value_or(""));
         }
-        target = *found;
+        target = found == allowed.end() ? lower_case(value) : *found;
       },
       [&target] { return Json(target); });
 }

@@ -89,4 +89,19 @@ TEST(Options, a_refusal_says_all_of_why) {
       });
 }
 
+TEST(ParseSettings, a_list_that_names_a_release_takes_other_releases) {
+  std::string engine, color;
+  const auto declare = [&](Options& options) {
+    options.choice("--engine", engine, {"vllm", "vllm-0.19", "sglang"}, "");
+    options.choice("--color", color, {"red", "vllm"}, "");
+  };
+  parse_settings("--replica", "engine=vLLM-0.12.1", declare);
+  EXPECT_EQ(engine, "vllm-0.12.1");
+  parse_settings("--replica", "engine=vllm-0.19", declare);
+  EXPECT_EQ(engine, "vllm-0.19");
+  EXPECT_THROW(parse_settings("--replica", "engine=vllm-newest", declare), InputError);
+  EXPECT_THROW(parse_settings("--replica", "engine=trtllm-1.1", declare), InputError);
+  EXPECT_THROW(parse_settings("--replica", "color=vllm-0.12", declare), InputError);
+}
+
 }  // namespace foretoken::options_test
