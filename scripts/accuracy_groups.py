@@ -3,6 +3,7 @@
 
     scripts/accuracy_groups.py --commands FOLDER | sh      # writes the rows there; $FORETOKEN_DATA names the measurements
     scripts/accuracy_groups.py FOLDER > data/accuracy/published.json
+    scripts/accuracy_groups.py FOLDER EARLIER.json > ...    # sets whose rows are not in FOLDER stay as they were
 
 Only rows that no fit has seen are used. Of a group stay its errors, a few pairs of measured and predicted, evenly spaced by
 size, and its worst rows; groups of fewer than three rows are left out, files that are not there are named on standard error.
@@ -184,10 +185,13 @@ def main():
         print("\n".join(dict.fromkeys(about["command"].replace("FOLDER", shlex.quote(sys.argv[2])) for about in SETS)))
         return
     folder = pathlib.Path(sys.argv[1])
+    earlier = json.loads(pathlib.Path(sys.argv[2]).read_text())["sets"] if len(sys.argv) == 3 else []
     sets = []
     for about in SETS:
         if not (folder / about["file"]).exists():
-            print(f"left out: {about['file']} is not there", file=sys.stderr)
+            kept = [one for one in earlier if one["layer"] == about["layer"] and one["command"] == about["command"]]
+            print(f"{'kept' if kept else 'left out'}: {about['file']} is not there", file=sys.stderr)
+            sets += kept
             continue
         groups = [summary(name, seen, rows) for (name, seen), rows in sorted(grouped_rows(folder / about["file"], about).items())
                   if len(rows) >= FEWEST_ROWS]

@@ -58,6 +58,7 @@ class JsonParser {
 
   Json document() {
     skip_space();
+    if (at_ == text_.size()) throw InputError({.source = source_, .value = "empty", .expected = "a JSON document"});
     Json root = value(0);
     skip_space();
     if (at_ < text_.size()) fail(at_, "nothing may follow the document");

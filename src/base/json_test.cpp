@@ -143,11 +143,10 @@ TEST(Json, a_syntax_error_is_placed_at_the_character_at_fault) {
     int line;
     std::string column;
   };
-  for (const Case& c :
-       {Case{"{\"a\": x}", 1, "column 7"}, Case{"{\n\"a\": tru\n}", 2, "column 9"},
-        Case{"[1,\n2,\n\n  ]", 4, "column 3"}, Case{"[1,\n2", 2, "column 2"}, Case{"", 1, "column 1"},
-        Case{"\n\n", 3, "column 1"}, Case{"{} x", 1, "column 4"}, Case{"[1]\n[2]", 2, "column 1"},
-        Case{"'a'", 1, "column 1"}, Case{"{\"a\"\n 1}", 2, "column 2"}, Case{"\xEF\xBB\xBF x", 1, "column 2"}}) {
+  for (const Case& c : {Case{"{\"a\": x}", 1, "column 7"}, Case{"{\n\"a\": tru\n}", 2, "column 9"},
+                        Case{"[1,\n2,\n\n  ]", 4, "column 3"}, Case{"[1,\n2", 2, "column 2"},
+                        Case{"{} x", 1, "column 4"}, Case{"[1]\n[2]", 2, "column 1"}, Case{"'a'", 1, "column 1"},
+                        Case{"{\"a\"\n 1}", 2, "column 2"}, Case{"\xEF\xBB\xBF x", 1, "column 2"}}) {
     const InputProblem problem = problem_of(c.text);
     EXPECT_EQ(problem.line, c.line) << c.text;
     EXPECT_EQ(problem.path, c.column) << c.text;
@@ -253,6 +252,8 @@ TEST(Json, a_number_too_small_for_a_double_is_zero_and_one_too_large_is_refused)
 
 TEST(Json, a_missing_file_is_an_input_error) {
   EXPECT_THROW(read_json_file("no/such/file.json"), InputError);
+  EXPECT_THAT([] { parse_json(" \n", "f.json"); },
+              testing::ThrowsMessage<InputError>("f.json: empty\n  expected a JSON document"));
 }
 
 }  // namespace foretoken::json_test

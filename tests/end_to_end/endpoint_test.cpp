@@ -29,7 +29,7 @@ TEST(EndpointCommand, serves_at_the_predicted_speed_until_it_is_told_to_stop) {
 
   server.stop();
   EXPECT_EQ(server.status, 0);
-  EXPECT_THAT(server.said, testing::HasSubstr("1 requests: 1 answered"));
+  EXPECT_THAT(server.said, testing::HasSubstr("1 request: 1 answered"));
 }
 
 TEST(EndpointCommand, refuses_addresses_and_settings_that_cannot_be_served) {

@@ -142,6 +142,26 @@ TEST(HttpServer, drops_clients_that_never_finish_their_request) {
   EXPECT_EQ(client.read_all(), "");
 }
 
+// Slowloris: many clients, each of which sends a byte now and then.
+TEST(HttpServer, drops_clients_that_trickle_their_request_while_others_are_served) {
+  RunningServer server({.request_timeout = std::chrono::milliseconds(100)});
+  std::vector<std::unique_ptr<TestClient>> slow;
+  for (int i = 0; i < 200; ++i) {
+    slow.push_back(std::make_unique<TestClient>(server.port()));
+    slow.back()->send_bytes("POST /echo HTTP/1.1\r\nX-Slow: ");
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  while (std::chrono::steady_clock::now() < end) {
+    for (const auto& client : slow) client->send_bytes("x");
+    EXPECT_EQ(ask(server.port(), "POST", "/echo", "others are served").status, 200);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  for (const auto& client : slow) {
+    client->send_bytes("\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_EQ(client->read_all(), "") << "the connection is closed, whatever comes after";
+  }
+}
+
 TEST(HttpServer, drops_clients_that_read_nothing_of_what_they_ask_for) {
   RunningServer server({.max_pending_bytes = 100'000});
   TestClient client(server.port());

@@ -418,7 +418,6 @@ class OnnxParser {
 // What a file that is no ONNX model is instead; empty = it may be one. A model begins with its version (field 1) or
 // another of its first fields, so with a byte that is no letter.
 std::string other_content(std::string_view content) {
-  if (content.empty()) return "it is empty";
   constexpr std::string_view lfs = "version https://git-lfs";
   if (content.starts_with(lfs)) return "a pointer of Git LFS: the file itself was not fetched";
   if (content.starts_with("PK\x03\x04")) return "a zip archive, such as PyTorch's files";
@@ -437,11 +436,10 @@ std::string other_content(std::string_view content) {
 
 OnnxFile parse_onnx(std::string_view content, const std::string& source, const std::filesystem::path& folder,
                     const OnnxLimits& limits) {
+  constexpr const char* wanted = "a model as onnx.save or torch.onnx.export writes it";
+  if (content.empty()) throw InputError({.source = source, .value = "an empty file", .expected = wanted});
   if (const std::string other = other_content(content); !other.empty()) {
-    throw InputError({.source = source,
-                      .path = "byte 0",
-                      .value = "not an ONNX file: " + other,
-                      .expected = "a model as onnx.save or torch.onnx.export writes it"});
+    throw InputError({.source = source, .path = "byte 0", .value = "not an ONNX file: " + other, .expected = wanted});
   }
   return OnnxParser(folder, limits).model(WireReader(content, source), source);
 }

@@ -27,7 +27,7 @@ TEST(OnnxFile, what_is_written_reads_back_as_the_same_bytes) {
 TEST(OnnxFile, a_cut_file_is_an_error_with_its_place) {
   const std::string written = onnx_text(block_network(1, 1).file());
   int refused = 0;
-  for (size_t length = 0; length < written.size(); length += 7) {
+  for (size_t length = 1; length < written.size(); length += 7) {
     try {
       parse_onnx(std::string_view(written).substr(0, length), "cut");
     } catch (const InputError& error) {
@@ -47,7 +47,7 @@ TEST(OnnxFile, what_is_no_model_is_called_what_it_is) {
     }
     return "read";
   };
-  EXPECT_NE(complaint("").find("not an ONNX file: it is empty"), std::string::npos);
+  EXPECT_NE(complaint("").find("an empty file"), std::string::npos);
   EXPECT_NE(complaint("{\"nodes\": []}\n").find("not an ONNX file: text that begins with '{\"nodes\": []}'"),
             std::string::npos);
   EXPECT_NE(complaint("version https://git-lfs.github.com/spec/v1\n").find("Git LFS"), std::string::npos);

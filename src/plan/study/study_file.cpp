@@ -134,7 +134,11 @@ StudyEntry settings_of(const JsonView& document) {
 }
 
 Study study_of(const JsonView& document, const std::string& source) {
-  if (!document.is(Json::Kind::object)) document.fail("a map with models, hardware and traffic");
+  constexpr const char* wanted = "a map with models, hardware and traffic";
+  if (document.is(Json::Kind::null)) {
+    throw InputError({.source = source, .value = "an empty file", .expected = wanted});
+  }
+  if (!document.is(Json::Kind::object)) document.fail(wanted);
   document.allow_only({"title", "models", "hardware", "traffic", "engines", "settings"});
   Study study;
   const std::optional<JsonView> title = document.find("title");

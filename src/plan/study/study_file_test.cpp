@@ -68,6 +68,7 @@ TEST(StudyFile, errors_name_the_line_and_what_is_expected) {
               AllOf(HasSubstr("study.yaml:4"), HasSubstr("no store here")));
   EXPECT_THAT(refusal("models: [a]\nhardware: [1xH100]\ntraffic: chat\nsettings: [1]"), HasSubstr("a map of fields"));
   EXPECT_THAT(refusal("[1, 2]"), HasSubstr("a map with models"));
+  EXPECT_THAT(refusal(""), HasSubstr("an empty file"));
   EXPECT_THAT(refusal("models: [a"), HasSubstr("study.yaml"));
 }
 

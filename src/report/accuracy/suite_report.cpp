@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/drawing/html_page.h"
 #include "report/parts/table.h"
@@ -123,7 +124,7 @@ std::string suite_list_text(const std::vector<SuiteCard>& cards) {
                        page_width, 6);
     text += wrap_lines(fmt::format("      {}\n", command_text(card)), page_width, 10);
   }
-  return text + fmt::format("\n{} scenarios. `foretoken suite` runs them.\n", cards.size());
+  return text + fmt::format("\n{}. `foretoken suite` runs them.\n", counted(cards.size(), "scenario"));
 }
 
 Json suite_list_json(const std::vector<SuiteCard>& cards) {
@@ -161,7 +162,7 @@ std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<Su
     errors += wrap_lines(fmt::format("not answered: {}\n", fmt::join(missing, ", ")), page_width, 2);
   }
   const std::string rows = missing.size() < cards.size() ? table.text() + "\n" : "";
-  return rows + fmt::format("{} of {} scenarios answered.\n", answered, cards.size()) + errors;
+  return rows + fmt::format("{} of {} answered.\n", answered, counted(cards.size(), "scenario")) + errors;
 }
 
 Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs) {

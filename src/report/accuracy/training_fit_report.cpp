@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "report/accuracy/validation_report.h"
@@ -9,8 +10,8 @@
 namespace foretoken {
 
 std::string training_fit_text(const TrainingFit& fit) {
-  std::string text =
-      fmt::format("{} constants in {} stacks.\n\nRuns used in the fit:\n", fit.constants, fit.stacks.size());
+  std::string text = fmt::format("{} in {}.\n\nRuns used in the fit:\n", counted(fit.constants, "constant"),
+                                 counted(fit.stacks.size(), "stack"));
   text += validation_text(fit.seen);
   text += "\nRuns left out of the fit:\n" + validation_text(fit.unseen) + "\n";
   const auto add = [&](const FittedStack& stack, const std::optional<RunInterval>& interval, std::string_view what) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json_lines.h"
 #include "base/text.h"
@@ -65,7 +66,7 @@ const CheckedErrors* errors_before(const ValidationRun& run, const std::string& 
 std::string change_since(const ValidationRun& run, const CheckedErrors& errors) {
   const CheckedErrors* before = errors_before(run, errors.name);
   if (before == nullptr) return run.history.empty() ? "" : "new";
-  if (before->rows != errors.rows) return fmt::format("{:.1f} on {} rows", before->mape, before->rows);
+  if (before->rows != errors.rows) return fmt::format("{:.1f} on {}", before->mape, counted(before->rows, "row"));
   const double change = errors.mape - before->mape;
   return std::abs(change) < noticed_change ? "same" : fmt::format("{:+.1f}", change);
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "report/parts/table.h"
@@ -160,11 +161,10 @@ std::string step_validation_text(const StepValidation& validation) {
   std::string text = validation_text(validation.errors);
   if (validation.kernels.n > 0) {
     text += wrap_lines(
-        fmt::format(
-            "kernels' sum: mape {:.1f}%, bias {:+.1f}% over {} rows; gap off by {:.1f}% of the step; host-bound or "
-            "device-bound told rightly: {:.1f}%\n",
-            validation.kernels.mape, validation.kernels.bias, validation.kernels.n, validation.gap.mape,
-            validation.verdicts_right),
+        fmt::format("kernels' sum: mape {:.1f}%, bias {:+.1f}% over {}; gap off by {:.1f}% of the step; host-bound or "
+                    "device-bound told rightly: {:.1f}%\n",
+                    validation.kernels.mape, validation.kernels.bias, counted(validation.kernels.n, "row"),
+                    validation.gap.mape, validation.verdicts_right),
         100, 2);
   }
   if (validation.sustained.n > 0) {

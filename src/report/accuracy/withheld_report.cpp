@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/accuracy/validation_report.h"
 #include "report/parts/table.h"
@@ -58,7 +59,7 @@ std::string withheld_text(const WithheldValidation& table) {
           table.layer == "kernels" ? ", in four fifths of the rows; the other fifth is scored, in both" : ""),
       100, 0);
   for (const std::string& note : table.cross.notes) text += wrap_lines("note: " + note, 100, 2);
-  if (!table.cross.skipped.empty()) text += fmt::format("{} rows skipped\n", table.cross.skipped.size());
+  if (!table.cross.skipped.empty()) text += counted(table.cross.skipped.size(), "row") + " skipped\n";
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "report/chip/accelerator_report.h"
@@ -88,7 +89,8 @@ std::string network_map_text(const NetworkMap& map, const Architecture& architec
                fmt::format("{:.4g}", outer_words(result, own.layer.problem)),
                fmt::format("{:.0f}%", 100 * own.result.gap)});
   }
-  return fmt::format("{:.4g} layers of {} kinds on {}\n\n", layers, map.layers.size(), architecture.name) +
+  return fmt::format("{:.4g} {} of {} on {}\n\n", layers, layers == 1 ? "layer" : "layers",
+                     counted(map.layers.size(), "kind"), architecture.name) +
          table.text() + "\nTotal: " + totals_line(map.totals, architecture) +
          "\ngap: how far the mapping may be from the best one, by a bound that is proven\n";
 }

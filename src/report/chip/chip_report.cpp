@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/table.h"
 
@@ -118,7 +119,7 @@ std::string row_stationary_text(const RowStationaryReport& report) {
                       duration_text(totals.processing.value()), duration_text(totals.total.value()),
                       totals.macs / totals.total.value() / giga, megabyte_text(totals.buffer),
                       megabyte_text(totals.dram), milliwatt_text(totals.energy / totals.total));
-  if (totals.left_out > 0) text += fmt::format("{} layers are not included\n", totals.left_out);
+  if (totals.left_out > 0) text += fmt::format("Not included: {}\n", counted(totals.left_out, "layer"));
   return wrap_lines(text + "\n" + sentences, page_width, 2);
 }
 

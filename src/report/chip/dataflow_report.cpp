@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/counted.h"
 #include "report/chip/accelerator_report.h"
 #include "report/parts/table.h"
 
@@ -164,7 +165,7 @@ std::string dataflow_text(const DataflowReport& report) {
   std::string text = hardware_text(report) + "\n" + table.text() + reasons;
   text += fmt::format("\nTotal: {:.0f} cycles, {:.1f} multiplications per cycle, {}\n", totals.cycles,
                       totals.macs / std::max(1.0, totals.cycles), energy_text(totals.nanojoules));
-  if (totals.left_out > 0) text += fmt::format("{} layers are not included\n", totals.left_out);
+  if (totals.left_out > 0) text += fmt::format("Not included: {}\n", counted(totals.left_out, "layer"));
   if (several) {
     text += report.rows.size() == 1 ? ranking_text(report.rows.front(), report.hardware) : one_for_all_text(report);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/table.h"
 
@@ -209,7 +210,7 @@ std::string cores_text(const CoresReport& report) {
     cycles += real(row.layer.repeats) * real(best.cycles);
     one_core += real(row.layer.repeats) * real(row.run.one_core_cycles);
   }
-  return fmt::format("{} cores of {} x {} cells; memory is not modeled\n\n", report.cores, report.core.rows,
+  return fmt::format("{} of {} x {} cells; memory is not modeled\n\n", counted(report.cores, "core"), report.core.rows,
                      report.core.columns) +
          table.text() +
          fmt::format("\nTotal: {:.0f} cycles, {:.2f} times as fast as one core\n", cycles,

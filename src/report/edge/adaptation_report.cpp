@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
@@ -53,7 +54,7 @@ Json architectures_json(const ArchitectureSpace& space,
 }  // namespace
 
 std::string adaptation_text(const AdaptationReport& report) {
-  std::string text = fmt::format("{}: {} timings\n", report.space->name, report.timings);
+  std::string text = fmt::format("{}: {}\n", report.space->name, counted(report.timings, "timing"));
   for (const AdaptationReport::FailedTiming& failed : report.failed) {
     text += fmt::format("left out as failed: row {}, {} at {} ms\n", failed.row, fmt::join(failed.cells, " "),
                         number_text(failed.milliseconds));

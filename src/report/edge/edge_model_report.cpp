@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "model/onnx/node_view.h"
 #include "report/drawing/html_page.h"
@@ -19,8 +20,8 @@ constexpr size_t longest_in_figure = 20;
 
 std::string title_of(const EdgeModelReport& report) {
   const std::string& name = report.graph.name.empty() ? report.graph.source : report.graph.name;
-  return fmt::format("{} on {}, {} {}, {} thread(s)", name, report.predictor.device, report.predictor.runtime,
-                     report.predictor.runtime_version, report.threads);
+  return fmt::format("{} on {}, {} {}, {}", name, report.predictor.device, report.predictor.runtime,
+                     report.predictor.runtime_version, counted(report.threads, "thread"));
 }
 
 const EdgeStep& step_of(const EdgeModelReport& report, const EdgeStepTime& time) {

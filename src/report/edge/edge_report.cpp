@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "report/parts/table.h"
@@ -18,10 +19,11 @@ std::string edge_fit_text(const EdgeFit& fit) {
   }
   const ErrorSummary all = summarize_errors(fit.left_out);
   return fmt::format(
-      "{}, {} {}, {} thread(s)\n{}{} kernels, each predicted without its family of shapes: MAPE {:.2f}%, median "
+      "{}, {} {}, {}\n{}{}, each predicted without its family of shapes: MAPE {:.2f}%, median "
       "{:.2f}%, {:.0f}% inside\n",
-      fit.predictor.device, fit.predictor.runtime, fit.predictor.runtime_version, fit.predictor.threads, table.text(),
-      all.n, all.mape, all.median_ape, all.coverage90);
+      fit.predictor.device, fit.predictor.runtime, fit.predictor.runtime_version,
+      counted(fit.predictor.threads, "thread"), table.text(), counted(all.n, "kernel"), all.mape, all.median_ape,
+      all.coverage90);
 }
 
 Json edge_fit_json(const EdgeFit& fit) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
@@ -35,12 +36,11 @@ std::string edge_step_text(const EdgeStepReport& report) {
                fmt::format("{:.1f}%", 100 * time.seconds.value / estimate.seconds.value),
                duration_text(time.least_seconds)});
   }
-  std::string text =
-      fmt::format("{} {} of {} on {} ({}, {} thread{}): {}\n{:.3g} tokens/s ({:.3g} to {:.3g}); weights {}\n\n",
-                  report.phase, report.phase == "decode" ? "step" : "pass", report.model, report.predictor.device,
-                  report.predictor.runtime, report.predictor.threads, report.predictor.threads == 1 ? "" : "s",
-                  interval_text(estimate.seconds), tokens / estimate.seconds.value, tokens / estimate.seconds.high,
-                  tokens / estimate.seconds.low, bytes_text(report.weights.value()));
+  std::string text = fmt::format(
+      "{} {} of {} on {} ({}, {}): {}\n{:.3g} tokens/s ({:.3g} to {:.3g}); weights {}\n\n", report.phase,
+      report.phase == "decode" ? "step" : "pass", report.model, report.predictor.device, report.predictor.runtime,
+      counted(report.predictor.threads, "thread"), interval_text(estimate.seconds), tokens / estimate.seconds.value,
+      tokens / estimate.seconds.high, tokens / estimate.seconds.low, bytes_text(report.weights.value()));
   text += table.text();
   for (const std::string& note : report.lowering.notes) text += "note: " + note + "\n";
   return wrap_lines(text, page_width, 2);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
@@ -15,7 +16,7 @@ constexpr double ms = 1e3;
 }  // namespace
 
 std::string network_adaptation_text(const NetworkAdaptationReport& report) {
-  std::string text = fmt::format("{} timings; prior: {}\n", report.timings, report.known_device);
+  std::string text = fmt::format("{}; prior: {}\n", counted(report.timings, "timing"), report.known_device);
   if (report.own_mape)
     text += fmt::format("error when each timing is predicted from the others: {:.1f}%\n", *report.own_mape);
   text +=

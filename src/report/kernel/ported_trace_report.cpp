@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
@@ -104,13 +105,13 @@ Json plan_json(const ParallelPlan& plan) {
 std::string ported_trace_text(const PortedTrace& ported, const PortOrigin& origin) {
   const Estimate span = in_seconds(ported.ported_span_us);
   const double measured_span = ported.measured_span_us * 1e-6;
-  std::string text = wrap_lines(
-      fmt::format("{}: {} kernels, {} on {}{}.\nOn {}{}: {}, {:.2f}x the speed.\nKernels alone: {} measured, {}.",
-                  origin.source, ported.kernels, duration_text(measured_span), origin.from.title,
-                  plan_text(origin.recorded), origin.to.title, plan_text(origin.wanted), interval_text(span),
-                  span.value > 0 ? measured_span / span.value : 1, duration_text(ported.measured_us * 1e-6),
-                  interval_text(in_seconds(ported.ported_us))),
-      page_width, 2);
+  std::string text =
+      wrap_lines(fmt::format("{}: {}, {} on {}{}.\nOn {}{}: {}, {:.2f}x the speed.\nKernels alone: {} measured, {}.",
+                             origin.source, counted(ported.kernels, "kernel"), duration_text(measured_span),
+                             origin.from.title, plan_text(origin.recorded), origin.to.title, plan_text(origin.wanted),
+                             interval_text(span), span.value > 0 ? measured_span / span.value : 1,
+                             duration_text(ported.measured_us * 1e-6), interval_text(in_seconds(ported.ported_us))),
+                 page_width, 2);
   Table table({{"kernels", Table::Align::left},
                {"count"},
                {"measured"},

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
@@ -125,7 +126,7 @@ std::string power_fit_text(const PowerFit& fit) {
   std::string text = fmt::format("{}\n{}", fit.calibration.device, table.text());
   text += fmt::format("power: mean {:.1f}%, worst {:.1f}%; slowdown: mean {:.1f} points, worst {:.1f}; ", s.watts_mean,
                       s.watts_worst, s.slowdown_mean, s.slowdown_worst);
-  text += fmt::format("{} rows; in the 90% interval: power {:.0f}%, slowdown {:.0f}%\n", s.n, s.watts_inside,
+  text += fmt::format("{}; in the 90% interval: power {:.0f}%, slowdown {:.0f}%\n", counted(s.n, "row"), s.watts_inside,
                       s.slowdown_inside);
   for (size_t k = 0; k < power_constant_count; ++k) {
     text += fmt::format("  {:18} {:.3g}  {}\n", power_constant_facts()[k].name, fit.calibration.constants[k],

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/table.h"
 
@@ -16,14 +17,16 @@ double share(double part, double whole) {
 
 std::string profile_text(const ProfileSummary& summary, const std::string& source) {
   std::string text = wrap_lines(
-      fmt::format(
-          "{}: {} kernels{}, {} of device work in {}; no kernel ran for {} ({:.0f}%). Launching took {} on the host.",
-          source, summary.kernels, summary.graph ? " with a CUDA graph" : "", duration_text(summary.device_us * 1e-6),
-          duration_text(summary.span_us * 1e-6), duration_text(summary.gaps_us * 1e-6),
-          100 * share(summary.gaps_us, summary.span_us), duration_text(summary.launching_us * 1e-6)),
+      fmt::format("{}: {}{}, {} of device work in {}; no kernel ran for {} ({:.0f}%). Launching took {} on the host.",
+                  source, counted(summary.kernels, "kernel"), summary.graph ? " with a CUDA graph" : "",
+                  duration_text(summary.device_us * 1e-6), duration_text(summary.span_us * 1e-6),
+                  duration_text(summary.gaps_us * 1e-6), 100 * share(summary.gaps_us, summary.span_us),
+                  duration_text(summary.launching_us * 1e-6)),
       100, 2);
   if (summary.without_operator > 0) {
-    text += fmt::format("  {} kernels have no operator in the trace\n", summary.without_operator);
+    text += fmt::format("  {} no operator in the trace\n", summary.without_operator == 1
+                                                               ? "1 kernel has"
+                                                               : counted(summary.without_operator, "kernel") + " have");
   }
   Table table({{"kernels", Table::Align::left}, {"count"}, {"time"}, {"share"}, {"host per launch"}});
   for (const ProfiledClass& one : summary.classes) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/portable_math.h"
 #include "base/text.h"
 #include "report/drawing/axis.h"
@@ -249,7 +250,7 @@ void draw_legend(Svg& svg, const RooflineFigure& figure, size_t drawn) {
   svg.circle({x + 6, y - 4}, 3.2, {.stroke = measured_colour, .fill = "white", .width = 1.3});
   const std::string measured = drawn < figure.measured.size()
                                    ? fmt::format("measured ({} of {} rows)", drawn, figure.measured.size())
-                                   : fmt::format("measured ({} rows)", drawn);
+                                   : fmt::format("measured ({})", counted(drawn, "row"));
   svg.text({x + 16, y}, measured, {});
   x += 40 + svg_text_width(measured, 12);
   svg.line({x + 6, y - 12}, {x + 6, y + 2}, {.stroke = forecast_colour, .width = 1, .opacity = 0.6});

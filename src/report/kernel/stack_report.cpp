@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/table.h"
 
@@ -19,7 +20,7 @@ std::string_view dispatch_text(const Stack& stack, StepPhase phase) {
 
 std::string sizes_text(const Stack& stack) {
   if (stack.graph_sizes.empty()) return "any";
-  return fmt::format("{} sizes up to {} tokens; above, every kernel is launched", stack.graph_sizes.size(),
+  return fmt::format("{} up to {} tokens; above, every kernel is launched", counted(stack.graph_sizes.size(), "size"),
                      stack.graph_sizes.back());
 }
 
@@ -105,8 +106,9 @@ std::string stack_text(const Stack& stack) {
                       number_text(stack.costs.host_high));
   size_t emitted = 0;
   for (const StackRule& rule : stack.rules) emitted += rule.emit.size();
-  text += stack.rules.empty() ? "no rules: every operator is one kernel\n"
-                              : fmt::format("{} rules with {} kernels\n", stack.rules.size(), emitted);
+  text += stack.rules.empty()
+              ? "no rules: every operator is one kernel\n"
+              : fmt::format("{} with {}\n", counted(stack.rules.size(), "rule"), counted(emitted, "kernel"));
   for (const auto& [family, variant] : stack.kernels) text += fmt::format("  {:<24}{}\n", family, variant);
   return text + wrap_lines("source: " + stack.source, 100, 2);
 }

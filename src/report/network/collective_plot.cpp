@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "report/drawing/axis.h"
@@ -47,7 +48,7 @@ std::string collective_plot(const CollectiveReport& report) {
   }
   if (report.rows.size() < 2 || slowest == 0) {
     throw InputError({.field = "plot",
-                      .value = fmt::format("{} sizes", report.rows.size()),
+                      .value = counted(report.rows.size(), "size"),
                       .expected = "at least two sizes of a collective that moves bytes: {sizes} 1K:1G"});
   }
   const Axis across =

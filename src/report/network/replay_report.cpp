@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "network/transfer/collective.h"
@@ -255,8 +256,8 @@ Json replay_json(const ReplayWorkload& workload, const ReplayResult& result, con
 
 std::string replay_text(const ReplayWorkload& workload, const ReplayResult& result, const ReplayOrigin& origin) {
   const ReplaySummary summary = summarize_replay(workload, result);
-  std::string text = fmt::format("{}: {} ranks, {} nodes, {}\n", origin.prefix, workload.ranks.size(),
-                                 workload.node_count(), time_text(result.makespan));
+  std::string text = fmt::format("{}: {}, {}, {}\n", origin.prefix, counted(workload.ranks.size(), "rank"),
+                                 counted(workload.node_count(), "node"), time_text(result.makespan));
   text += fmt::format("network: {}; compute times: {}\n\n", origin.network, origin.compute);
   text += times_table(result, summary);
   const double hidden = 1 - share(summary.mean.exposed_communication, summary.mean.communication);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/drawing/html_page.h"
 #include "report/drawing/line_chart.h"
@@ -106,7 +107,8 @@ std::string pipeline_svg(const PipelineTimeline& timeline) {
   }
   const int64_t shown = std::min<int64_t>(stages, most_stages);
   Svg svg(width, top + row * static_cast<double>(shown) + 24, "Pipeline");
-  svg.text({24, 24}, fmt::format("{} micro-batches through {} stages", timeline.micro_batches, stages),
+  svg.text({24, 24},
+           fmt::format("{} through {}", counted(timeline.micro_batches, "micro-batch"), counted(stages, "stage")),
            {.size = 15, .bold = true});
   double legend = left;
   for (const auto& [name, colour] : {std::pair{"forward", forward_colour}, std::pair{"backward", backward_colour},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
 
@@ -61,8 +62,8 @@ std::string energy_assumptions(const EnergyReport& report) {
 std::string energy_text(const EnergyReport& report) {
   const EnergyAccount& account = report.account;
   if (account.board_joules.value == 0) return "Energy and cost: no request ran\n";
-  std::string text = fmt::format("Energy and cost ({} board{}, confidence: {})\n", account.boards,
-                                 account.boards == 1 ? "" : "s", confidence_name(account.board_joules.kind));
+  std::string text = fmt::format("Energy and cost ({}, confidence: {})\n", counted(account.boards, "board"),
+                                 confidence_name(account.board_joules.kind));
   text += line("Boards (kJ)", account.board_joules, 1e3);
   text += shares_text(account);
   text += line("Mean power of all boards (W)", account.mean_board_watts);

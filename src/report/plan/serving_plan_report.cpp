@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "compose/device_formats.h"
@@ -333,7 +334,7 @@ std::string asked_rate_words(const ServingQuestion& question) {
 
 std::string search_text(const ServingSearchResult& result) {
   const auto line = [](auto count, const std::string& what) { return fmt::format("  {} {}\n", count, what); };
-  std::string text = fmt::format("Of {} layouts:\n", result.layouts) +
+  std::string text = fmt::format("Of {}:\n", counted(result.layouts, "layout")) +
                      line(result.points.size(), result.by_closed_form ? "shown, by closed form" : "simulated");
   if (result.merged > 0)
     text += line(result.merged, "the same as another: they differ only in limits that no run reaches");
@@ -486,8 +487,7 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
   const std::vector<size_t> alike = indistinguishable(question, report.result);
   if (!alike.empty()) {
     const PlanPoint& second = report.result.points[alike.front()];
-    const std::string others =
-        alike.size() > 1 ? fmt::format(" and {} other{}", alike.size() - 1, alike.size() == 2 ? "" : "s") : "";
+    const std::string others = alike.size() > 1 ? " and " + counted(alike.size() - 1, "other") : "";
     text += fmt::format(
         " Tied, within prediction error, with {} on {} ({} requests/s, {} to {}){}: any of them may be "
         "the best in practice.",

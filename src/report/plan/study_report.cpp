@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "report/drawing/axis.h"
 #include "report/drawing/html_page.h"
 #include "report/drawing/svg.h"
@@ -282,7 +283,8 @@ bool is_all_refused(const StudyReport& report) {
 std::string study_sentence(const StudyReport& report) {
   const auto& rows = report.rows.items();
   const auto served = std::count_if(rows.begin(), rows.end(), [](const Json& row) { return is_served(row); });
-  return fmt::format("{}: {} of {} cases can be served within their limits.", report.study.title, served, rows.size());
+  return fmt::format("{}: {} of {} can be served within the limits.", report.study.title, served,
+                     counted(rows.size(), "case"));
 }
 
 std::string study_text(const StudyReport& report) {
@@ -366,7 +368,7 @@ std::string study_html(const StudyReport& report, const std::string& command) {
 }
 
 std::string study_list_text(const Study& study, const std::vector<std::string>& commands) {
-  std::string text = fmt::format("{}: {} cases\n", study.title, study.cases.size());
+  std::string text = fmt::format("{}: {}\n", study.title, counted(study.cases.size(), "case"));
   for (const std::string& command : commands) text += "  " + command + "\n";
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "plan/megatron_flags.h"
 #include "report/parts/json_parts.h"
@@ -104,10 +105,11 @@ Json search_json(const TrainingQuestion& question, const TrainingSearchResult& r
 
 std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result) {
   std::string text = fmt::format(
-      "{} on {} x {} ({}), {} x {} tokens per step: {} plans considered, {} of them too large, {} estimated in "
+      "{} on {} x {} ({}), {} x {} tokens per step: {} considered, {} of them too large, {} estimated in "
       "full.\n\n",
       question.job.model.name, question.plan.devices(), question.cluster.node.device.title, question.cluster.name,
-      question.plan.global_batch, question.job.sequence_length, result.looked_at, result.too_large, result.estimated);
+      question.plan.global_batch, question.job.sequence_length, counted(result.looked_at, "plan"), result.too_large,
+      result.estimated);
   text +=
       "The fastest plan of each choice of ranks (pp 16x8: 8 chunks of layers on each of 16 stages; batch: sequences "
       "per micro-batch; recompute full 4: 4 layers of each chunk; sharding parameters / 8: 8 ranks share a copy):\n";
@@ -144,10 +146,11 @@ Json training_search_json(const TrainingQuestion& question, const TrainingSearch
 
 std::string unfit_training_search_sentence(const TrainingQuestion& question, const NearestPlan& nearest) {
   return fmt::format(
-      "Out of memory: none of {} plans for {} fits on {} x {} ({}). The plan that needs the least memory takes "
+      "Out of memory: none of {} for {} fits on {} x {} ({}). The plan that needs the least memory takes "
       "{} per device, which has {}.",
-      nearest.looked_at, question.job.model.name, nearest.plan.devices(), question.cluster.node.device.title,
-      question.cluster.name, bytes_text(nearest.memory.value()), bytes_text(nearest.capacity.value()));
+      counted(nearest.looked_at, "plan"), question.job.model.name, nearest.plan.devices(),
+      question.cluster.node.device.title, question.cluster.name, bytes_text(nearest.memory.value()),
+      bytes_text(nearest.capacity.value()));
 }
 
 std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest) {

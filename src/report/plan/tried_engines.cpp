@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "model/weights.h"
 #include "plan/serving/layout_space.h"
@@ -107,8 +108,8 @@ std::string reason_of(const ServingPlanReport& report, const TriedEngine& tried)
 }
 
 std::string below_rate_text(const ServingQuestion& question, const PlanPoint& point) {
-  return fmt::format("sustains {} of {} requests/s; about {} GPUs would do", rate_number(point.capacity.value),
-                     number_text(*question.rate), devices_for_rate(*question.rate, point));
+  return fmt::format("sustains {} of {} requests/s; about {} would do", rate_number(point.capacity.value),
+                     number_text(*question.rate), counted(devices_for_rate(*question.rate, point), "GPU"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "model/weights.h"
 #include "plan/serving/layout_space.h"
@@ -105,7 +106,8 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
   text += fmt::format(" with {}.", slos_text(question));
   if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";
   if (result.unexplored > 0) {
-    text += fmt::format(" {} layouts were not tried and might succeed (raise {{most_simulated}}).", result.unexplored);
+    text += fmt::format(" {} not tried and might succeed (raise {{most_simulated}}).",
+                        result.unexplored == 1 ? "1 layout was" : counted(result.unexplored, "layout") + " were");
   }
   if (const PlanPoint* best = most_capable(report)) {
     text += fmt::format(" The best layout sustains {}: {}.", capacity_interval(best->capacity),

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "report/serving/serving_series.h"
 
@@ -72,8 +73,8 @@ std::string fleet_text(const FleetReport& report) {
                       to_seconds(report.config.members.front().cold_start).value());
   text += fmt::format("{:<28} {:>10}\n", "Drained and stopped", totals.stops);
   if (report.config.failures.gpu_mtbf_hours > 0) {
-    text += fmt::format("{:<28} {:>10}   {} requests restarted, {} output tokens wasted\n", "Failures", totals.failures,
-                        totals.retried, totals.lost_tokens);
+    text += fmt::format("{:<28} {:>10}   {} restarted, {} wasted\n", "Failures", totals.failures,
+                        counted(totals.retried, "request"), counted(totals.lost_tokens, "output token"));
   }
   if (report.config.region_policy.spill != Spill::never) {
     text += fmt::format("{:<28} {:>10}   requests\n", "Served outside their region", totals.remote);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/simulated_time.h"
 #include "report/parts/table.h"
 #include "report/serving/serving_report.h"
@@ -63,7 +64,7 @@ std::string samples_text(const MeasuredRun& run) {
   if (const auto preemptions = grown(&MetricsSample::preemptions)) {
     text += fmt::format("; {:.0f} preemptions", *preemptions);
   }
-  return text + fmt::format(" ({} samples)\n", run.samples.size());
+  return text + fmt::format(" ({})\n", counted(run.samples.size(), "sample"));
 }
 
 // Of a run without times of requests: what the tool itself says.
@@ -139,10 +140,10 @@ std::string measured_run_text(const MeasuredRunReport& report) {
   const bool has_times =
       std::any_of(requests.begin(), requests.end(), [](const MeasuredRequest& request) { return request.has_times(); });
   std::string text = has_times ? benchmark_table(report_of(report, run)) : summary_text(report.run);
-  if (!has_times && !requests.empty()) text += fmt::format("{} requests have no times\n", requests.size());
+  if (!has_times && !requests.empty()) text += fmt::format("No times for {}\n", counted(requests.size(), "request"));
   text += samples_text(report.run);
   for (const auto& [error, count] : errors_of(report.run)) {
-    text += wrap_lines(fmt::format("{} requests failed: {}\n", count, error), page_width, 2);
+    text += wrap_lines(fmt::format("{} failed: {}\n", counted(count, "request"), error), page_width, 2);
   }
   for (const std::string& note : report.run.notes) text += wrap_lines("note: " + note + "\n", page_width, 2);
   return text;

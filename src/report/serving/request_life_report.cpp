@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/simulated_time.h"
 #include "report/parts/table.h"
 
@@ -34,7 +35,7 @@ std::string request_life_text(const RequestLife& life, const OperatorAccount* st
   if (record.outcome == RequestOutcome::rejected) {
     return text + fmt::format("; failed: {}\n", rejection_text(record.rejection));
   }
-  text += fmt::format(", {} preemption{}\n", record.preemptions, record.preemptions == 1 ? "" : "s");
+  text += fmt::format(", {}\n", counted(record.preemptions, "preemption"));
   text += fmt::format("TTFT {:.2f} ms, E2EL {:.2f} ms, arrived at {:.3f} s\n", ms(record.ttft()), ms(record.e2el()),
                       to_seconds(record.arrival).value());
   const double all = ms(record.e2el());

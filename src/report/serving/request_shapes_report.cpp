@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/latency_json.h"
 #include "report/parts/table.h"
@@ -61,9 +62,9 @@ std::string thinking_text(const ThinkingSummary& thinking, const std::vector<dou
   const double mean =
       thinking.requests > 0 ? static_cast<double>(thinking.tokens) / static_cast<double>(thinking.requests) : 0;
   return fmt::format(
-      "Thinking: {} requests, {:.0f} tokens on average; {} ended before their answer began\nTime to the first token of "
+      "Thinking: {}, {:.0f} tokens on average; {} ended before their answer began\nTime to the first token of "
       "the answer (ms): mean {:.2f}, median {:.2f}, P{} {:.2f}\n",
-      thinking.requests, mean, thinking.cut, thinking.answer.mean_ms, thinking.answer.median_ms,
+      counted(thinking.requests, "request"), mean, thinking.cut, thinking.answer.mean_ms, thinking.answer.median_ms,
       number_text(percentiles[at]), thinking.answer.percentiles_ms[at]);
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
@@ -61,8 +62,8 @@ Json context_json(const SpeculationReport::Context& context) {
 
 std::string speculation_text(const SpeculationReport& report) {
   const Speculation& speculation = report.speculation;
-  std::string text = fmt::format("{} on {}: {}, {} drafts{}, {:.2f} tokens expected per verification step\n",
-                                 report.model, report.device, report.method, speculation.draft_tokens,
+  std::string text = fmt::format("{} on {}: {}, {}{}, {:.2f} tokens expected per verification step\n", report.model,
+                                 report.device, report.method, counted(speculation.draft_tokens, "draft"),
                                  speculation.verified_tokens > speculation.draft_tokens
                                      ? fmt::format(" deep in a tree of {}", speculation.verified_tokens)
                                      : "",

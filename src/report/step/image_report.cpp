@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
@@ -77,10 +78,10 @@ std::string image_text(const ImageQuestion& question, const ImageEstimate& estim
     text = wrap_lines(failure + " With enough memory:", page_width, 2) + "\n";
   }
   text += fmt::format(
-      "{} on {}: {} image{} of {} x {} in {} step{}, {}\n\ntime          {}\none step      {}, {} of {}\n"
+      "{} on {}: {} of {} x {} in {}, {}\n\ntime          {}\none step      {}, {} of {}\n"
       "decoder       {}\nrate          {:.3g} images/s\n",
-      setup.model.title, question.device.title, size.images, size.images == 1 ? "" : "s", size.width, size.height,
-      setup.steps, setup.steps == 1 ? "" : "s", facts(question.asked).name, interval_text(estimate.seconds),
+      setup.model.title, question.device.title, counted(size.images, "image"), size.width, size.height,
+      counted(setup.steps, "step"), facts(question.asked).name, interval_text(estimate.seconds),
       interval_text(estimate.step.seconds), count_text(estimate.step.flops) + "FLOP",
       setup.model.guidance_passes == 1 ? "one pass" : fmt::format("{} passes", setup.model.guidance_passes),
       interval_text(estimate.decoder.seconds), static_cast<double>(size.images) / estimate.seconds.value);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "hardware/generation.h"
 #include "report/kernel/roofline_plot.h"
@@ -131,7 +132,8 @@ std::string dispatch_text(const StepEstimate& step) {
                         100 * time.hidden_communication / traveled);
   }
   if (step.padded_batch > step.request.batch) {
-    text += fmt::format("; padded to {} sequences, which costs {}", step.padded_batch, duration_text(parts.padding));
+    text += fmt::format("; padded to {}, which costs {}", counted(step.padded_batch, "sequence"),
+                        duration_text(parts.padding));
   }
   const LeastCertain wide = least_certain(step);
   if (!wide.name.empty()) {
@@ -203,11 +205,11 @@ std::string work_sentence(const StepRequest& request) {
       return fmt::format("a prefill step of {} x {} tokens{}", request.batch, request.input_len,
                          request.context_len > 0 ? fmt::format(" after {} cached", request.context_len) : "");
     case StepPhase::decode:
-      return fmt::format("a decode step of {} sequence{} with {} tokens of context", request.batch,
-                         request.batch == 1 ? "" : "s", request.context_len);
+      return fmt::format("a decode step of {} with {} of context", counted(request.batch, "sequence"),
+                         counted(request.context_len, "token"));
     case StepPhase::mixed:
-      return fmt::format("a mixed step of {} x {} prompt tokens and {} decodes", request.prompts, request.input_len,
-                         request.batch - request.prompts);
+      return fmt::format("a mixed step of {} x {} prompt tokens and {}", request.prompts, request.input_len,
+                         counted(request.batch - request.prompts, "decode"));
     case StepPhase::train:
       return fmt::format("a training step of {} x {} tokens", request.batch, request.input_len);
   }

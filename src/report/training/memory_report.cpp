@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/parts/json_parts.h"
@@ -86,9 +87,7 @@ std::string cache_text(const ServingMemory& memory) {
   if (layout.groups.empty()) return "The model keeps no state between steps.\n";
   std::string text = fmt::format(
       "KV cache: {} blocks of {} (90% interval {} to {}), {} tokens; {} sequence{} of {} tokens",
-      grouped(memory.blocks.value),
-      layout.block_tokens > 0 ? fmt::format("{} token{}", layout.block_tokens, layout.block_tokens == 1 ? "" : "s")
-                              : "one sequence",
+      grouped(memory.blocks.value), layout.block_tokens > 0 ? counted(layout.block_tokens, "token") : "one sequence",
       grouped(memory.blocks.low), grouped(memory.blocks.high), grouped(memory.tokens.value),
       grouped(memory.sequences.value), memory.sequences.value == 1 ? "" : "s", grouped(memory.flags.max_model_len));
   text = wrap_lines(text, 100, 2);

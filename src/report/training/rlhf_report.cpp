@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
@@ -11,17 +12,17 @@ namespace foretoken {
 std::string rlhf_text(const RlhfReport& report) {
   const RlhfPlan& plan = report.plan;
   const RlhfIteration& iteration = report.iteration;
-  std::string text =
-      fmt::format("{} with {} on {} devices ({}), {}{}: an iteration of {} prompts x {} answers takes about {}.\n",
-                  report.model, plan.algorithm.name, plan.devices, report.cluster, rlhf_placement_name(plan.placement),
-                  plan.timing == RlhfTiming::one_step_behind ? ", one step behind" : "", plan.prompts,
-                  plan.algorithm.samples_per_prompt, interval_text(report.seconds));
+  std::string text = fmt::format(
+      "{} with {} on {} ({}), {}{}: an iteration of {} x {} takes about {}.\n", report.model, plan.algorithm.name,
+      counted(plan.devices, "device"), report.cluster, rlhf_placement_name(plan.placement),
+      plan.timing == RlhfTiming::one_step_behind ? ", one step behind" : "", counted(plan.prompts, "prompt"),
+      counted(plan.algorithm.samples_per_prompt, "answer"), interval_text(report.seconds));
   text += fmt::format("  answers   {} tokens in total, the longest about {:.0f}; {} tokens/s, including prompts\n",
                       count_text(iteration.response_tokens), iteration.longest_response,
                       count_text(iteration.tokens_per_second));
   for (const RlhfPool& pool : iteration.pools) {
-    text +=
-        fmt::format("  pool      {}: {} devices, busy {:.1f}% of the time\n", pool.name, pool.devices, 100 * pool.busy);
+    text += fmt::format("  pool      {}: {}, busy {:.1f}% of the time\n", pool.name, counted(pool.devices, "device"),
+                        100 * pool.busy);
   }
   text = wrap_lines(text, page_width, 12) + "\nWhere the time goes:\n";
   Table table({{"part", Table::Align::left}, {"time"}, {"share"}, {"", Table::Align::left}});

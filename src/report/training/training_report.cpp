@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
@@ -12,10 +13,6 @@
 namespace foretoken {
 namespace {
 
-const char* plural(int64_t count) {
-  return count == 1 ? "" : "s";
-}
-
 // "full, 4 layers of each chunk".
 std::string recompute_words(const TrainingPlan& plan) {
   const std::string name(recompute_name(plan.recompute));
@@ -23,12 +20,12 @@ std::string recompute_words(const TrainingPlan& plan) {
     return fmt::format("{} ({})", name, layer_modules_text(plan.recompute_modules));
   }
   if (plan.recompute_layers == 0) return name;
-  return fmt::format("{}, {} layer{} of each chunk", name, plan.recompute_layers, plural(plan.recompute_layers));
+  return fmt::format("{}, {} of each chunk", name, counted(plan.recompute_layers, "layer"));
 }
 
 std::string sharding_words(const TrainingPlan& plan) {
   const std::string name(sharding_name(plan.sharding));
-  return plan.shard_ranks > 0 ? fmt::format("{} over {} ranks", name, plan.shard_ranks) : name;
+  return plan.shard_ranks > 0 ? fmt::format("{} over {}", name, counted(plan.shard_ranks, "rank")) : name;
 }
 
 std::string cluster_words(const TrainingQuestion& question) {
@@ -49,8 +46,8 @@ std::string plan_line(const TrainingQuestion& question) {
   text += fmt::format(", pipeline {}", p.pipeline);
   if (p.pipeline > 1) text += fmt::format(" ({})", plan.schedule);
   if (plan.virtual_stages > 1) text += fmt::format(" x {} chunks", plan.virtual_stages);
-  text += fmt::format(", data {}; {} micro-batch{} of {}; sharding {}; recompute {}; {}", p.data, plan.micro_batches(),
-                      plan.micro_batches() == 1 ? "" : "es", plan.micro_batch, sharding_words(plan),
+  text += fmt::format(", data {}; {} of {}; sharding {}; recompute {}; {}", p.data,
+                      counted(plan.micro_batches(), "micro-batch"), plan.micro_batch, sharding_words(plan),
                       recompute_words(plan), question.job.recipe.name);
   if (question.job.lora.rank > 0) text += fmt::format(", LoRA of rank {}", question.job.lora.rank);
   return text + fmt::format("; {}\n", question.stack.name);
@@ -80,8 +77,10 @@ std::string unusual_line(const TrainingQuestion& question) {
   if (job.routing == Routing::random) parts.emplace_back("random routing to experts");
   if (job.expert_capacity > 0) parts.push_back(fmt::format("expert capacity {:g}", job.expert_capacity));
   const TrainingPlan& plan = question.plan;
-  if (plan.first_stage_layers) parts.push_back(fmt::format("{} layers on the first stage", *plan.first_stage_layers));
-  if (plan.last_stage_layers) parts.push_back(fmt::format("{} layers on the last stage", *plan.last_stage_layers));
+  if (plan.first_stage_layers)
+    parts.push_back(fmt::format("{} on the first stage", counted(*plan.first_stage_layers, "layer")));
+  if (plan.last_stage_layers)
+    parts.push_back(fmt::format("{} on the last stage", counted(*plan.last_stage_layers, "layer")));
   if (!plan.layout.empty()) parts.push_back(fmt::format("layers on stages {}", pipeline_layout_text(plan.layout)));
   return parts.empty() ? "" : fmt::format("  also      {}\n", fmt::join(parts, ", "));
 }

@@ -84,7 +84,7 @@ TEST(TrainingFitReport, has_a_line_for_every_stack_and_run) {
   TrainingFit fit{.stacks = {{.name = "megatron", .runs = 12, .interval = RunInterval{.low = 0.9, .high = 1.1}}},
                   .runs = {{.id = "r,1", .source = "s", .stack = "megatron", .measured_s = 1.5, .seen_s = 1.25}},
                   .constants = 7};
-  EXPECT_THAT(training_fit_text(fit), HasSubstr("7 constants in 1 stacks"));
+  EXPECT_THAT(training_fit_text(fit), HasSubstr("7 constants in 1 stack"));
   EXPECT_THAT(training_fit_text(fit), HasSubstr("90% of runs took 0.90 to 1.10 times"));
   EXPECT_THAT(fitted_runs_csv(fit), HasSubstr("\"r,1\",s,megatron,1.5,1.25,0\n"));
   EXPECT_EQ(training_fit_json(fit).find("stacks")->items().size(), 1U);

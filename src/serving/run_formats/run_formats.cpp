@@ -80,10 +80,11 @@ MeasuredRun parse_run(std::string_view text, const std::string& source, const st
     order_requests(run);
     return run;
   }
+  const std::string begin = printable(without_space(text).substr(0, 60));
   std::string names;
   for (const RunFormat& format : listed_formats) names += fmt::format("{}{}", names.empty() ? "" : ", ", format.name);
   throw InputError({.source = source,
-                    .value = printable(without_space(text).substr(0, 60)),
+                    .value = begin.empty() ? "an empty file" : begin,
                     .expected = fmt::format("a run folder, or a file in one of these formats: {}", names)});
 }
 

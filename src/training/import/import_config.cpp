@@ -60,12 +60,15 @@ RecognisedConfig recognise_text(std::string_view text, const std::string& source
   return recognise(ConfigSyntax::tree, yaml_entries(text, source));
 }
 
-[[noreturn]] void fail_unrecognised(const std::string& source) {
+[[noreturn]] void fail_unrecognised(const std::string& source, std::string_view text) {
+  const bool is_empty = text.find_first_not_of(" \t\r\n") == std::string_view::npos;
   std::string formats;
   for (const ConfigFormat& format : config_formats()) {
     formats += fmt::format("{}{}", formats.empty() ? "" : "; ", format.summary);
   }
-  throw InputError({.source = source, .expected = "keys of a training configuration: " + formats});
+  throw InputError({.source = source,
+                    .value = is_empty ? "an empty file" : "",
+                    .expected = "keys of a training configuration: " + formats});
 }
 
 // A slip of the pen keeps the length, nearly: `load` does not mean `optimizer-cpu-offload`.
@@ -198,7 +201,7 @@ std::optional<int64_t> ImportedTraining::devices() const {
 
 ImportedTraining parse_training_config(std::string_view text, const std::string& source) {
   const RecognisedConfig config = recognise_text(text, source);
-  if (config.format == nullptr) fail_unrecognised(source);
+  if (config.format == nullptr) fail_unrecognised(source, text);
   ImportedTraining imported{.format = std::string(config.format->name)};
   read_entries(imported, config);
   config.format->complete(imported.said, config.entries, imported.notes);

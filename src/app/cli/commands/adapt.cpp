@@ -5,6 +5,7 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/edge_flags.h"
 #include "app/cli/flags/graph_flags.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/edge/adapt_network.h"
@@ -81,7 +82,7 @@ class AdaptCommand : public Command {
     Answer answer{.text = adaptation_text(report), .json = adaptation_json(report)};
     if (!out_.empty()) {
       write_file(out_, adaptation_csv(report));
-      answer.text += fmt::format("wrote {} predictions to {}\n", report.predicted.size(), out_);
+      answer.text += fmt::format("wrote {} to {}\n", counted(report.predicted.size(), "prediction"), out_);
     }
     return answer;
   }
@@ -123,7 +124,7 @@ class AdaptCommand : public Command {
     Answer answer{.text = network_adaptation_text(report), .json = network_adaptation_json(report)};
     if (!out_.empty()) {
       write_file(out_, network_adaptation_csv(report));
-      answer.text += fmt::format("wrote {} predictions to {}\n", report.predicted.size(), out_);
+      answer.text += fmt::format("wrote {} to {}\n", counted(report.predicted.size(), "prediction"), out_);
     }
     if (!predictor_.empty()) {
       write_file(predictor_, edge_predictor_json(adapted_predictor(known, adapted)));
@@ -147,7 +148,7 @@ class AdaptCommand : public Command {
     const LatencyTable table = read_latency_table(space, samples_);
     if (table.devices.size() != 1) {
       throw InputError({.source = samples_,
-                        .value = fmt::format("{} columns besides the architecture's", table.devices.size()),
+                        .value = counted(table.devices.size(), "column") + " besides the architecture's",
                         .expected = "one column with milliseconds"});
     }
     const DeviceLatencies& latencies = table.devices.front();

@@ -6,6 +6,7 @@
 #include "accelerator/workload/network_layer.h"
 #include "app/cli/commands/list.h"
 #include "app/cli/output/today.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/diffusion/image_model.h"
@@ -182,8 +183,7 @@ class CheckCommand : public Command {
       text += wrap_lines("note: " + note + "\n", page_width, 2);
       note_list.push(note);
     }
-    text += problems.empty() ? "no problems\n"
-                             : fmt::format("{} problem{}\n", problems.size(), problems.size() == 1 ? "" : "s");
+    text += problems.empty() ? "no problems\n" : counted(problems.size(), "problem") + "\n";
     return {.text = std::move(text),
             .json = Json::object({{"problems", list}, {"notes", std::move(note_list)}}),
             .exit_status = problems.empty() ? 0 : wrong_input};

@@ -9,6 +9,7 @@
 #include "app/cli/flags/choice_names.h"
 #include "app/cli/flags/communication_kernel_flags.h"
 #include "app/cli/flags/machine_flags.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/quantity_text.h"
@@ -235,8 +236,8 @@ class CollectiveCommand : public Command {
   }
 
   static std::string group_text(const ProcessGroup& group) {
-    if (group.stride() == 0) return fmt::format("{} ranks as listed", group.size());
-    return group.stride() == 1 ? fmt::format("{} ranks", group.size())
+    if (group.stride() == 0) return counted(group.size(), "rank") + " as listed";
+    return group.stride() == 1 ? counted(group.size(), "rank")
                                : fmt::format("{} ranks, {} apart", group.size(), group.stride());
   }
 

@@ -7,6 +7,7 @@
 #include "app/cli/flags/replica_flags.h"
 #include "app/endpoint/endpoint.h"
 #include "app/http/server.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "report/parts/device_notes.h"
@@ -99,8 +100,8 @@ class EndpointCommand : public Command {
     Endpoint endpoint(settings);
     HttpServer server(server_settings, endpoint);
     endpoint.answer_through(server);
-    std::cerr << fmt::format("{} on {} ({} replicas) at http://{}:{}\n", settings.model_name, replica_.model.device,
-                             group.count, server_.host, server.port())
+    std::cerr << fmt::format("{} on {} ({}) at http://{}:{}\n", settings.model_name, replica_.model.device,
+                             counted(group.count, "replica"), server_.host, server.port())
               << device_notes_text(notes) << std::flush;
     server.run();
     Answer answer = summary(endpoint.totals());
@@ -110,10 +111,9 @@ class EndpointCommand : public Command {
 
  private:
   static Answer summary(const EndpointTotals& totals) {
-    return {.text = fmt::format(
-                "{} requests: {} answered, {} refused, {} abandoned by their clients; {} prompt tokens, {} generated\n",
-                totals.requests, totals.completed, totals.refused, totals.cancelled, totals.prompt_tokens,
-                totals.completion_tokens),
+    return {.text = fmt::format("{}: {} answered, {} refused, {} abandoned by their clients; {}, {} generated\n",
+                                counted(totals.requests, "request"), totals.completed, totals.refused, totals.cancelled,
+                                counted(totals.prompt_tokens, "prompt token"), totals.completion_tokens),
             .json = Json::object({{"requests", totals.requests},
                                   {"answered", totals.completed},
                                   {"refused", totals.refused},

@@ -8,6 +8,7 @@
 #include "app/cli/grammar/known_names.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/fit_correlation.h"
@@ -207,8 +208,8 @@ class FitCommand : public Command {
     fit.source = source_;
     fit.fitted_on = date_;
     write_file(out_, json(fit));
-    return {.text = fmt::format("wrote {} of {} families from {} devices to {}\n", what, fit.families.size(),
-                                fit.devices.size(), out_),
+    return {.text = fmt::format("wrote {} of {} from {} to {}\n", what, counted(fit.families.size(), "family"),
+                                counted(fit.devices.size(), "device"), out_),
             .json = Json::object({{"families", fit.families.size()}, {"devices", fit.devices.size()}, {"out", out_}})};
   }
 
@@ -253,7 +254,8 @@ class FitCommand : public Command {
                        .progress = show_progress};
     const ModelCatalogue models = library.models();
     const CalibrationSummary summary = fit_calibrations(requests(models), library.hardware(), options, sweeps(), out_);
-    return {.text = calibration_summary_text(summary) + fmt::format("wrote {} files to {}\n", summary.files, out_),
+    return {.text = calibration_summary_text(summary) +
+                    fmt::format("wrote {} to {}\n", counted(summary.files, "file"), out_),
             .json = calibration_summary_json(summary)};
   }
 
@@ -343,7 +345,7 @@ class FitCommand : public Command {
     options.without_ranks = numbers("--without-ranks", without_ranks_);
     const CommunicationFit fit = fit_communication(rows, systems, options);
     const size_t files = write_communication_library(fit.library, out_);
-    return {.text = communication_fit_text(fit.summary) + fmt::format("wrote {} files to {}\n", files, out_),
+    return {.text = communication_fit_text(fit.summary) + fmt::format("wrote {} to {}\n", counted(files, "file"), out_),
             .json = communication_fit_json(fit.summary)};
   }
 
@@ -364,7 +366,7 @@ class FitCommand : public Command {
                                  {"failed_rows", known.failed_rows},
                                  {"sum_of_blocks", known.sum_of_blocks}}));
     }
-    return {.text = text + fmt::format("wrote {} devices to {}\n", prior.devices.size(), out_),
+    return {.text = text + fmt::format("wrote {} to {}\n", counted(prior.devices.size(), "device"), out_),
             .json = Json::object({{"space", space.name}, {"devices", std::move(devices)}, {"out", out_}})};
   }
 
@@ -395,7 +397,7 @@ class FitCommand : public Command {
       calibrations.push_back(std::move(fit.calibration));
     }
     write_file(out_, power_calibration_json(calibrations));
-    answer.text += fmt::format("wrote the power of {} boards to {}\n", calibrations.size(), out_);
+    answer.text += fmt::format("wrote the power of {} to {}\n", counted(calibrations.size(), "board"), out_);
     answer.json.set("boards", std::move(boards));
     return answer;
   }

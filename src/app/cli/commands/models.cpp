@@ -5,6 +5,7 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/graph_flags.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "model/onnx/read_graph.h"
@@ -48,8 +49,8 @@ class ModelsCommand : public Command {
     std::vector<DescribedModel> models;
     for (const std::string& name : names) models.push_back(describe(catalogue, name));
     return {.text = model_list_text(models) +
-                    fmt::format("\n{} models{}. `foretoken models NAME` shows one in full.\n", models.size(),
-                                name_.empty() ? "" : fmt::format(" with \"{}\" in their names", name_)),
+                    fmt::format("\n{}{}. `foretoken models NAME` shows one in full.\n", counted(models.size(), "model"),
+                                name_.empty() ? "" : fmt::format(" with \"{}\" in the name", name_)),
             .json = Json::object({{"models", model_list_json(models)}})};
   }
 

@@ -8,6 +8,7 @@
 #include "app/cli/profile/cpu_profile.h"
 #include "app/cli/profile/fusion_profile.h"
 #include "base/child_process.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -302,8 +303,8 @@ class ProfileCommand : public Command {
           {.data = folder}, hardware, [](const Device& swept, Caches /*caches*/) { return KernelPredictor(swept); });
       for (const ValidationGroup& group : read.groups) families.set(group.name, group.errors.n);
       rows = read.overall.n;
-      text += fmt::format("{} kernel rows of {} families read back from {}; {} cannot be expressed\n", rows,
-                          read.groups.size(), folder.string(), read.skipped.size());
+      text += fmt::format("{} of {} read back from {}; {} cannot be expressed\n", counted(rows, "kernel row"),
+                          counted(read.groups.size(), "family"), folder.string(), read.skipped.size());
     } else {
       text += fmt::format("{} is not in the library: install it, or describe it (docs/extending.md, \"Add a GPU\")\n",
                           device);

@@ -2,6 +2,7 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/machine_flags.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "network/replay/chakra_workload.h"
@@ -60,7 +61,7 @@ class ReplayCommand : public Command {
     const ReplayWorkload workload = read_chakra_workload(prefix_, workload_options(library, machine, origin));
     if (static_cast<int64_t>(workload.ranks.size()) > model.device_count()) {
       throw InputError({.source = model.name(),
-                        .value = fmt::format("{} devices", model.device_count()),
+                        .value = counted(model.device_count(), "device"),
                         .expected = fmt::format("at least {} devices, one per rank", workload.ranks.size())});
     }
     ReplayOptions replay_options;

@@ -8,6 +8,7 @@
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
 #include "app/cli/profile/xnnpack_calls.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "kernel/edge/edge_predictor_file.h"
 #include "report/edge/edge_report.h"
@@ -83,15 +84,15 @@ Answer profile_cpu(const CpuProfileRequest& request) {
   Answer answer{.text = edge_fit_text(fit), .json = edge_fit_json(fit)};
   answer.json.set("out", request.out).set("planned", plan.size());
   if (request.out.empty()) {
-    answer.text += fmt::format("{} of {} kernels; use --out FOLDER to keep the sweep and the predictor\n", rows.size(),
-                               plan.size());
+    answer.text += fmt::format("{} of {}; use --out FOLDER to keep the sweep and the predictor\n", rows.size(),
+                               counted(plan.size(), "kernel"));
     return answer;
   }
   const std::filesystem::path folder = request.out;
   write_file(folder / "kernels.csv", edge_rows_csv(rows));
   write_file(folder / "predictor.json", edge_predictor_json(fit.predictor));
-  answer.text += fmt::format("wrote kernels.csv ({} of {} kernels) and predictor.json to {}\n", rows.size(),
-                             plan.size(), request.out);
+  answer.text += fmt::format("wrote kernels.csv ({} of {}) and predictor.json to {}\n", rows.size(),
+                             counted(plan.size(), "kernel"), request.out);
   return answer;
 }
 

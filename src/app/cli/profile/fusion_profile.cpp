@@ -10,6 +10,7 @@
 #include "app/cli/output/progress.h"
 #include "app/cli/profile/cpu_profile.h"
 #include "base/child_process.h"
+#include "base/counted.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -121,7 +122,7 @@ Answer profile_fusion(const FusionProfileRequest& request, const Library& librar
                               .device = request.device.empty() ? processor_name() : request.device};
   Answer answer{.text = fusion_text(subject, result), .json = fusion_json(subject, result, options)};
   write_file(folder / "fusion.json", answer.json.dump() + "\n");
-  answer.text += fmt::format("wrote fusion.json and {} models to {}\n", plan.models.size(), request.out);
+  answer.text += fmt::format("wrote fusion.json and {} to {}\n", counted(plan.models.size(), "model"), request.out);
   return answer;
 }
 

@@ -7,6 +7,7 @@
 #include "app/cli/flags/edge_flags.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "compose/edge/validate_edge_models.h"
 #include "kernel/fewshot/validate_fewshot.h"
@@ -119,8 +120,9 @@ class ValidateEdge : public Command {
       for (const std::string& why : own.validation.skipped) scores.skip({.file = path.string(), .why = why});
       for (const FewshotGroup& group : own.validation.groups) {
         if (group.failed_rows == 0) continue;
-        scores.skip({.file = path.string(),
-                     .why = fmt::format("{}: {} rows are failed measurements", group.device, group.failed_rows)});
+        scores.skip(
+            {.file = path.string(),
+             .why = fmt::format("{}: {}", group.device, counted(group.failed_rows, "row of failed measurements"))});
       }
       spaces.push_back(std::move(own));
     }
