@@ -73,6 +73,11 @@ double area_um2(const Architecture& architecture) {
   return area;
 }
 
+double operations_per_cycle(const Architecture& architecture) {
+  const AcceleratorLevel& multipliers = architecture.levels.back();
+  return static_cast<double>(instances(multipliers)) / multipliers.operation_cycles;
+}
+
 double vector_operations_per_cycle(const Architecture& architecture) {
   const double stated = architecture.vector.operations_per_cycle;
   return stated > 0 ? stated : static_cast<double>(architecture.levels.back().instances_x);

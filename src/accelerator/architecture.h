@@ -32,6 +32,32 @@ struct LevelBandwidth {
   std::optional<double> read, write, shared;
 };
 
+// A mesh of links from a level to the instances below it, as between the chiplets of a package.
+struct MeshLinks {
+  double words_per_cycle = 0;  // of one link, each way; 0 = there is no such mesh
+  int64_t ports = 0;           // links by which words enter; 0 = the level is spread over the instances below
+  double hop_cycles = 0, hop_pj_per_word = 0;
+};
+
+// Rows and banks of a DRAM: a row must be opened before its words move, one row at a time in each bank.
+struct DramRows {
+  int64_t row_bytes = 0;     // of one channel; 0 = words cost the same wherever they lie
+  int banks = 1;             // of one channel
+  int channels = 1;          // addresses are spread over them, so that rows open on all of them together
+  double switch_ns = 0;      // from one row of a bank to another: precharge and activate
+  double gap_ns = 0;         // between two activates of a channel
+  double refresh_share = 0;  // of the time, in which nothing moves
+  double activate_pj = 0;    // of one row of one channel, beyond the energy of its words
+};
+
+// Converters that sums pass on their way into a level, as below an array of analog cells.
+struct AnalogConverter {
+  int bits = 0;            // 0 = sums come in as they are
+  double conversions = 1;  // of one sum: columns that hold a weight, times steps of an input
+  double conversions_per_second = 0;
+  double extra_pj = 0;  // beside each conversion: shift and add
+};
+
 struct AcceleratorLevel {
   std::string name;
   LevelKind kind = LevelKind::storage;
@@ -49,6 +75,10 @@ struct AcceleratorLevel {
   double access_cycles = 1;  // from asking for a word to having it
   double hop_cycles = 0;  // from an instance below to its neighbour, where words travel through them: systolic arrays
   LevelBandwidth bandwidth;
+  MeshLinks mesh;  // to the instances below
+  DramRows rows;
+  AnalogConverter converter;
+  double operation_cycles = 1;    // of a compute level: bit-serial multipliers take several
   bool multicast = true;          // one read serves all instances below that want the same word
   bool spatial_reduction = true;  // partial sums of instances below are added on their way up
   bool neighbour_links = false;   // instances below pass overlapping words to each other
@@ -82,6 +112,8 @@ int64_t fanout_y(const Architecture& architecture, size_t level);
 int find_level(const Architecture& architecture, std::string_view name);  // -1 when there is none
 std::vector<std::string> level_names(const Architecture& architecture);
 double area_um2(const Architecture& architecture);
+// Of all multipliers with work for each.
+double operations_per_cycle(const Architecture& architecture);
 // One for each column of the array where the design says nothing.
 double vector_operations_per_cycle(const Architecture& architecture);
 

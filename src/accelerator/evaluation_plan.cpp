@@ -33,10 +33,13 @@ EvaluationPlan::EvaluationPlan(const Architecture& of_architecture, const Proble
                 .shared_rate = own.bandwidth.shared.value_or(0),
                 .access_cycles = own.access_cycles,
                 .hop_cycles = own.hop_cycles,
+                .operation_cycles = own.operation_cycles,
                 .single_buffer = own.buffers == 1,
                 .multicast = own.multicast,
                 .reduces = own.spatial_reduction,
                 .links = own.neighbour_links,
+                .mesh = own.mesh,
+                .rows = own.rows,
                 .energy = own.energy};
   }
   for (size_t t = 0; t < of_problem.tensors.size(); ++t) {

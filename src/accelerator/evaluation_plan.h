@@ -36,9 +36,13 @@ struct LevelPlan {
   double clusters = 1;                                    // memories that the instances are parts of
   double read_rate = 0, write_rate = 0, shared_rate = 0;  // 0 = no limit
   double access_cycles = 0, hop_cycles = 0;
+  double operation_cycles = 1;
   bool single_buffer = true, multicast = true, reduces = true, links = false;
+  MeshLinks mesh;
+  DramRows rows;
   AccessEnergy energy;
 };
+
 struct EvaluationPlan {
   const Architecture* architecture = nullptr;
   const Problem* problem = nullptr;

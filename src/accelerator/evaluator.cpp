@@ -6,8 +6,10 @@
 #include <limits>
 #include <span>
 
+#include "accelerator/dram_rows.h"
 #include "accelerator/evaluation_plan.h"
 #include "accelerator/flat_nest.h"
+#include "accelerator/mesh_load.h"
 #include "accelerator/tensor_flow.h"
 #include "accelerator/tile.h"
 #include "base/error.h"
@@ -38,7 +40,10 @@ struct MappingEvaluator::Plan : EvaluationPlan {
   bool place_tiles(const Mapping& mapping, Evaluation& result, std::span<const TileSizes> tiles) const;
   void count_tensor(const FlatNest& nest, int tensor, Evaluation& result, std::span<const TileSizes> tiles) const;
   void add_network_energy(const TensorFlow& moved, int parent, int child, int tensor_index, Evaluation& result) const;
+  void add_mesh_words(const FlatNest& nest, const TensorFlow& moved, int parent, int child, int tensor_index,
+                      Evaluation& result) const;
   void add_feeding(Evaluation& result) const;
+  void finish_links_and_rows(int level_index, double port_cycles, Evaluation& result) const;
   void add_cycles_and_energy(Evaluation& result) const;
 };
 
@@ -81,6 +86,8 @@ bool MappingEvaluator::Plan::place_tiles(const Mapping& mapping, Evaluation& res
     use.used_words = 0;
     use.network_pj = 0;
     use.exposed_reads = use.exposed_writes = 0;
+    use.mesh_words = use.mesh_entering = use.mesh_cycles = 0;
+    use.rows_opened = use.row_cycles = 0;
     for (int t = 0; t < tensors; ++t) {
       TensorTraffic& traffic = result.traffic[i * tensors + t];
       if ((kept >> t & 1) == 0) {
@@ -172,6 +179,12 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
       }
       (own.written ? use.exposed_writes : use.exposed_reads) += exposed;
       add_network_energy(moved, parent, child, tensor_index, result);
+      add_mesh_words(nest, moved, parent, child, tensor_index, result);
+      if (from.rows.row_bytes > 0) {
+        const double element_bytes = width * architecture->levels[parent].word_bits / 8.0;
+        const double words = own.written ? above.reads + above.updates : above.reads;
+        use.rows_opened += rows_opened(*this, nest, tensor_index, child, tiles[child], from.rows, element_bytes, words);
+      }
     }
     parent = child;
   }
@@ -190,13 +203,38 @@ void MappingEvaluator::Plan::add_network_energy(const TensorFlow& moved, int par
   }
 }
 
+// Words cross the mesh of the level they come from, and those of networks on their way.
+void MappingEvaluator::Plan::add_mesh_words(const FlatNest& nest, const TensorFlow& moved, int parent, int child,
+                                            int tensor_index, Evaluation& result) const {
+  const TensorTraffic& above = result.traffic[parent * tensors + tensor_index];
+  double leaving = moved.received;
+  for (int i = child - 1; i >= parent; --i) {
+    double sharers = 1;  // instances below that take the same word, or add to the same sum
+    const bool shares = tensor[tensor_index].written ? level[i].reduces : level[i].multicast;
+    for (int l = nest.first[i]; shares && l < nest.first[i + 1]; ++l) {
+      const FlatLoop& loop = nest.loop[l];
+      if (loop.spatial && (tensor[tensor_index].dimensions >> loop.dimension & 1) == 0) sharers *= loop.bound;
+    }
+    const double entering = i == parent ? moved.delivered : std::max(moved.delivered, leaving / sharers);
+    if (level[i].mesh.words_per_cycle > 0 && (i == parent || !level[i].stores)) {
+      const double width = words_per_element(above, i, tensor_index);
+      LevelUse& use = result.levels[i];
+      use.mesh_words += width * link_words(level[i].mesh, {use.across, use.down}, entering, leaving);
+      use.mesh_entering += width * entering;
+    }
+    leaving = entering;
+  }
+}
+
 // Words that travel through an array reach its far corner so many hops later. It starts over when the tile that stays
 // longest below it changes, unless the next one is there already.
 void MappingEvaluator::Plan::add_feeding(Evaluation& result) const {
   for (int i = 0; i < levels; ++i) {
     const LevelUse& use = result.levels[i];
-    const double hops = use.across + use.down - 2;
-    if (level[i].hop_cycles <= 0 || hops <= 0) continue;
+    const double hops = farthest_hops({use.across, use.down});
+    const double hop_cycles = level[i].hop_cycles + level[i].mesh.hop_cycles;
+    if (hop_cycles <= 0 || hops <= 0) continue;
+    result.latency.drain_cycles += level[i].mesh.hop_cycles * hops;
     double starts = std::numeric_limits<double>::infinity();
     for (int t = 0; t < tensors; ++t) {
       int child = i + 1, parent = i;
@@ -207,12 +245,28 @@ void MappingEvaluator::Plan::add_feeding(Evaluation& result) const {
       const double received = result.traffic[parent * tensors + t].words_to_below;
       starts = std::min(starts, received / (held.tile_words * held.instances));
     }
-    result.latency.feed_cycles += level[i].hop_cycles * hops * (std::isinf(starts) ? 1 : std::max(1.0, starts));
+    result.latency.feed_cycles += hop_cycles * hops * (std::isinf(starts) ? 1 : std::max(1.0, starts));
+  }
+}
+
+// Of one level whose ports alone take `port_cycles`.
+void MappingEvaluator::Plan::finish_links_and_rows(int level_index, double port_cycles, Evaluation& result) const {
+  const LevelPlan& own = level[level_index];
+  LevelUse& use = result.levels[level_index];
+  if (own.mesh.words_per_cycle > 0) {
+    use.mesh_cycles = mesh_cycles(own.mesh, {use.across, use.down}, use.mesh_entering / use.instances,
+                                  use.mesh_words / use.instances);
+    use.network_pj += own.mesh.hop_pj_per_word * use.mesh_words;
+  }
+  if (own.rows.row_bytes > 0) {
+    use.row_cycles = cycles_with_rows(own.rows, use.rows_opened, port_cycles, architecture->clock_hz) - port_cycles;
+    use.access_pj += use.rows_opened * use.instances * own.rows.activate_pj;
   }
 }
 
 void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
   result.operations = operations;
+  result.compute_cycles *= level[levels].operation_cycles;
   result.cycles = result.compute_cycles;
   result.slowest_level = -1;
   double overlapped = result.compute_cycles;  // what runs beside what: ports without the transfers that are exposed
@@ -238,9 +292,15 @@ void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
       return std::max({own.read_rate > 0 ? read / own.read_rate : 0, own.write_rate > 0 ? written / own.write_rate : 0,
                        own.shared_rate > 0 ? (read + written) / own.shared_rate : 0});
     };
-    use.cycles = std::max(result.compute_cycles, port_cycles(reads, writes));
-    overlapped = std::max(
-        overlapped, port_cycles(std::max(0.0, reads - use.exposed_reads), std::max(0.0, writes - use.exposed_writes)));
+    const double all_ports = port_cycles(reads, writes);
+    const double hidden_ports =
+        port_cycles(std::max(0.0, reads - use.exposed_reads), std::max(0.0, writes - use.exposed_writes));
+    finish_links_and_rows(i, all_ports, result);
+    use.cycles = std::max({result.compute_cycles, all_ports + use.row_cycles, use.mesh_cycles});
+    // Rows hold up words in proportion, also those that nothing hides.
+    const double hidden_rows = all_ports > 0 ? use.row_cycles * hidden_ports / all_ports : use.row_cycles;
+    result.latency.stall_cycles += use.row_cycles - hidden_rows;
+    overlapped = std::max({overlapped, hidden_ports + hidden_rows, use.mesh_cycles});
     if (use.cycles > result.cycles) {
       result.cycles = use.cycles;
       result.slowest_level = i;
@@ -305,7 +365,7 @@ bool MappingEvaluator::evaluate(const Mapping& mapping, Evaluation& result) cons
 }
 
 double utilization(const Evaluation& evaluation, const Architecture& architecture) {
-  return evaluation.operations / (evaluation.cycles * static_cast<double>(instances(architecture.levels.back())));
+  return evaluation.operations / (evaluation.cycles * operations_per_cycle(architecture));
 }
 
 }  // namespace foretoken

@@ -33,7 +33,12 @@ struct LevelUse {
   double cycles = 0;                             // that its bandwidth asks for
   double exposed_reads = 0, exposed_writes = 0;  // words of one instance on their way while nothing computes
   double access_pj = 0, leakage_pj = 0;
-  double network_pj = 0;  // of words on their way to and from the level below
+  double network_pj = 0;     // of words on their way to and from the level below
+  double mesh_words = 0;     // of all meshes: words times the links that each passes
+  double mesh_entering = 0;  // words that the level, or an instance below, puts on its mesh
+  double mesh_cycles = 0;    // that its links ask for
+  double rows_opened = 0;    // of one instance, over all channels
+  double row_cycles = 0;     // more than the words alone take: rows that open, and refreshes
 };
 
 struct LatencyParts {

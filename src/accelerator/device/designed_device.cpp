@@ -203,7 +203,8 @@ class MappedKernels : public DescribedKernels {
       if (const auto found = cycles_.find(key); found != cycles_.end()) return found->second;
     }
     const MapperOptions options{.objective = {.first = MappingMetric::latency, .second = MappingMetric::energy},
-                                .most_tries = tries_};
+                                .most_tries = tries_,
+                                .ends_when_settled = true};
     const MapperResult result = search_mappings(architecture_, problem, constraints_(problem), options);
     if (!result.best) {
       throw InputError({.source = architecture_.name, .value = problem.name, .expected = result.reason});
@@ -260,7 +261,7 @@ Device device_of(const Architecture& given) {
   } else if (usual != nullptr) {
     device.memory = from_usual(Bytes(usual->bytes), *usual);
   }
-  const FlopsPerSecond peak(2 * static_cast<double>(instances(multipliers)) * architecture.clock_hz);
+  const FlopsPerSecond peak(2 * operations_per_cycle(architecture) * architecture.clock_hz);
   for (size_t type = 0; type < dtype_count; ++type) {
     if (takes(multipliers, multiplies_integers(architecture), static_cast<DType>(type)))
       device.dense_peak[type] = from_design(peak);

@@ -32,7 +32,7 @@ Json device_json(const AcceleratorDesign& design);
 // doubling: times of a layer are interpolated over its tokens, those of attention scaled by its operations. The
 // constraints are called from many threads.
 std::shared_ptr<const DescribedKernels> mapped_kernels(Architecture architecture, ConstraintsFor constraints,
-                                                       int64_t tries = 3000);
+                                                       int64_t tries = 30'000);
 
 // Energies of the design as a power model takes them: per FLOP of a large product with what it moves on the chip, and
 // per byte of the outermost memory. The limit is what the design draws with everything at its full rate.

@@ -194,6 +194,21 @@ TEST(DesignedDevice, twenty_steps_of_shipped_int8_designs_keep_their_floors) {
   EXPECT_EQ(steps, 20);
 }
 
+// Park et al., AttAcc, ASPLOS 2024: nine times the bandwidth of its stacks' interfaces, 3.35 TB/s, for keys and values.
+TEST(DesignedDevice, attention_beside_the_banks_takes_a_ninth_of_what_the_interface_takes) {
+  const AcceleratorDesign loaded =
+      AcceleratorCatalogue(FORETOKEN_SOURCE_DIR "/data/accelerators").design("attacc").design;
+  const KernelPredictor own(
+      device_of(loaded.architecture),
+      mapped_kernels(loaded.architecture, [&](const Problem& problem) { return design_constraints(loaded, problem); }));
+  // A layer of GPT-3 175B on one of eight devices: 12 heads.
+  const KernelEstimate attention = own.estimate(AttentionShape{
+      .phase = AttentionPhase::decode, .batch = 44, .heads = 12, .kv_heads = 12, .head_dim = 128, .kv_len = 3072});
+  const double over_interface = attention.work.bytes().value() / (5 * 670.4e9);
+  EXPECT_GT(over_interface / attention.seconds.value, 6);
+  EXPECT_LT(over_interface / attention.seconds.value, 9.05);
+}
+
 TEST(DesignedDevice, power_of_a_design_is_what_its_energies_add_up_to) {
   Architecture own = integer_design();
   own.levels[0].energy = {.read_pj = 10, .fill_pj = 10, .update_pj = 10};

@@ -66,7 +66,8 @@ EnergyComponent::Kind component_kind(const JsonView& view) {
   if (name == "memory") return EnergyComponent::Kind::memory;
   if (name == "multiplier") return EnergyComponent::Kind::multiplier;
   if (name == "wire") return EnergyComponent::Kind::wire;
-  view.fail("dram, memory, multiplier or wire");
+  if (name == "converter") return EnergyComponent::Kind::converter;
+  view.fail("dram, memory, multiplier, wire or converter");
 }
 
 ComponentPoint read_point(const JsonView& view, EnergyComponent::Kind kind) {
@@ -83,6 +84,7 @@ ComponentPoint read_point(const JsonView& view, EnergyComponent::Kind kind) {
       point.read_pj = pj("read_pj");
       break;
     case EnergyComponent::Kind::multiplier:
+    case EnergyComponent::Kind::converter:
       view.allow_only({"technology_nm", "bits", "pj", "source"});
       point.size = pj("bits");
       point.read_pj = pj("pj");
@@ -99,7 +101,8 @@ ComponentPoint read_point(const JsonView& view, EnergyComponent::Kind kind) {
 }
 
 EnergyComponent read_component(const std::string& name, const JsonView& view) {
-  view.allow_only({"kind", "also", "access_bits", "scaling", "points", "area", "leakage", "interface"});
+  view.allow_only(
+      {"kind", "also", "access_bits", "scaling", "points", "area", "leakage", "interface", "fastest_per_second"});
   EnergyComponent own{.name = name, .kind = component_kind(view.at("kind"))};
   if (const auto also = view.find("also")) {
     for (const JsonView& other : also->items()) own.also.push_back(other.string());
@@ -112,6 +115,8 @@ EnergyComponent read_component(const std::string& name, const JsonView& view) {
     own.technology_exponent = scaling.at("exponent").number({.least = 0, .most = 4});
     own.scaling_source = scaling.at("source").string();
   }
+  if (own.kind == EnergyComponent::Kind::converter)
+    own.fastest_per_second = view.at("fastest_per_second").number(positive);
   for (const JsonView& point : view.at("points").items()) own.points.push_back(read_point(point, own.kind));
   if (own.points.empty()) view.at("points").fail("at least one figure");
   for (size_t i = 1; i < own.points.size(); ++i) {
@@ -325,6 +330,22 @@ ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Archite
       std::vector<SizeFigure> areas;
       for (const auto& [bits, um2] : component.multiplier_um2) areas.push_back({bits, um2});
       if (!areas.empty()) costs.area_um2 = power_law(areas, level.word_bits);
+      break;
+    }
+    case EnergyComponent::Kind::converter: {
+      const AnalogConverter& own = level.converter;
+      if (own.bits == 0) {
+        throw InputError({.path = fmt::format("level {}: converter", level.name),
+                          .value = "(not given)",
+                          .expected = fmt::format("its bits, on which the energy of {} depends", component.name)});
+      }
+      double conversion_pj = energy_at(component, own.bits, nm, false, costs);
+      if (own.conversions_per_second > component.fastest_per_second) {
+        conversion_pj *= own.conversions_per_second / component.fastest_per_second;
+        extrapolate(costs, fmt::format("faster than the published {} conversions per second",
+                                       number_text(component.fastest_per_second)));
+      }
+      costs.energy.update_pj = own.conversions * (conversion_pj + own.extra_pj);
       break;
     }
     case EnergyComponent::Kind::wire: {

@@ -23,13 +23,13 @@ struct ComponentCosts {
 // A figure at one size of a component made in one technology.
 struct ComponentPoint {
   double technology_nm = 0;
-  double size = 0;  // bytes of a memory, bits of a multiplier
+  double size = 0;  // bytes of a memory, bits of a multiplier or of a converter
   double read_pj = 0, write_pj = 0;
   std::string source;
 };
 
 struct EnergyComponent {
-  enum class Kind { dram, memory, multiplier, wire };
+  enum class Kind { dram, memory, multiplier, wire, converter };
 
   std::string name;
   std::vector<std::string> also;  // other names
@@ -44,6 +44,7 @@ struct EnergyComponent {
   double leak_uw_per_size = 0;                            // per byte of a memory; of one multiplier
   // Of a dram: what its interface takes of the chip, and the share of its power at full rate that it always draws.
   double interface_mm2_per_gb_s = 0, standing_share = 0;
+  double fastest_per_second = 0;  // of a converter: those its points make; faster ones take more energy in proportion
   std::string scaling_source, area_source, leak_source, interface_source;
 };
 

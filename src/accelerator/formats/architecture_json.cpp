@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "accelerator/formats/compute_in_memory.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -15,6 +16,10 @@ constexpr std::array<std::string_view, 3> level_kind_names = {"storage", "networ
                                                               "compute"};  // in the order of LevelKind
 constexpr Range<double> energy_bounds{.least = 0, .most = 1e12};
 constexpr Range<double> rate_bounds{.least = 1e-9, .most = 1e12};
+constexpr Range<double> cycle_bounds{.least = 0, .most = 1e6};
+constexpr std::string_view in_memory_kind = "compute_in_memory";
+constexpr std::array<std::string_view, 4> dimension_roles = {"reduced", "input_channels", "output_channels",
+                                                             "positions"};
 
 struct LevelEntry {
   JsonView view;
@@ -42,7 +47,7 @@ LevelKind read_kind(const JsonView& view) {
   const auto* const found = std::find(level_kind_names.begin(), level_kind_names.end(), typed);
   if (found == level_kind_names.end()) {
     const std::vector<std::string> names(level_kind_names.begin(), level_kind_names.end());
-    view.fail("storage, network or compute", nearest_name(typed, names).value_or(""));
+    view.fail("storage, network, compute or compute_in_memory", nearest_name(typed, names).value_or(""));
   }
   return static_cast<LevelKind>(found - level_kind_names.begin());
 }
@@ -90,12 +95,91 @@ void read_bandwidth(const JsonView& view, LevelBandwidth& bandwidth) {
   rate("shared", bandwidth.shared);
 }
 
+void set_number(const JsonView& view, std::string_view key, Range<double> allowed, double& value) {
+  if (const auto found = view.find(key)) value = found->number(allowed);
+}
+
+MeshLinks read_mesh(const JsonView& view) {
+  view.allow_only({"words_per_cycle", "ports", "hop_cycles", "hop_pj_per_word"});
+  MeshLinks mesh{.words_per_cycle = view.at("words_per_cycle").number(rate_bounds)};
+  set_integer(view, "ports", {.least = 0, .most = 1 << 20}, mesh.ports);
+  set_number(view, "hop_cycles", cycle_bounds, mesh.hop_cycles);
+  set_number(view, "hop_pj_per_word", energy_bounds, mesh.hop_pj_per_word);
+  return mesh;
+}
+
+DramRows read_rows(const JsonView& view) {
+  view.allow_only({"row_bytes", "banks", "channels", "switch_ns", "gap_ns", "refresh_share", "activate_pj"});
+  constexpr Range<double> nanoseconds{.least = 0, .most = 1e6};
+  DramRows rows{.row_bytes = view.at("row_bytes").integer({.least = 1, .most = 1 << 30})};
+  set_integer(view, "banks", {.least = 1, .most = 1 << 16}, rows.banks);
+  set_integer(view, "channels", {.least = 1, .most = 1 << 16}, rows.channels);
+  set_number(view, "switch_ns", nanoseconds, rows.switch_ns);
+  set_number(view, "gap_ns", nanoseconds, rows.gap_ns);
+  set_number(view, "refresh_share", {.least = 0, .most = 0.9}, rows.refresh_share);
+  set_number(view, "activate_pj", energy_bounds, rows.activate_pj);
+  return rows;
+}
+
+AnalogConverter read_converter(const JsonView& view) {
+  view.allow_only({"bits", "conversions", "conversions_per_second", "extra_pj"});
+  AnalogConverter own;
+  set_integer(view, "bits", {.least = 1, .most = 24}, own.bits);
+  set_number(view, "conversions", {.least = 1, .most = 1e6}, own.conversions);
+  set_number(view, "conversions_per_second", {.least = 0, .most = 1e15}, own.conversions_per_second);
+  set_number(view, "extra_pj", energy_bounds, own.extra_pj);
+  return own;
+}
+
 std::vector<std::string> read_names(const JsonView& view, std::string_view key) {
   std::vector<std::string> names;
   const auto found = view.find(key);
   if (!found) return names;
   for (const JsonView& item : found->items()) names.push_back(item.string());
   return names;
+}
+
+std::vector<std::string> read_roles(const JsonView& view) {
+  std::vector<std::string> roles = read_names(view, "spread");
+  for (const std::string& role : roles) {
+    if (std::find(dimension_roles.begin(), dimension_roles.end(), role) != dimension_roles.end()) continue;
+    const std::vector<std::string> names(dimension_roles.begin(), dimension_roles.end());
+    view.at("spread").fail("reduced, input_channels, output_channels or positions",
+                           nearest_name(role, names).value_or(""));
+  }
+  return roles;
+}
+
+void read_grid(const JsonView& view, LevelEntry& entry) {
+  const auto grid = view.find("grid");
+  if (!grid) return;
+  const auto sides = grid->items();
+  if (sides.size() != 2) grid->fail("[across, down]");
+  constexpr Range<int64_t> side{.least = 1, .most = 1 << 20};
+  entry.grid_x = sides[0].integer(side);
+  entry.grid_y = sides[1].integer(side);
+}
+
+// An array of cells as the levels that it amounts to, each inside the one before.
+void add_compute_in_memory(const JsonView& view, double clock_hz, std::vector<LevelEntry>& entries) {
+  std::string inside = view.find("inside") ? view.at("inside").string() : "";
+  LevelEntry placed{.view = view};
+  read_grid(view, placed);
+  bool outermost = true;
+  for (CellArrayLevel& part : compute_in_memory_levels(view, clock_hz)) {
+    LevelEntry entry{.view = view,
+                     .level = std::move(part.level),
+                     .tensors = std::move(part.tensors),
+                     .has_energy = part.has_energy,
+                     .has_area = true,
+                     .inside = inside,
+                     .grid_x = outermost ? placed.grid_x : part.across,
+                     .grid_y = outermost ? placed.grid_y : part.down};
+    entry.computes = entry.level.kind == LevelKind::compute;
+    inside = entry.level.name;
+    outermost = false;
+    entries.push_back(std::move(entry));
+  }
 }
 
 LevelEntry read_level_entry(const JsonView& view) {
@@ -119,8 +203,13 @@ LevelEntry read_level_entry(const JsonView& view) {
                    "neighbour_links",
                    "energy",
                    "area_um2",
+                   "mesh",
+                   "rows",
+                   "converter",
+                   "operation_cycles",
                    "keep",
                    "bypass",
+                   "spread",
                    "note"});
   LevelEntry entry{.view = view, .level = {.name = view.at("name").string()}};
   AcceleratorLevel& level = entry.level;
@@ -129,21 +218,19 @@ LevelEntry read_level_entry(const JsonView& view) {
   if (const auto kind = view.find("kind")) level.kind = read_kind(*kind);
   entry.computes = level.kind == LevelKind::compute;
   if (const auto component = view.find("component")) level.component = component->string();
-  if (const auto grid = view.find("grid")) {
-    const auto sides = grid->items();
-    if (sides.size() != 2) grid->fail("[across, down]");
-    constexpr Range<int64_t> side{.least = 1, .most = 1 << 20};
-    entry.grid_x = sides[0].integer(side);
-    entry.grid_y = sides[1].integer(side);
-  }
+  read_grid(view, entry);
   set_integer(view, "word_bits", {.least = 1, .most = 4096}, level.word_bits);
   set_integer(view, "words_per_access", {.least = 1, .most = 1 << 20}, level.words_per_access);
   read_capacity(view, level);
   set_integer(view, "banks", {.least = 1, .most = 1 << 20}, level.banks);
   set_integer(view, "cluster_size", {.least = 1, .most = 1 << 20}, level.cluster_size);
   set_integer(view, "buffers", {.least = 1, .most = 64}, level.buffers);
-  if (const auto cycles = view.find("access_cycles")) level.access_cycles = cycles->number({.least = 0, .most = 1e6});
-  if (const auto cycles = view.find("hop_cycles")) level.hop_cycles = cycles->number({.least = 0, .most = 1e6});
+  set_number(view, "access_cycles", cycle_bounds, level.access_cycles);
+  set_number(view, "hop_cycles", cycle_bounds, level.hop_cycles);
+  set_number(view, "operation_cycles", {.least = 1e-3, .most = 1e6}, level.operation_cycles);
+  if (const auto mesh = view.find("mesh")) level.mesh = read_mesh(*mesh);
+  if (const auto rows = view.find("rows")) level.rows = read_rows(*rows);
+  if (const auto converter = view.find("converter")) level.converter = read_converter(*converter);
   if (const auto rates = view.find("bandwidth")) read_bandwidth(*rates, level.bandwidth);
   set_flag(view, "multicast", level.multicast);
   set_flag(view, "spatial_reduction", level.spatial_reduction);
@@ -158,7 +245,7 @@ LevelEntry read_level_entry(const JsonView& view) {
     level.area_um2 = area->number({.least = 0, .most = 1e15});
     entry.has_area = true;
   }
-  entry.tensors = {.keep = read_names(view, "keep"), .bypass = read_names(view, "bypass")};
+  entry.tensors = {.keep = read_names(view, "keep"), .bypass = read_names(view, "bypass"), .spread = read_roles(view)};
   return entry;
 }
 
@@ -258,6 +345,31 @@ Json energy_json(const AcceleratorLevel& level) {
   return json;
 }
 
+void add_links_and_rows(Json& json, const AcceleratorLevel& level) {
+  if (const MeshLinks& mesh = level.mesh; mesh.words_per_cycle > 0) {
+    json.set("mesh", Json::object({{"words_per_cycle", mesh.words_per_cycle},
+                                   {"ports", mesh.ports},
+                                   {"hop_cycles", mesh.hop_cycles},
+                                   {"hop_pj_per_word", mesh.hop_pj_per_word}}));
+  }
+  if (const DramRows& rows = level.rows; rows.row_bytes > 0) {
+    json.set("rows", Json::object({{"row_bytes", rows.row_bytes},
+                                   {"banks", rows.banks},
+                                   {"channels", rows.channels},
+                                   {"switch_ns", rows.switch_ns},
+                                   {"gap_ns", rows.gap_ns},
+                                   {"refresh_share", rows.refresh_share},
+                                   {"activate_pj", rows.activate_pj}}));
+  }
+  if (const AnalogConverter& converter = level.converter; converter.bits > 0) {
+    json.set("converter", Json::object({{"bits", converter.bits},
+                                        {"conversions", converter.conversions},
+                                        {"conversions_per_second", converter.conversions_per_second},
+                                        {"extra_pj", converter.extra_pj}}));
+  }
+  if (level.operation_cycles != 1) json.set("operation_cycles", level.operation_cycles);
+}
+
 bool means_role(const std::string& name, const ProblemTensor& tensor) {
   const auto named_any = [&](std::initializer_list<std::string_view> names) {
     return std::any_of(names.begin(), names.end(),
@@ -294,7 +406,18 @@ AcceleratorDesign read_architecture_json(const JsonView& view) {
     list.fail(fmt::format("2 to {} levels", max_accelerator_levels));
   }
   std::vector<LevelEntry> entries;
-  for (const JsonView& item : items) entries.push_back(read_level_entry(item));
+  for (const JsonView& item : items) {
+    const auto kind = item.find("kind");
+    if (kind && kind->string() == in_memory_kind) {
+      add_compute_in_memory(item, own.clock_hz, entries);
+    } else {
+      entries.push_back(read_level_entry(item));
+    }
+  }
+  if (entries.size() > max_accelerator_levels) {
+    list.fail(
+        fmt::format("at most {} levels, of which an array that computes in memory takes four", max_accelerator_levels));
+  }
   const int root = link_levels(list, entries);
   mark_computing(entries);
   std::vector<int> order;
@@ -350,12 +473,14 @@ Json architecture_json(const AcceleratorDesign& design) {
     add_optional(bandwidth, "write", level.bandwidth.write);
     add_optional(bandwidth, "shared", level.bandwidth.shared);
     if (!bandwidth.members().empty()) entry.set("bandwidth", bandwidth);
+    add_links_and_rows(entry, level);
     entry.set("multicast", level.multicast).set("spatial_reduction", level.spatial_reduction);
     entry.set("neighbour_links", level.neighbour_links);
     if (design.energies_given[i]) entry.set("energy", energy_json(level));
     if (design.areas_given[i]) entry.set("area_um2", level.area_um2);
     if (!design.tensors[i].keep.empty()) entry.set("keep", names_json(design.tensors[i].keep));
     if (!design.tensors[i].bypass.empty()) entry.set("bypass", names_json(design.tensors[i].bypass));
+    if (!design.tensors[i].spread.empty()) entry.set("spread", names_json(design.tensors[i].spread));
     levels.push(entry);
   }
   return json.set("levels", levels);
@@ -371,6 +496,32 @@ uint32_t tensors_allowed(const LevelTensors& tensors, const Problem& problem) {
     const ProblemTensor& tensor = problem.tensors[t];
     const bool kept = tensors.keep.empty() || listed(tensors.keep, tensor);
     if (kept && !listed(tensors.bypass, tensor)) allowed |= 1U << t;
+  }
+  return allowed;
+}
+
+uint32_t dimensions_allowed(const LevelTensors& tensors, const Problem& problem) {
+  const auto has_role = [&](int d, const std::string& role) {
+    bool of_output = false, of_input = false, alone = false;
+    for (const ProblemTensor& tensor : problem.tensors) {
+      if (!uses_dimension(tensor, d)) continue;
+      of_output = of_output || tensor.written;
+      if (!means_role("inputs", tensor)) continue;
+      of_input = true;
+      alone = std::any_of(tensor.ranks.begin(), tensor.ranks.end(), [d](const std::vector<ProjectionTerm>& rank) {
+        return rank.size() == 1 && rank.front().dimension == d;
+      });
+    }
+    if (role == "reduced") return !of_output;
+    if (role == "input_channels") return !of_output && alone;
+    if (role == "output_channels") return of_output && !of_input;
+    return of_output && of_input;
+  };
+  uint32_t allowed = 0;
+  for (int d = 0; d < std::ssize(problem.dimensions); ++d) {
+    const bool may = tensors.spread.empty() || std::any_of(tensors.spread.begin(), tensors.spread.end(),
+                                                           [&](const std::string& role) { return has_role(d, role); });
+    if (may) allowed |= 1U << d;
   }
   return allowed;
 }

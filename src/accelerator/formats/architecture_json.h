@@ -13,16 +13,11 @@
 #include <vector>
 
 #include "accelerator/architecture.h"
+#include "accelerator/formats/level_tensors.h"
 #include "accelerator/problem.h"
 #include "base/json.h"
 
 namespace foretoken {
-
-// Which tensors a level takes, by name or by role: inputs, weights, outputs.
-struct LevelTensors {
-  std::vector<std::string> keep;  // empty = any that it does not bypass
-  std::vector<std::string> bypass;
-};
 
 struct AcceleratorDesign {
   Architecture architecture;
@@ -45,5 +40,10 @@ Json architecture_json(const AcceleratorDesign& design);
 // `weights` for one named so (or W, B, Filter, Kernel), `inputs` for the others. Names that mean no tensor of this
 // problem are left out: a design serves many problems.
 uint32_t tensors_allowed(const LevelTensors& tensors, const Problem& problem);
+
+// Dimensions of the problem that may be spread over the instances below the level, a bit for each. A role is `reduced`
+// for a dimension that no output has, `input_channels` for one of those that an input has as an index of its own,
+// `output_channels` for one of outputs and weights alone, `positions` for one of inputs and outputs.
+uint32_t dimensions_allowed(const LevelTensors& tensors, const Problem& problem);
 
 }  // namespace foretoken

@@ -54,6 +54,26 @@ TEST(ArchitectureJson, a_written_design_reads_back_as_itself) {
   EXPECT_EQ(parse_design(text).architecture.levels[3].instances_y, 8);
 }
 
+TEST(ArchitectureJson, meshes_rows_and_spreads_read_back_as_themselves) {
+  const AcceleratorDesign own = parse_design(R"({"name": "package", "levels": [
+    {"name": "DRAM", "component": "DDR4", "rows": {"row_bytes": 8192, "banks": 16, "switch_ns": 27.5, "refresh_share": 0.04}},
+    {"name": "buffer", "inside": "DRAM", "component": "SRAM", "depth": 64, "spread": ["reduced", "output_channels"],
+     "mesh": {"words_per_cycle": 12.5, "ports": 2, "hop_cycles": 20, "hop_pj_per_word": 9}},
+    {"name": "MAC", "inside": "buffer", "kind": "compute", "component": "intmac", "grid": [4, 4], "operation_cycles": 8}]})");
+  EXPECT_EQ(own.architecture.levels[0].rows.banks, 16);
+  EXPECT_EQ(own.architecture.levels[1].mesh.ports, 2);
+  EXPECT_EQ(operations_per_cycle(own.architecture), 2);
+  const std::string written = architecture_json(own).dump(2);
+  EXPECT_EQ(architecture_json(parse_design(written)).dump(2), written);
+  EXPECT_NE(written.find("switch_ns"), std::string::npos);
+  EXPECT_NE(written.find("output_channels"), std::string::npos);
+}
+
+TEST(ArchitectureJson, a_role_that_nobody_knows_is_refused) {
+  EXPECT_EQ(design_complaint(R"("grid": [3, 2])", R"("grid": [3, 2], "spread": ["output_chanels"])").suggestion,
+            "output_channels");
+}
+
 TEST(ArchitectureJson, a_tree_that_is_none_is_refused_by_name) {
   EXPECT_EQ(design_complaint(R"("inside": "GLB")", R"("inside": "GLD")").suggestion, "GLB");
   EXPECT_NE(design_complaint(R"("inside": "GLB", )", "").expected.find("outermost level already"), std::string::npos);

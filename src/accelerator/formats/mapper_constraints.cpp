@@ -53,11 +53,24 @@ void check_tensor_names(const AcceleratorDesign& design, size_t level, const Pro
   }
 }
 
+// Dimensions that the array below does not spread keep their loops in time.
+void add_spread(const AcceleratorDesign& design, size_t level, const Problem& problem, Constraints& constraints) {
+  const uint32_t allowed = dimensions_allowed(design.tensors[level], problem);
+  LoopConstraint loops{.level = static_cast<int>(level), .spatial = true};
+  for (int d = 0; d < std::ssize(problem.dimensions); ++d) {
+    if ((allowed >> d & 1) == 0 && problem.dimensions[d].size > 1) {
+      loops.factors.push_back({.dimension = d, .kind = FactorRule::Kind::at_most});
+    }
+  }
+  if (!loops.factors.empty()) constraints.loops.push_back(std::move(loops));
+}
+
 }  // namespace
 
 Constraints design_constraints(const AcceleratorDesign& design, const Problem& problem) {
   Constraints constraints{.source = design.architecture.name};
   for (size_t level = 0; level + 1 < design.architecture.levels.size(); ++level) {
+    add_spread(design, level, problem, constraints);
     if (design.architecture.levels[level].kind != LevelKind::storage) continue;
     check_tensor_names(design, level, problem);
     const uint32_t allowed = tensors_allowed(design.tensors[level], problem);

@@ -191,7 +191,8 @@ MappingBound lower_bound(const Architecture& architecture, const Problem& proble
   for (int s = 0; s < std::ssize(space.slots); ++s) {
     if (space.slots[s].kind != LoopKind::temporal) multipliers *= static_cast<double>(most_used(space, s));
   }
-  MappingBound bound{.energy_pj = 0, .cycles = operations(problem) / multipliers};
+  MappingBound bound{.energy_pj = 0,
+                     .cycles = operations(problem) / multipliers * architecture.levels.back().operation_cycles};
   const AcceleratorLevel& outer = architecture.levels.front();
   double read = 0, written = 0;
   for (int t = 0; t < space.tensors; ++t) {

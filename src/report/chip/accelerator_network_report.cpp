@@ -16,12 +16,11 @@ double words_in_bytes(double words, const Architecture& architecture) {
 }
 
 std::string totals_line(const NetworkTotals& totals, const Architecture& architecture) {
-  return fmt::format(
-      "{:.4g} cycles ({}), latency {}, {}, {} to and from {}, {:.1f}% of the multipliers", totals.cycles,
-      duration_text(totals.cycles / architecture.clock_hz),
-      duration_text(totals.latency_cycles / architecture.clock_hz), picojoule_text(totals.energy_pj),
-      bytes_text(words_in_bytes(totals.outer_words, architecture)), architecture.levels.front().name,
-      100 * totals.operations / (totals.cycles * static_cast<double>(instances(architecture.levels.back()))));
+  return fmt::format("{:.4g} cycles ({}), latency {}, {}, {} to and from {}, {:.1f}% of the multipliers", totals.cycles,
+                     duration_text(totals.cycles / architecture.clock_hz),
+                     duration_text(totals.latency_cycles / architecture.clock_hz), picojoule_text(totals.energy_pj),
+                     bytes_text(words_in_bytes(totals.outer_words, architecture)), architecture.levels.front().name,
+                     100 * totals.operations / (totals.cycles * operations_per_cycle(architecture)));
 }
 
 Json totals_json(const NetworkTotals& totals, const Architecture& architecture) {

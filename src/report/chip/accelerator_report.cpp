@@ -29,8 +29,12 @@ double energy_delay(const Evaluation& evaluation) {
 }
 
 std::string limit_text(const MappingReport& report) {
-  if (report.evaluation.slowest_level < 0) return "the multipliers";
-  return fmt::format("bandwidth of {}", report.architecture.levels[report.evaluation.slowest_level].name);
+  const int slowest = report.evaluation.slowest_level;
+  if (slowest < 0) return "the multipliers";
+  const LevelUse& use = report.evaluation.levels[slowest];
+  const std::string& name = report.architecture.levels[slowest].name;
+  if (use.mesh_cycles >= use.cycles) return fmt::format("links between {} and what is below", name);
+  return fmt::format("bandwidth of {}{}", name, use.row_cycles > 0 ? " and its rows" : "");
 }
 
 std::string level_table(const MappingReport& report) {
@@ -69,6 +73,39 @@ std::string level_table(const MappingReport& report) {
                bar(share, 12)});
   }
   return table.text();
+}
+
+// Words read and written at a level, of one instance.
+double moved_words(const MappingReport& report, size_t level) {
+  double words = 0;
+  for (size_t t = 0; t < report.problem.tensors.size(); ++t) {
+    const TensorTraffic& traffic = traffic_at(report.evaluation, report.problem, level, t);
+    words += traffic.reads + traffic.fills + traffic.updates;
+  }
+  return words;
+}
+
+// Accesses of a DRAM that find their row open.
+double row_hits(const MappingReport& report, size_t level) {
+  const double accesses = moved_words(report, level) / report.architecture.levels[level].words_per_access;
+  return accesses > 0 ? std::max(0.0, 1 - report.evaluation.levels[level].rows_opened / accesses) : 1;
+}
+
+std::string links_and_rows_text(const MappingReport& report) {
+  std::string text;
+  for (size_t i = 0; i + 1 < report.architecture.levels.size(); ++i) {
+    const AcceleratorLevel& level = report.architecture.levels[i];
+    const LevelUse& use = report.evaluation.levels[i];
+    if (level.mesh.words_per_cycle > 0) {
+      text += fmt::format("  {:<12} mesh of {:.0f} x {:.0f}: {} words times links, {:.0f} cycles on the busiest link\n",
+                          level.name, use.across, use.down, words_text(use.mesh_words), use.mesh_cycles);
+    }
+    if (level.rows.row_bytes > 0) {
+      text += fmt::format("  {:<12} {} rows opened, {:.1f}% of accesses find their row open, {:.0f} more cycles\n",
+                          level.name, words_text(use.rows_opened), 100 * row_hits(report, i), use.row_cycles);
+    }
+  }
+  return text;
 }
 
 Json traffic_json(const MappingReport& report, size_t level) {
@@ -222,7 +259,7 @@ std::string summary_text(const MappingReport& report) {
                       picojoule_text(result.energy_pj), result.energy_pj / result.operations, energy_delay(result));
   text += fmt::format("  power        {:.4g} W", average_watts(result, report.architecture));
   if (const double area = area_um2(report.architecture); area > 0) text += fmt::format(", area {:.4g} mm2", area / 1e6);
-  return text + "\n";
+  return text + "\n" + links_and_rows_text(report);
 }
 
 }  // namespace
@@ -256,6 +293,15 @@ Json mapping_report_json(const MappingReport& report) {
       own.set("access_pj", use.access_pj);
       own.set("loops", loops_json(report, i));
       own.set("tensors", traffic_json(report, i));
+      const AcceleratorLevel& level = report.architecture.levels[i];
+      if (level.mesh.words_per_cycle > 0) {
+        own.set("mesh_link_words", use.mesh_words).set("mesh_cycles", use.mesh_cycles);
+      }
+      if (level.rows.row_bytes > 0) {
+        own.set("rows_opened", use.rows_opened)
+            .set("row_hit_share", row_hits(report, i))
+            .set("row_cycles", use.row_cycles);
+      }
     }
     levels.push(std::move(own));
   }

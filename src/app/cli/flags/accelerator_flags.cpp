@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "accelerator/dram_rows.h"
 #include "accelerator/formats/mapper_constraints.h"
 #include "accelerator/formats/problem_json.h"
 #include "base/error.h"
@@ -27,7 +28,7 @@ std::string note_of(const EnergyFill& fill) {
 Constraints AcceleratorQuestion::constraints_for(const Problem& own) const {
   Constraints all = design_constraints(design, own);
   Constraints written = directive_constraints(timeloop.constraints, design.architecture, own);
-  all.loops = std::move(written.loops);
+  all.loops.insert(all.loops.end(), written.loops.begin(), written.loops.end());
   all.storage.insert(all.storage.end(), written.storage.begin(), written.storage.end());
   if (!written.source.empty()) all.source = written.source;
   return all;
@@ -43,6 +44,10 @@ void AcceleratorFlags::declare(Options& options) {
   options.list("--jinja", jinja,
                "Values of the variables in Jinja templates of Timeloop's files, such as architecture=eyeriss_like");
   options.list("--constraints", constraints, "Timeloop's YAML constraints on mappings");
+  options.flag(
+      "--dram-rows", dram_rows,
+      "Model the rows, banks and refresh of the outermost memory. Without this flag every word costs the same, "
+      "unless the design has `rows`");
   options.heading("Work");
   options.text("--problem", problem, "One operator, described in a JSON or YAML file");
   layers.declare(options);
@@ -87,6 +92,17 @@ void AcceleratorFlags::read_work(const Library& library, AcceleratorQuestion& qu
     question.layers = layers_of(operators);
     question.beside = vector_work(operators);
   }
+}
+
+void AcceleratorFlags::open_rows(AcceleratorLevel& memory) const {
+  if (!dram_rows || memory.rows.row_bytes > 0) return;
+  const std::optional<DramRows> usual = usual_rows(memory.component);
+  if (!usual) {
+    throw InputError({.source = "--dram-rows",
+                      .value = memory.name + (memory.component.empty() ? "" : " of " + memory.component),
+                      .expected = "an outermost memory of DDR3, DDR4, LPDDR4, HBM2 or HBM3, or a design with `rows`"});
+  }
+  memory.rows = *usual;
 }
 
 AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
@@ -167,6 +183,7 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
   if (question.design.architecture.levels.empty()) {
     throw InputError({.source = "--arch", .expected = "a design, or YAML files with an `architecture` section"});
   }
+  open_rows(question.design.architecture.levels.front());
   if (!question.problem && question.layers.empty()) {
     throw InputError(
         {.source = "--problem",

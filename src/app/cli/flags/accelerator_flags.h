@@ -35,6 +35,7 @@ struct AcceleratorFlags {
   LayerFlags layers;
   std::string model, phase = "decode";
   int64_t batch = 1, input_len = 1024, context_len = 0;
+  bool dram_rows = false;
 
   void declare(Options& options);
   // A flag of --model's step that would change nothing is a mistake about what it does: InputError.
@@ -43,6 +44,7 @@ struct AcceleratorFlags {
   AcceleratorQuestion question(const Library& library) const;
 
  private:
+  void open_rows(AcceleratorLevel& memory) const;
   void read_work(const Library& library, AcceleratorQuestion& question) const;
 };
 
