@@ -50,6 +50,11 @@ bool continues(const std::string& line) {
   return begin != std::string::npos && begin >= 4 && line[begin] == '-';
 }
 
+// Prose that goes on in the next line of the source, however that was broken.
+bool is_open(const std::string& line) {
+  return !line.empty() && !is_example(line) && line.back() != '.' && line.back() != ':';
+}
+
 }  // namespace
 
 std::string laid_out_notes(const std::string& notes) {
@@ -60,6 +65,8 @@ std::string laid_out_notes(const std::string& notes) {
       std::string& before = lines.back();
       if (before.ends_with(goes_on)) before.erase(before.size() - goes_on.size());
       before += line.substr(line.find_first_not_of(' ') - 1);
+    } else if (!lines.empty() && is_open(lines.back()) && !line.empty() && !is_example(line)) {
+      lines.back() += " " + line;
     } else {
       lines.push_back(std::move(line));
     }

@@ -9,6 +9,11 @@ TEST(HelpLayout, prose_is_wrapped_without_indent) {
   EXPECT_EQ(laid, std::string(60, 'a') + "\n" + std::string(60, 'b'));
 }
 
+TEST(HelpLayout, a_sentence_over_two_lines_is_joined_and_broken_anew) {
+  EXPECT_EQ(laid_out_notes("One sentence\nover two lines.\nAnother.\nExamples:\n  foretoken demo"),
+            "One sentence over two lines.\nAnother.\nExamples:\n  foretoken demo");
+}
+
 TEST(HelpLayout, a_long_example_goes_on_at_a_flag_as_the_shell_reads_it) {
   const std::string start = "  foretoken serve --model " + std::string(60, 'm');
   EXPECT_EQ(laid_out_notes(start + " --request-rate 4 --router least"),
