@@ -30,11 +30,12 @@ double log_ratio(double a, double b) {
   return a > 0 && b > 0 ? std::log(a / b) : 0;
 }
 
-// A quotient of estimates whose errors are independent.
-Estimate quotient(const Estimate& above, const Estimate& below) {
+// A quotient of estimates: what both are off by alike cancels. 0 = their errors are independent.
+Estimate quotient(const Estimate& above, const Estimate& below, double correlation) {
   const double value = above.value / below.value;
-  const double down = std::hypot(log_ratio(above.value, above.low), log_ratio(below.high, below.value));
-  const double up = std::hypot(log_ratio(above.high, above.value), log_ratio(below.value, below.low));
+  const auto width = [&](double a, double b) { return std::sqrt(a * a + b * b - 2 * correlation * a * b); };
+  const double down = width(log_ratio(above.value, above.low), log_ratio(below.high, below.value));
+  const double up = width(log_ratio(above.high, above.value), log_ratio(below.value, below.low));
   return {.value = value,
           .low = value * std::exp(-down),
           .high = value * std::exp(up),
@@ -52,19 +53,23 @@ DType math_of(const ProfiledKernel& kernel, const KernelClass& kind) {
   return kind.dtype.value_or(DType::bf16);
 }
 
+bool crosses_host(const ProfiledKernel& kernel) {
+  return kernel.copies && contains_any(kernel.name, {"HtoD", "DtoH"});
+}
+
 bool same_plan(const ParallelPlan& a, const ParallelPlan& b) {
   return a.tensor == b.tensor && a.pipeline == b.pipeline && a.data == b.data;
 }
 
-// Seconds of a message in the new job. What it took beyond the network's time was waiting, which stretches by
+// Microseconds of a message in the new job. What it took beyond the network's time was waiting, which stretches by
 // `waits`; the interval also holds the case that the network was slower than we think, by as much in both jobs.
-Estimate repriced(double measured_us, const MessageTimes& times, double waits) {
+Estimate repriced(double measured_us, const MessageTimes& times, double waits, double correlation) {
   if (times.after.value == 0) return exactly(0);
   const double by_ratio = measured_us * times.after.value / times.before.value;
   const double waited = std::max(0.0, measured_us - times.before.value);
   const double by_wait = times.after.value + waited * waits;
   const double value = waited > 0 ? by_wait : by_ratio;
-  const Estimate error = quotient(times.after, times.before);
+  const Estimate error = quotient(times.after, times.before, correlation);
   return {.value = value,
           .low = std::min(value, by_ratio) * error.low / error.value,
           .high = std::max(value, by_ratio) * error.high / error.value,
@@ -83,7 +88,8 @@ class TracePorter {
         micro_batches_(request.micro_batches),
         same_device_(from_.device().name == to_.device().name),
         same_job_(same_device_ && request.same_links && same_plan(recorded_.plan, wanted_.plan)),
-        same_links_(same_device_ && request.same_links && recorded_.plan.tensor == wanted_.plan.tensor),
+        same_machine_(same_device_ && request.same_links),
+        same_links_(same_machine_ && recorded_.plan.tensor == wanted_.plan.tensor),
         layers_(static_cast<double>(recorded_.plan.pipeline) / static_cast<double>(wanted_.plan.pipeline)),
         split_(step, recorded_.plan, wanted_.plan),
         prices_(recorded_, wanted_) {}
@@ -150,7 +156,8 @@ class TracePorter {
     Estimate ported = scaled(factor.ratio, kernel.us - fixed);
     for (double* bound : {&ported.value, &ported.low, &ported.high}) *bound += fixed;
     const bool is_kept = factor.basis == PortBasis::kept;
-    ported_[index] = is_kept ? kept_time(kernel.us) : scaled_by_layers(ported);
+    const bool on_links = kind.role == KernelRole::communicate || crosses_host(kernel);
+    ported_[index] = on_links ? kept_time(kernel.us) : scaled_by_layers(ported);
     has_own_bounds_[index] = is_kept;
     if (kind.role != KernelRole::communicate) {
       work_us_ += kernel.us;
@@ -189,13 +196,14 @@ class TracePorter {
 
   Estimate message_time(const ProfiledKernel& kernel, const MessageTimes& times, double stretch) const {
     const int64_t before = recorded_.plan.pipeline, after = wanted_.plan.pipeline;
+    const double alike = same_machine_ ? to_.correlations().within_form("collective") : 0;
     if (kernel.message->kind != CollectiveKind::send_recv || before < 2) {
-      return scaled_by_layers(repriced(kernel.us, times, stretch));
+      return scaled_by_layers(repriced(kernel.us, times, stretch, alike));
     }
     // As many micro-batches as before pass, so messages do not get fewer; the bubble of p stages is p - 1 times the
     // work of one, which is a p-th of all.
     const double bubble = layers_ * static_cast<double>(after - 1) / static_cast<double>(before - 1);
-    return repriced(kernel.us, times, times.waits_in_pipeline ? stretch * bubble : stretch);
+    return repriced(kernel.us, times, times.waits_in_pipeline ? stretch * bubble : stretch, alike);
   }
 
   void count(size_t index, const KernelClass& kind, PortBasis basis) {
@@ -219,8 +227,7 @@ class TracePorter {
   }
 
   Factor factor_of(const ProfiledKernel& kernel, const KernelClass& kind) {
-    const bool crosses_host = kernel.copies && contains_any(kernel.name, {"HtoD", "DtoH"});
-    if (kind.role == KernelRole::communicate || crosses_host) return {};
+    if (kind.role == KernelRole::communicate || crosses_host(kernel)) return {};
     const std::optional<ProfiledShape> shape = shape_of_kernel(kernel, call_of(kernel), kind);
     const KernelWork work = split_.work_of(kernel, call_of(kernel), kind, shape);
     if (shape && work.shape) {
@@ -242,10 +249,14 @@ class TracePorter {
       const Estimate here = from_.estimate(shape.shape, shape.variant).seconds;
       const Estimate there = to_.estimate(wanted.shape, wanted.variant).seconds;
       if (here.value <= 0 || there.value <= 0) return std::nullopt;
+      const double alike = to_.correlations().within_form(error_form(shape.shape, shape.variant));
       const bool is_same = same_device_ && shape.shape == wanted.shape;
-      Factor factor{.ratio = is_same ? exactly(1) : quotient(there, here),
+      Factor factor{.ratio = is_same ? exactly(1) : quotient(there, here, same_device_ ? alike : 0),
                     .basis = is_same ? PortBasis::kept : PortBasis::estimates,
                     .form = error_form(shape.shape, shape.variant)};
+      // Less of the same work on the same GPU takes no longer.
+      if (same_device_ && factor.ratio.value <= 1) factor.ratio.high = std::min(factor.ratio.high, 1.0);
+      if (same_device_ && factor.ratio.value >= 1) factor.ratio.low = std::max(factor.ratio.low, 1.0);
       // An operator of several kernels (split-K) is predicted once.
       const bool first = !kernel.call || kernel.call != last_sized_call_;
       last_sized_call_ = kernel.call;
@@ -371,7 +382,7 @@ class TracePorter {
   const TraceJob recorded_, wanted_;
   const ImportedChakra graph_;
   const int64_t micro_batches_;
-  const bool same_device_, same_job_;
+  const bool same_device_, same_job_, same_machine_;
   const bool same_links_;  // also between the ranks of a group
   const double layers_;    // of those that were recorded, on one stage
   const KernelSplit split_;
