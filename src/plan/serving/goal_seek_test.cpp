@@ -16,7 +16,7 @@ ServingFacts engines_alone() {
   ServingFacts facts = roofline_facts();
   facts.stack = [](std::string_view name) {
     Stack stack = StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack(std::string(name));
-    stack.front = {};
+    stack.costs.front = {};
     return stack;
   };
   return facts;
