@@ -35,6 +35,15 @@ TEST_F(PortCommand, a_trace_of_an_h100_is_told_for_an_h200) {
   EXPECT_LT(seconds.at("value").number(), seconds.at("high").number());
 }
 
+TEST_F(PortCommand, what_contradicts_the_trace_is_said_and_what_runs_no_gpu_kernels_is_refused) {
+  std::string text = test_trace(2);
+  const std::string named = "\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\"}], ";
+  text.insert(text.find('{') + 1, named);
+  const std::string line = "port " + write("named.json", text) + " --device h100_sxm --to ";
+  EXPECT_THAT(in_one_line(run_foretoken(line + "b200_sxm").out), HasSubstr("recorded on NVIDIA H200"));
+  expect_refused(run_foretoken(line + "tpu_v5e"), "a GPU");
+}
+
 TEST_F(PortCommand, a_trace_of_one_gpu_is_told_for_a_pipeline) {
   const std::string line = "port " + trace() + " --device h100_sxm --to-pp 2 --micro-batches 4";
   const Outcome run = run_foretoken(line + " --json");

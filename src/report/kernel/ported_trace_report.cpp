@@ -86,6 +86,10 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
         "intervals.");
   }
   lines.emplace_back("The host launches kernels as fast as in the trace.");
+  if (!origin.named_in_trace.empty()) {
+    lines.push_back(fmt::format("The trace says that it was recorded on {}; it is read as one of {}, as asked.",
+                                origin.named_in_trace, origin.from.title));
+  }
   return lines;
 }
 

@@ -12,6 +12,7 @@ struct PortOrigin {
   std::string source;
   Device from, to;
   ParallelPlan recorded = {}, wanted = {};
+  std::string named_in_trace = {};  // where it is not the GPU that the user says was profiled
 };
 
 std::string ported_trace_text(const PortedTrace& ported, const PortOrigin& origin);

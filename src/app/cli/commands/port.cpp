@@ -81,6 +81,8 @@ class PortCommand : public Command {
     const ProfiledStep& step = read.step;
     const KernelPredictor from = library.predictor(device_of(step), tier_from_name(tier_).value());
     const KernelPredictor to = to_.empty() ? from : library.predictor(to_, tier_from_name(tier_).value());
+    check_gpu("--device", from.device());
+    check_gpu("--to", to.device());
     const ParallelPlan recorded = plan_in(step), wanted = wanted_.over(recorded);
     PlanFlags target = wanted_;
     const bool moves = !target.node.empty() || !target.cluster.empty() || to.device().name != from.device().name;
@@ -94,8 +96,12 @@ class PortCommand : public Command {
                                                  .same_links = !moves,
                                                  .graph = is_chakra ? &read.graph : nullptr,
                                                  .micro_batches = micro_batches_});
-    const PortOrigin origin{
-        .source = step.source, .from = from.device(), .to = to.device(), .recorded = recorded, .wanted = wanted};
+    const PortOrigin origin{.source = step.source,
+                            .from = from.device(),
+                            .to = to.device(),
+                            .recorded = recorded,
+                            .wanted = wanted,
+                            .named_in_trace = other_device_in(step, from.device(), library)};
     return {.text = ported_trace_text(ported, origin), .json = ported_trace_json(ported, origin)};
   }
 
@@ -107,6 +113,22 @@ class PortCommand : public Command {
                       .path = "deviceProperties",
                       .value = "no device name",
                       .expected = "--device, the GPU that was profiled, because this trace does not name it"});
+  }
+
+  // A trace holds CUDA or HIP kernels.
+  static void check_gpu(const std::string& flag, const Device& device) {
+    if (device.kind == DeviceKind::gpu) return;
+    throw InputError({.source = flag, .value = device.name, .expected = "a GPU: the trace is one of GPU kernels"});
+  }
+
+  // The device that the trace names where it is a known one and another than the one asked for.
+  static std::string other_device_in(const ProfiledStep& step, const Device& asked, const Library& library) {
+    if (step.device.empty()) return "";
+    try {
+      return library.hardware().device(step.device).name == asked.name ? "" : step.device;
+    } catch (const InputError&) {
+      return "";  // what the driver calls it is in no list
+    }
   }
 
   // Ranks beyond the TP and PP that were given are data-parallel.
