@@ -51,6 +51,7 @@ class TrainCommand : public Command {
                         "--cluster",
                         "--device",
                         "--devices",
+                        "--pool",
                         "--stack",
                         "--micro-batch-size",
                         "--global-batch-size",
