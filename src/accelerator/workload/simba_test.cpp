@@ -71,7 +71,7 @@ TEST(Simba, slower_package_links_are_never_faster) {
 }
 
 // Shao et al., MICRO 2019: 0.50 ms for an image on all chiplets. Six tenths of our time is the first layer, whose three
-// channels fill one multiplier of a lane.
+// channels keep 192 multipliers busy.
 TEST(Simba, resnet50_takes_what_silicon_takes_within_a_quarter) {
   const AcceleratorDesign own = simba(6, 6);
   const Json document = read_json_file(FORETOKEN_SOURCE_DIR "/data/accelerators/networks/resnet50.json");
