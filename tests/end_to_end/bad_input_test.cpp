@@ -78,7 +78,7 @@ TEST_F(BadInput, nan_is_not_json) {
 TEST_F(BadInput, an_empty_file_and_a_truncated_one_are_refused) {
   expect_refused(step_with_model(write("c.json", "")), "empty");
   expect_refused(run_foretoken("study " + write("study.yaml", "")), "an empty file");
-  expect_refused(run_foretoken("import run " + write("run.json", "")), "an empty file");
+  expect_refused(run_foretoken("import run " + write("results.json", "")), "an empty file");
   expect_refused(run_foretoken("train --device h100_sxm --config " + write("train.yaml", "")), "an empty file");
   expect_refused(run_foretoken("port --to h200_sxm " + write("trace.json", "")), "empty");
   expect_refused(step_with_model(write("c.json", std::string(small_llama).substr(0, 60))), "valid JSON");
