@@ -257,7 +257,7 @@ int64_t own_sequences(const EngineFlags& flags, const Model& model) {
 
 EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device, const ParallelPlan& plan) {
   const EngineKind& kind = engine_kind(flags.engine);
-  flags.engine = kind.name;
+  if (!engine_release(flags.engine)) flags.engine = kind.name;  // a release stays as it is asked for
   const double memory = allocatable_bytes(device).value;
   const StepLimits limits = kind.limits(memory / gibi, device, plan);
   const int64_t ranks = kind.limits_of_all_ranks ? lock_step_ranks(plan) : 1;

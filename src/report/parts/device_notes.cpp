@@ -82,7 +82,8 @@ void DeviceNotes::add_network(const RankNetwork& network) {
 void DeviceNotes::add_engine(std::string_view engine, const Device& device) {
   if (const std::string note = newer_release_note(engine); !note.empty()) add_once(sentences, note);
   const auto kinds = engine_kinds();
-  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const EngineKind& one) { return one.name == engine; });
+  const std::string_view name = engine_release(engine) ? engine_kind(engine).name : engine;
+  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const EngineKind& one) { return one.name == name; });
   if (kind == kinds.end()) return;
   const std::string_view needs = software_needs(kind->family, device);
   if (needs.empty()) return;
