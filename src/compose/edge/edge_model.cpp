@@ -26,9 +26,26 @@ bool divides(EdgeKernelKind kind) {
          std::find(std::begin(multiplying), std::end(multiplying), kind) != std::end(multiplying);
 }
 
-// On more threads than were measured: products divide by the threads. At best everything does, at worst nothing.
-Estimate on_threads(const Estimate& seconds, EdgeKernelKind kind, double threads) {
+// Threads of a run against those of the sweep.
+struct ThreadRatio {
+  double threads = 1;
+  const EdgeThreadScaling* measured = nullptr;
+};
+
+// By the measured speedup of the kind. Without one, products divide by the threads: at best everything does, at worst
+// nothing.
+Estimate on_threads(const Estimate& seconds, EdgeKernelKind kind, const ThreadRatio& ratio) {
+  const double threads = ratio.threads;
   if (threads == 1) return seconds;
+  if (ratio.measured != nullptr) {
+    if (const auto found = ratio.measured->kinds.find(kind); found != ratio.measured->kinds.end()) {
+      const auto& [times, half_width] = found->second;
+      return {.value = seconds.value / times,
+              .low = seconds.low / times * std::exp(-half_width),
+              .high = seconds.high / times * std::exp(half_width),
+              .kind = seconds.kind};
+    }
+  }
   return {.value = divides(kind) ? seconds.value / threads : seconds.value,
           .low = seconds.low / threads,
           .high = seconds.high,
@@ -130,8 +147,11 @@ EdgeRoofline edge_roofline(const EdgePredictor& predictor) {
 EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePredictor& predictor,
                                       const EdgeModelOptions& options) {
   EdgeModelEstimate estimate;
-  const double threads =
-      options.threads > 0 ? static_cast<double>(options.threads) / static_cast<double>(predictor.threads) : 1;
+  ThreadRatio threads;
+  if (options.threads > 0) {
+    threads = {.threads = static_cast<double>(options.threads) / static_cast<double>(predictor.threads),
+               .measured = predictor.scaling_to(options.threads)};
+  }
   const EdgeRoofline roofline = edge_roofline(predictor);
   const double node_seconds = predictor.calls ? predictor.calls->node_ns * 1e-9 : 0;
   const Estimate call = predictor.kernel_seconds({.kind = EdgeKernelKind::empty});

@@ -117,6 +117,22 @@ TEST(EdgeModel, threads_that_nobody_measured_are_between_all_work_divided_and_no
   EXPECT_DOUBLE_EQ(four.high, one.high);
 }
 
+TEST(EdgeModel, threads_that_were_measured_have_the_speedups_of_their_kinds) {
+  const EdgeLowering lowering = lowered(block_network(2, 2).graph({.bind = {{"batch", 1}}}));
+  EdgePredictor predictor = shipped_predictor();
+  const Estimate one = estimate_edge_model(lowering, predictor).seconds;
+  EdgeThreadScaling scaling{.threads = 4};
+  for (const auto& [kind, prices] : predictor.kinds) scaling.kinds[kind] = {.times = 2.5, .half_width = 0.1};
+  predictor.thread_scaling = {scaling};
+  const EdgeModelEstimate four = estimate_edge_model(lowering, predictor, {.threads = 4});
+  const double call = four.call_seconds;  // starts on one thread
+  EXPECT_NEAR(four.seconds.value - call, (one.value - call) / 2.5, 0.02 * one.value);
+  EXPECT_EQ(four.seconds.kind, one.kind);
+  EXPECT_LT(four.seconds.high, one.high);
+  // Three threads were not measured.
+  EXPECT_EQ(estimate_edge_model(lowering, predictor, {.threads = 3}).seconds.kind, Confidence::extrapolated);
+}
+
 TEST(EdgeModel, flops_by_kind_are_those_of_the_graph) {
   for (const OnnxTestGraph& test : {block_network(2, 2), transformer_network(2)}) {
     const EdgeLowering lowering = lowered(test.graph({.bind = {{"batch", 1}}}));

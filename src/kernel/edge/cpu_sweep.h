@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/edge/edge_predictor.h"
 #include "kernel/edge/edge_rows.h"
 
 namespace foretoken {
@@ -18,12 +19,19 @@ struct CpuSweepOptions {
   int samples = 7;
   double sample_seconds = 2e-3;  // calls are repeated within a sample until it is this long
   double most_seconds = 170;     // CPU time of the whole sweep; what is left then is not measured
+  bool wall_clock = false;       // time that passes, for kernels that run on several threads
 };
 
 // A call of one kernel, ready to run; empty where the runtime has no such kernel.
 using CpuCall = std::function<void()>;
 using CpuCallMaker = std::function<CpuCall(const EdgeKernel&)>;
 using EdgeSweepProgress = std::function<void(size_t done, size_t planned)>;
+
+// A few kernels of each kind of the plan, over its sizes: enough to see how a kind divides among threads.
+std::vector<EdgeKernel> thread_sweep_plan();
+
+// Speedups by kind, of all its kernels together: rows of the same kernels on the threads of the sweep and on `threads`.
+EdgeThreadScaling scaling_of(std::span<const EdgeRow> before, std::span<const EdgeRow> after, int threads);
 
 // Process CPU time of each kernel, the least of the samples, after a first call that is not counted: time that other
 // processes take is left out. Rows in the order of the plan.

@@ -83,6 +83,13 @@ PricedKernel priced(const EdgePredictor& predictor, const EdgeKernel& kernel) {
 
 }  // namespace
 
+const EdgeThreadScaling* EdgePredictor::scaling_to(int64_t with_threads) const {
+  for (const EdgeThreadScaling& own : thread_scaling) {
+    if (own.threads == with_threads) return &own;
+  }
+  return nullptr;
+}
+
 bool EdgePredictor::knows(const EdgeKernel& kernel) const {
   return priced_kind(*this, kernel.kind).has_value();
 }

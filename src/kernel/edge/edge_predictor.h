@@ -31,6 +31,19 @@ struct EdgeCallCosts {
   bool operator==(const EdgeCallCosts&) const = default;
 };
 
+// How much sooner the kernels of a kind are done on so many threads than on those of the sweep.
+struct EdgeSpeedup {
+  double times = 1;
+  double half_width = 0;  // of the 90% interval of single kernels, as a logarithm
+  bool operator==(const EdgeSpeedup&) const = default;
+};
+
+struct EdgeThreadScaling {
+  int threads = 1;
+  std::map<EdgeKernelKind, EdgeSpeedup> kinds;
+  bool operator==(const EdgeThreadScaling&) const = default;
+};
+
 // A part of a kernel's time: an amount at its price.
 struct EdgeTerm {
   std::string_view name, reading;  // of the price: "tile", and what one unit of it is
@@ -42,13 +55,17 @@ struct EdgePredictor {
   int threads = 1;
   std::string source, fitted_on;  // of the measurements; date
   EdgeCore core;
-  std::optional<double> busy_watts;    // what the device draws while it computes
-  std::optional<EdgeCallCosts> calls;  // where each row of the sweep was a call of the runtime from outside
+  std::optional<double> busy_watts;               // what the device draws while it computes
+  std::optional<EdgeCallCosts> calls;             // where each row of the sweep was a call of the runtime from outside
+  std::vector<EdgeThreadScaling> thread_scaling;  // measured, by threads
   std::map<EdgeKernelKind, EdgeKindPrices> kinds;
   double cross_validated_mape = 0, cross_validated_coverage = 0;  // percent, over all rows
 
   // Whether the sweep measured its kind, or one that can stand in for it.
   bool knows(const EdgeKernel& kernel) const;
+
+  // Null where so many threads were not measured.
+  const EdgeThreadScaling* scaling_to(int64_t with_threads) const;
 
   // Of one kernel called by itself, the runtime's call included. A tensor operation whose kind the sweep lacks is
   // priced as the bytes it moves; a kernel that it does not know is an InputError.

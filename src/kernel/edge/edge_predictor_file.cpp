@@ -102,6 +102,37 @@ EdgeCallCosts read_calls(const JsonView& view) {
           .copy_far_ns = view.at("copy_far_ns").number(price)};
 }
 
+Json scaling_json(const std::vector<EdgeThreadScaling>& scaling) {
+  Json list = Json::array();
+  for (const EdgeThreadScaling& own : scaling) {
+    Json kinds = Json::object();
+    for (const auto& [kind, speedup] : own.kinds) {
+      kinds.set(std::string(edge_kind_name(kind)),
+                Json::object({{"times", speedup.times}, {"half_width", speedup.half_width}}));
+    }
+    list.push(Json::object({{"threads", own.threads}, {"kinds", std::move(kinds)}}));
+  }
+  return list;
+}
+
+EdgeKernelKind read_kind_name(const std::string& name, const JsonView& view) {
+  const std::optional<EdgeKernelKind> kind = edge_kind_from_name(name);
+  if (!kind) view.fail(fmt::format("a kind among {}", fmt::join(edge_kind_names(), ", ")));
+  return *kind;
+}
+
+EdgeThreadScaling read_scaling(const JsonView& view) {
+  view.allow_only({"threads", "kinds"});
+  EdgeThreadScaling own{.threads = static_cast<int>(view.at("threads").integer({.least = 1, .most = 4096}))};
+  for (const auto& [name, speedup] : view.at("kinds").members()) {
+    speedup.allow_only({"times", "half_width"});
+    own.kinds[read_kind_name(name, speedup)] = {
+        .times = speedup.at("times").number({.least = 1e-3, .most = 4096}),
+        .half_width = speedup.at("half_width").number({.least = 0, .most = 20})};
+  }
+  return own;
+}
+
 Json self_check_rows(const EdgePredictor& predictor) {
   Json rows = Json::array();
   for (const EdgeKernel& kernel : checked_kernels()) {
@@ -149,6 +180,7 @@ std::string edge_predictor_json(const EdgePredictor& predictor) {
     calls.set("copy_near_ns", predictor.calls->copy_near_ns).set("copy_far_ns", predictor.calls->copy_far_ns);
     file.set("calls", std::move(calls));
   }
+  if (!predictor.thread_scaling.empty()) file.set("thread_scaling", scaling_json(predictor.thread_scaling));
   Json kinds = Json::object();
   for (const auto& [kind, prices] : predictor.kinds)
     kinds.set(std::string(edge_kind_name(kind)), prices_json(kind, prices));
@@ -162,8 +194,8 @@ EdgePredictor parse_edge_predictor(std::string_view text, const std::string& sou
   const JsonView view(file, source);
   check_calibration_header(view, file_kind);
   view.allow_only({"kind", "version", "device", "runtime", "runtime_version", "threads", "source", "fitted_on",
-                   "cross_validated_mape", "cross_validated_coverage", "core", "busy_watts", "calls", "kinds",
-                   "self_check"});
+                   "cross_validated_mape", "cross_validated_coverage", "core", "busy_watts", "calls", "thread_scaling",
+                   "kinds", "self_check"});
   verify_digest(view);
   EdgePredictor predictor{.device = view.at("device").string(),
                           .runtime = view.at("runtime").string(),
@@ -177,10 +209,12 @@ EdgePredictor parse_edge_predictor(std::string_view text, const std::string& sou
   if (const std::optional<JsonView> watts = view.find("busy_watts"))
     predictor.busy_watts = watts->number({.least = 0, .most = 1e6});
   if (const std::optional<JsonView> calls = view.find("calls")) predictor.calls = read_calls(*calls);
+  if (const std::optional<JsonView> scaling = view.find("thread_scaling")) {
+    for (const JsonView& item : scaling->items()) predictor.thread_scaling.push_back(read_scaling(item));
+  }
   for (const auto& [name, kind_view] : view.at("kinds").members()) {
-    const std::optional<EdgeKernelKind> kind = edge_kind_from_name(name);
-    if (!kind) kind_view.fail(fmt::format("a kind among {}", fmt::join(edge_kind_names(), ", ")));
-    predictor.kinds[*kind] = read_prices(*kind, kind_view);
+    const EdgeKernelKind kind = read_kind_name(name, kind_view);
+    predictor.kinds[kind] = read_prices(kind, kind_view);
   }
   const JsonView check = view.at("self_check");
   check.allow_only({"digest", "rows"});

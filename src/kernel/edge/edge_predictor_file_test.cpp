@@ -140,6 +140,16 @@ InputProblem problem_of_text(const std::string& text) {
   return problem_of([&] { parse_edge_predictor(text, "core.json"); });
 }
 
+TEST(EdgePredictorFile, measured_threads_read_back) {
+  EdgePredictor written = small_predictor();
+  written.thread_scaling = {{.threads = 2, .kinds = {{EdgeKernelKind::add, {.times = 1.5, .half_width = 0.25}}}},
+                            {.threads = 4, .kinds = {{EdgeKernelKind::add, {.times = 1.75, .half_width = 0.5}}}}};
+  const EdgePredictor read = parse_edge_predictor(edge_predictor_json(written), "file");
+  EXPECT_EQ(read, written);
+  ASSERT_NE(read.scaling_to(4), nullptr);
+  EXPECT_EQ(read.scaling_to(3), nullptr);
+}
+
 TEST(EdgePredictorFile, a_file_written_today_loads_and_is_written_alike) {
   EXPECT_EQ(parse_edge_predictor(file_of_today, "core.json"), small_predictor());
   EXPECT_EQ(edge_predictor_json(small_predictor()), file_of_today);

@@ -46,8 +46,9 @@ class EdgeCommand : public Command {
     options.heading("Device");
     device_.declare(options);
     options.integer("--threads", threads_, {.least = 0, .most = 4096},
-                    "Number of CPU threads, if it differs from the measured sweep: convolutions and products are "
-                    "divided among them, with a wider interval; 0 = as in the sweep");
+                    "Number of CPU threads. Uses the speedups that `profile cpu` measured on so many threads; without "
+                    "them, convolutions and products are divided among the threads, with a wider interval; 0 = as in "
+                    "the sweep");
     declare_calibration(options);
     options.heading("Output");
     options.integer("--top", top_, {.least = 1, .most = 100'000}, "Number of slowest steps to show");
@@ -84,7 +85,7 @@ class EdgeCommand : public Command {
     const OnnxGraph graph = read_onnx(onnx_, options);
     EdgeLowering lowering = with_measured_formats(lower_edge(graph, rules), predictor);
     lowering.notes.insert(lowering.notes.begin(), graph.notes.begin(), graph.notes.end());
-    if (threads_ > 0 && threads_ != predictor.threads) {
+    if (threads_ > 0 && threads_ != predictor.threads && predictor.scaling_to(threads_) == nullptr) {
       lowering.notes.push_back(fmt::format(
           "{} threads, where the sweep had {}: convolutions and products are taken to divide among them and "
           "nothing else; the interval goes from all work divided to none",

@@ -1,7 +1,10 @@
 #include "app/cli/profile/cpu_profile.h"
 
 #include <unistd.h>
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -12,6 +15,7 @@
 #include "base/file.h"
 #include "kernel/edge/edge_predictor_file.h"
 #include "report/edge/edge_report.h"
+#include "report/parts/table.h"
 
 namespace foretoken {
 namespace {
@@ -45,6 +49,52 @@ Answer planned(std::span<const EdgeKernel> plan) {
   return {.text = std::move(text), .json = Json::object({{"kernels", std::move(kernels)}})};
 }
 
+// 2, 4, 8, ... up to `most`, and that.
+std::vector<int> thread_counts(int64_t most) {
+  std::vector<int> counts;
+  for (int64_t threads = 2; threads < most; threads *= 2) counts.push_back(static_cast<int>(threads));
+  if (most > 1) counts.push_back(static_cast<int>(most));
+  return counts;
+}
+
+// Whether other programs hold the cores, so that threads would wait for them. This sweep itself keeps one busy.
+bool machine_is_busy(int64_t cores) {
+  double load = 0;
+  constexpr double own_load = 1, most_share = 0.25;
+  return getloadavg(&load, 1) == 1 && load - own_load > most_share * static_cast<double>(cores);
+}
+
+std::vector<EdgeThreadScaling> measured_scaling(int64_t most_threads, CpuSweepOptions options) {
+  options.wall_clock = true;
+  const std::vector<EdgeKernel> plan = thread_sweep_plan();
+  const auto sweep = [&](int threads) {
+    show_progress(fmt::format("{} kernels on {} threads", plan.size(), threads));
+    return sweep_cpu(
+        plan, [threads](const EdgeKernel& kernel) { return xnnpack_call(kernel, threads); }, options);
+  };
+  std::vector<EdgeThreadScaling> scaling;
+  const std::vector<int> counts = thread_counts(most_threads);
+  if (counts.empty()) return scaling;
+  const std::vector<EdgeRow> alone = sweep(1);
+  for (const int threads : counts) {
+    const std::vector<EdgeRow> together = sweep(threads);
+    if (together.size() == alone.size()) scaling.push_back(scaling_of(alone, together, threads));
+  }
+  return scaling;
+}
+
+std::string scaling_text(const std::vector<EdgeThreadScaling>& scaling) {
+  std::string text;
+  for (const EdgeThreadScaling& own : scaling) {
+    std::vector<std::string> parts;
+    for (const auto& [kind, speedup] : own.kinds) {
+      parts.push_back(fmt::format("{} {:.2f}", edge_kind_name(kind), speedup.times));
+    }
+    text += fmt::format("{} threads, times faster than one: {}\n", own.threads, fmt::join(parts, ", "));
+  }
+  return wrap_lines(text, page_width, 2);
+}
+
 }  // namespace
 
 std::string processor_name() {
@@ -73,15 +123,26 @@ Answer profile_cpu(const CpuProfileRequest& request) {
   if (has_xnnpack() && !request.out.empty()) check_out_folder("--out", request.out);
   CpuSweepOptions options;
   if (request.quick) options = {.samples = 3, .sample_seconds = 5e-4, .most_seconds = 30};
-  const std::vector<EdgeRow> rows = sweep_cpu(plan, xnnpack_call, options, [](size_t done, size_t all) {
-    if (done % 10 == 0 || done == all) show_progress(fmt::format("{} of {} kernels", done, all));
-  });
-  const EdgeFit fit = fit_edge(rows, {.device = request.device.empty() ? processor_name() : request.device,
-                                      .runtime = "XNNPACK",
-                                      .source = "foretoken profile cpu",
-                                      .date = request.date,
-                                      .cache_bytes = own_cache_bytes()});
-  Answer answer{.text = edge_fit_text(fit), .json = edge_fit_json(fit)};
+  const std::vector<EdgeRow> rows = sweep_cpu(
+      plan, [](const EdgeKernel& kernel) { return xnnpack_call(kernel); }, options,
+      [](size_t done, size_t all) {
+        if (done % 10 == 0 || done == all) show_progress(fmt::format("{} of {} kernels", done, all));
+      });
+  EdgeFit fit = fit_edge(rows, {.device = request.device.empty() ? processor_name() : request.device,
+                                .runtime = "XNNPACK",
+                                .source = "foretoken profile cpu",
+                                .date = request.date,
+                                .cache_bytes = own_cache_bytes()});
+  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const int64_t most_threads = request.threads > 0 ? request.threads : cores;
+  const bool skips_threads = most_threads > 1 && machine_is_busy(cores);
+  if (!skips_threads) fit.predictor.thread_scaling = measured_scaling(most_threads, options);
+  Answer answer{.text = edge_fit_text(fit) + scaling_text(fit.predictor.thread_scaling), .json = edge_fit_json(fit)};
+  if (skips_threads) {
+    answer.text +=
+        "Other programs are using the cores, so speedups on more threads were not measured. Run this again on an idle "
+        "machine.\n";
+  }
   answer.json.set("out", request.out).set("planned", plan.size());
   if (request.out.empty()) {
     answer.text += fmt::format("{} of {}; use --out FOLDER to keep the sweep and the predictor\n", rows.size(),

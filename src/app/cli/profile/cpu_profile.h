@@ -11,6 +11,7 @@ struct CpuProfileRequest {
   std::string out;     // folder for kernels.csv and predictor.json; empty = none is written
   std::string device;  // name of the processor; empty = as the machine calls it
   std::string date;
+  int64_t threads = 0;  // also measure speedups on up to so many; 0 = the machine's cores
   bool quick = false;
   bool plan = false;  // say which kernels would be measured, and measure nothing
 };

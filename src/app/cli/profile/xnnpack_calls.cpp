@@ -5,8 +5,10 @@
 #if FORETOKEN_XNNPACK
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 
+#include <pthreadpool.h>
 #include <xnnpack.h>
 #endif
 
@@ -26,6 +28,7 @@ void expect_success(xnn_status status) {
 // An operator and what it reads and writes.
 struct XnnpackKernel {
   xnn_operator_t op = nullptr;
+  pthreadpool_t pool = nullptr;  // null = the caller's thread
   std::vector<float> weights, bias, input, output;
   std::vector<int8_t> int8_weights, int8_input, int8_output;
   std::vector<int32_t> int8_bias;
@@ -37,7 +40,7 @@ struct XnnpackKernel {
   ~XnnpackKernel() { xnn_delete_operator(op); }
 
   void run() const {
-    for (int64_t i = 0; i < runs; ++i) expect_success(xnn_run_operator(op, nullptr));
+    for (int64_t i = 0; i < runs; ++i) expect_success(xnn_run_operator(op, pool));
   }
 
   // XNNPACK may read a few elements past the end.
@@ -96,7 +99,7 @@ void set_up(XnnpackKernel& kernel, const ConvolutionSizes& c, bool int8) {
         depthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0, &kernel.op));
     expect_success(xnn_setup_convolution2d_nhwc_qs8(kernel.op, as_size(c.batch), as_size(c.in_height),
                                                     as_size(c.in_width), kernel.int8_input.data(),
-                                                    kernel.int8_output.data(), nullptr));
+                                                    kernel.int8_output.data(), kernel.pool));
     return;
   }
   kernel.allocate(weights, as_size(c.out_channels), inputs, outputs);
@@ -107,7 +110,7 @@ void set_up(XnnpackKernel& kernel, const ConvolutionSizes& c, bool int8) {
       depthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0, &kernel.op));
   expect_success(xnn_setup_convolution2d_nhwc_f32(kernel.op, as_size(c.batch), as_size(c.in_height),
                                                   as_size(c.in_width), kernel.input.data(), kernel.output.data(),
-                                                  nullptr));
+                                                  kernel.pool));
 }
 
 void set_up(XnnpackKernel& kernel, const ProductSizes& p, bool int8) {
@@ -118,21 +121,22 @@ void set_up(XnnpackKernel& kernel, const ProductSizes& p, bool int8) {
     expect_success(xnn_create_fully_connected_nc_qs8(k, n, k, n, 0, int8_scale, int8_scale, kernel.int8_weights.data(),
                                                      kernel.int8_bias.data(), 0, int8_output_scale, -128, 127, 0,
                                                      &kernel.op));
-    expect_success(
-        xnn_setup_fully_connected_nc_qs8(kernel.op, m, kernel.int8_input.data(), kernel.int8_output.data(), nullptr));
+    expect_success(xnn_setup_fully_connected_nc_qs8(kernel.op, m, kernel.int8_input.data(), kernel.int8_output.data(),
+                                                    kernel.pool));
     return;
   }
   kernel.allocate(k * n, n, m * k, m * n);
   expect_success(xnn_create_fully_connected_nc_f32(k, n, k, n, kernel.weights.data(), kernel.bias.data(), -infinity,
                                                    infinity, 0, &kernel.op));
-  expect_success(xnn_setup_fully_connected_nc_f32(kernel.op, m, kernel.input.data(), kernel.output.data(), nullptr));
+  expect_success(
+      xnn_setup_fully_connected_nc_f32(kernel.op, m, kernel.input.data(), kernel.output.data(), kernel.pool));
 }
 
 void set_up_addition(XnnpackKernel& kernel, size_t elements, float least) {
   kernel.allocate(elements, 0, elements, elements);
   expect_success(xnn_create_add_nd_f32(least, infinity, 0, &kernel.op));
   expect_success(xnn_setup_add_nd_f32(kernel.op, 1, &elements, 1, &elements, kernel.input.data(), kernel.weights.data(),
-                                      kernel.output.data(), nullptr));
+                                      kernel.output.data(), kernel.pool));
 }
 
 void set_up_pool(XnnpackKernel& kernel, size_t elements, size_t window) {
@@ -140,15 +144,15 @@ void set_up_pool(XnnpackKernel& kernel, size_t elements, size_t window) {
   const auto size = static_cast<uint32_t>(window);
   expect_success(xnn_create_max_pooling2d_nhwc_f32(0, 0, 0, 0, size, size, 2, 2, 1, 1, tensor_channels, tensor_channels,
                                                    tensor_channels, -infinity, infinity, 0, &kernel.op));
-  expect_success(
-      xnn_setup_max_pooling2d_nhwc_f32(kernel.op, 1, side, side, kernel.input.data(), kernel.output.data(), nullptr));
+  expect_success(xnn_setup_max_pooling2d_nhwc_f32(kernel.op, 1, side, side, kernel.input.data(), kernel.output.data(),
+                                                  kernel.pool));
 }
 
 void set_up_scale(XnnpackKernel& kernel, size_t elements) {
   const size_t shape[] = {elements / tensor_channels, tensor_channels}, channels = tensor_channels;
   expect_success(xnn_create_multiply_nd_f32(-infinity, infinity, 0, &kernel.op));
   expect_success(xnn_setup_multiply_nd_f32(kernel.op, 2, shape, 1, &channels, kernel.input.data(),
-                                           kernel.weights.data(), kernel.output.data(), nullptr));
+                                           kernel.weights.data(), kernel.output.data(), kernel.pool));
 }
 
 // False for a kind that XNNPACK has no operator for.
@@ -170,25 +174,37 @@ bool set_up(XnnpackKernel& kernel, EdgeKernelKind kind, const TensorSizes& t) {
       return true;
     case EdgeKernelKind::concat:
       expect_success(xnn_create_copy_nc_x32(elements, elements, elements, 0, &kernel.op));
-      expect_success(xnn_setup_copy_nc_x32(kernel.op, 1, in, out, nullptr));
+      expect_success(xnn_setup_copy_nc_x32(kernel.op, 1, in, out, kernel.pool));
       return true;
     case EdgeKernelKind::global_pool:
       expect_success(xnn_create_global_average_pooling_nwc_f32(tensor_channels, tensor_channels, tensor_channels,
                                                                -infinity, infinity, 0, &kernel.op));
       expect_success(
-          xnn_setup_global_average_pooling_nwc_f32(kernel.op, 1, elements / tensor_channels, in, out, nullptr));
+          xnn_setup_global_average_pooling_nwc_f32(kernel.op, 1, elements / tensor_channels, in, out, kernel.pool));
       return true;
     case EdgeKernelKind::sigmoid:
       expect_success(xnn_create_sigmoid_nc_f32(elements, elements, elements, 0, &kernel.op));
-      expect_success(xnn_setup_sigmoid_nc_f32(kernel.op, 1, in, out, nullptr));
+      expect_success(xnn_setup_sigmoid_nc_f32(kernel.op, 1, in, out, kernel.pool));
       return true;
     case EdgeKernelKind::scaled_softmax:
       expect_success(xnn_create_softmax_nc_f32(row, row, row, 0, &kernel.op));
-      expect_success(xnn_setup_softmax_nc_f32(kernel.op, rows, in, out, nullptr));
+      expect_success(xnn_setup_softmax_nc_f32(kernel.op, rows, in, out, kernel.pool));
       return true;
     default:
       return false;
   }
+}
+
+// Kept until the program ends: starting threads takes longer than a kernel.
+pthreadpool_t pool_of(int threads) {
+  if (threads == 1) return nullptr;
+  struct PoolDeleter {
+    void operator()(pthreadpool_t pool) const { pthreadpool_destroy(pool); }
+  };
+  static std::map<int, std::unique_ptr<pthreadpool, PoolDeleter>> pools;
+  auto& own = pools[threads];
+  if (!own) own.reset(pthreadpool_create(static_cast<size_t>(threads)));
+  return own.get();
 }
 
 }  // namespace
@@ -197,10 +213,11 @@ bool has_xnnpack() {
   return true;
 }
 
-CpuCall xnnpack_call(const EdgeKernel& kernel) {
+CpuCall xnnpack_call(const EdgeKernel& kernel, int threads) {
   expect_success(xnn_initialize(nullptr));
   // A std::function must be copyable, so that its operator is shared.
   const auto own = std::make_shared<XnnpackKernel>();
+  own->pool = pool_of(threads);
   if (const auto* convolution = std::get_if<ConvolutionSizes>(&kernel.sizes)) {
     if (convolution->activation == EdgeActivation::swish) return {};
     set_up(*own, *convolution, is_int8(kernel.kind));
@@ -220,7 +237,7 @@ bool has_xnnpack() {
   return false;
 }
 
-CpuCall xnnpack_call(const EdgeKernel& /*kernel*/) {
+CpuCall xnnpack_call(const EdgeKernel& /*kernel*/, int /*threads*/) {
   throw InputError({.source = "foretoken profile cpu",
                     .value = "this program was built without XNNPACK",
                     .expected = "a build with the Debian packages libxnnpack-dev and libpthreadpool-dev; or a sweep "
