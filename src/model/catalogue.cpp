@@ -154,7 +154,9 @@ std::optional<ResolvedName> ModelCatalogue::find_by_parts(std::string_view name)
                       .has_format = parts.format.has_value()};
 }
 
-// A known name with words behind it that say nothing known: it is taken to have the same shapes.
+// A known name with words behind it that say nothing known: it is taken to have
+// the same shapes where the publisher's own organization stands before it, or
+// the words are those of tuned checkpoints.
 std::optional<ResolvedName> ModelCatalogue::find_by_start(std::string_view name) const {
   constexpr std::string_view separators = "-_";
   const CheckpointName parts = parse_checkpoint_name(name);
@@ -162,6 +164,7 @@ std::optional<ResolvedName> ModelCatalogue::find_by_start(std::string_view name)
   if (separator == parts.model.npos || separator == 0) return std::nullopt;
   const std::string_view word = parts.model.substr(separator + 1);
   if (word.empty() || changes_the_model(word)) return std::nullopt;
+  if (parts.organization.empty() && !names_a_tuned_model(word)) return std::nullopt;
   std::string shorter(parts.organization);
   if (!shorter.empty()) shorter += '/';
   shorter += parts.model.substr(0, separator);
@@ -238,12 +241,20 @@ void ModelCatalogue::fail_unknown(std::string_view name) const {
   if (name.find('/') == name.npos) {
     for (std::string& candidate : candidates) candidate = std::string(after_slash(candidate));
   }
+  // Without words at its end that nobody knows.
+  const auto known_start = [&]() -> std::string {
+    for (size_t end = name.find_last_of("-_"); end != name.npos && end > 0; end = name.find_last_of("-_", end - 1)) {
+      const std::string_view start = name.substr(0, end);
+      if (find_by_file_name(start) || find_by_alias(start)) return std::string(start);
+    }
+    return {};
+  };
   throw InputError(
       {.source = "model",
        .value = printable(name),
        .expected = "a known model (`foretoken models` lists them), or a path to a config.json or its folder" +
                    relatives_text(name),
-       .suggestion = nearest_name(name, candidates).value_or("")});
+       .suggestion = nearest_name(name, candidates).value_or(known_start())});
 }
 
 ResolvedName ModelCatalogue::resolve(std::string_view name) const {

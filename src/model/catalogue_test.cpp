@@ -82,6 +82,10 @@ TEST(ModelCatalogue, unknown_words_behind_a_known_name_are_said_in_a_note) {
   std::string notes;
   for (const std::string& note : model.notes) notes += note + "\n";
   EXPECT_THAT(notes, HasSubstr("Turbo-RL in the model's name is not known"));
+  EXPECT_EQ(catalogue.model("Llama-3.1-8B-SFT-202606").name, "meta-llama/Llama-3.1-8B");
+  EXPECT_EQ(catalogue.model("Llama-3.1-8B-Instruct-AWQ").name, "meta-llama/Llama-3.1-8B");
+  EXPECT_THAT(complaint("Llama-3.1-8B-Banana"), HasSubstr("did you mean Llama-3.1-8B"));
+  EXPECT_THAT(complaint("Llama-3.1-8B-Banana-FP8"), HasSubstr("Its family is read"));
   // A word that names another model is not passed over.
   EXPECT_THAT(complaint("Qwen/Qwen3-32B-Mini"), HasSubstr("Its family is read"));
   EXPECT_THAT(complaint("someone/Qwen3-32B-RL"), HasSubstr("foretoken models"));

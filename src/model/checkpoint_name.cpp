@@ -248,6 +248,18 @@ bool changes_the_model(std::string_view word) {
   return is_version || is_active || stated_billions(lower).has_value();
 }
 
+bool names_a_tuned_model(std::string_view word) {
+  constexpr std::string_view tuned[] = {
+      "abliterated", "aligned", "beta",     "cn",         "de",         "distilled",    "dpo",  "en",
+      "exp",         "final",   "finetune", "finetuned",  "fr",         "ft",           "grpo", "heretic",
+      "it",          "ja",      "jp",       "ko",         "kto",        "latest",       "lora", "math",
+      "merged",      "orpo",    "ppo",      "preview",    "qat",        "reasoning",    "rl",   "rlhf",
+      "sft",         "sql",     "tuned",    "uncensored", "unfiltered", "experimental", "zh"};
+  const std::string lower = lower_case(word);
+  if (std::find(std::begin(tuned), std::end(tuned), lower) != std::end(tuned)) return true;
+  return !lower.empty() && lower.find_first_not_of("0123456789") == lower.npos;
+}
+
 Model with_named_format(Model model, const CheckpointName& name, std::string_view publisher) {
   if (!name.format) return model;
   if (!name.format->scheme) refuse_format(name, "this format is not simulated");

@@ -37,6 +37,10 @@ std::optional<double> stated_billions(std::string_view model);
 // Whether a word behind a model's name may stand for another model: a size, a version, or a word such as "mini", "VL".
 bool changes_the_model(std::string_view word);
 
+// Whether a word behind a model's name is one that tuned checkpoints of the same shapes carry: "SFT", "Preview", a
+// date.
+bool names_a_tuned_model(std::string_view word);
+
 // The model in the format that `name` states, with a note that says so. `publisher`: organization of the model's own
 // checkpoint. InputError, which names what to use instead, for a format that has no scheme.
 Model with_named_format(Model model, const CheckpointName& name, std::string_view publisher);

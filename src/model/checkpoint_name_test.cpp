@@ -126,4 +126,11 @@ TEST(CheckpointName, words_that_may_stand_for_another_model_are_known) {
   }
 }
 
+TEST(CheckpointName, words_of_tuned_checkpoints_are_known) {
+  for (const char* word : {"SFT", "rl", "Preview", "0528", "202606", "abliterated"}) {
+    EXPECT_TRUE(names_a_tuned_model(word)) << word;
+  }
+  for (const char* word : {"Banana", "mini", "70B", ""}) EXPECT_FALSE(names_a_tuned_model(word)) << word;
+}
+
 }  // namespace foretoken::checkpoint_name_test

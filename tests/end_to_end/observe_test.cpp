@@ -199,6 +199,7 @@ TEST_F(Observe, results_of_other_tools_become_a_run_folder) {
   EXPECT_EQ(read.samples.size(), 2U);
   EXPECT_EQ(read.engine_version, "0.10.2");
   EXPECT_EQ(read.deployment.find("device")->string(), "h100_sxm");
+  expect_refused(run_foretoken(fmt::format("import run {}vllm_bench.json --device h1000", samples)), "h100");
   expect_refused(run_foretoken("import run " + write("other.json", "{\"a\": 1}")), "GuideLLM");
 }
 

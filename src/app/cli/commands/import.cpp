@@ -50,7 +50,7 @@ class ImportCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    return runs_->was_chosen() ? import_run() : import_profile(library);
+    return runs_->was_chosen() ? import_run(library) : import_profile(library);
   }
 
  private:
@@ -79,7 +79,7 @@ class ImportCommand : public Command {
         "path/to/ShareGPT.json --tokenizer path/to/tokenizer.json --as-run path/to/load");
   }
 
-  Answer import_run() const {
+  Answer import_run(const Library& library) const {
     std::optional<TokenCounter> tokenizer;
     if (!tokenizer_file_.empty()) tokenizer.emplace(TokenCounter::read(tokenizer_file_));
     TokenCounter* const counter = tokenizer ? &*tokenizer : nullptr;
@@ -90,8 +90,11 @@ class ImportCommand : public Command {
       for (const auto& [key, value] : line.fields.members()) run.deployment.set(key, value);
     }
     if (!run_device_.empty()) {
-      run.device = run_device_;
-      run.deployment.set("device", run_device_);
+      // A device of the library by its own name, however it was written; a file
+      // stays one.
+      const std::string known = library.hardware().device(run_device_).name;
+      run.device = HardwareCatalogue::is_path(run_device_) ? run_device_ : known;
+      run.deployment.set("device", run.device);
     }
     if (!run_name_.empty()) run.name = run_name_;
     Answer answer{.text = measured_run_text({.run = run}), .json = run_json(run)};
