@@ -31,12 +31,28 @@ TEST_F(PlanServeCommand, answers_in_a_sentence_with_the_line_that_starts_it) {
   EXPECT_THAT(text.out, HasSubstr("Serve meta-llama/Llama-3.1-8B on 2 x NVIDIA H100"));
   EXPECT_THAT(text.out, HasSubstr("vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size"));
   const std::string html = read_file(path("plan.html"), 1U << 24U);
-  for (const char* part :
-       {"Serve meta-llama/Llama-3.1-8B on 2 x NVIDIA H100", "To start it", "Speed per user against throughput per GPU",
-        "The best layouts", "Latency against load", ">capacity</text>", ">limit</text>", "The winner at",
-        "How long requests wait", "The run over time", "Where the time goes", "Roofline", "Memory per device",
-        "Energy and cost", "Facility, per output token", "How far to trust it", "Serving engine", "To reproduce",
-        "foretoken plan serve --model Llama-3.1-8B"}) {
+  for (const char* part : {"Serve meta-llama/Llama-3.1-8B on 2 x NVIDIA H100",
+                           "To start it",
+                           "Speed per user against throughput per GPU",
+                           "The best layouts",
+                           "Latency against load",
+                           ">capacity</text>",
+                           ">limit</text>",
+                           "The winner at",
+                           "How long requests wait",
+                           "What a slow request waits for",
+                           "part of the p99 TTFT",
+                           "(MFU)",
+                           "The run over time",
+                           "Where the time goes",
+                           "Roofline",
+                           "Memory per device",
+                           "Energy and cost",
+                           "Facility, per output token",
+                           "How far to trust it",
+                           "Serving engine",
+                           "To reproduce",
+                           "foretoken plan serve --model Llama-3.1-8B"}) {
     EXPECT_THAT(html, HasSubstr(part));
   }
   EXPECT_THAT(html, testing::Not(HasSubstr("nan")));
@@ -93,6 +109,69 @@ TEST_F(PlanServeCommand, the_search_for_changes_keeps_the_time_limit) {
       "--goal-seek --json");
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_TRUE(parse_json(run.out, "answer").find("goal_seek_stopped")->boolean());
+}
+
+TEST_F(PlanServeCommand, changes_are_also_sought_where_no_layout_serves_the_rate) {
+  const Outcome run = plan("--request-rate 100000 --goal-seek");
+  EXPECT_EQ(run.status, 3) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("No layout serves the rate. Against"));
+  EXPECT_THAT(run.out, HasSubstr("change"));
+  const Outcome slow = run_foretoken(
+      "plan serve --model Llama-3.1-8B --hardware h100_sxm:1 --slo ttft:0.01,tpot:50 --engines vllm --num-prompts 200 "
+      "--goal-seek");
+  EXPECT_EQ(slow.status, 3) << slow.err;
+  EXPECT_THAT(slow.out, HasSubstr("--goal-seek has no layout"));
+}
+
+TEST_F(PlanServeCommand, host_memory_and_adapters_reach_the_launch_line_and_come_back) {
+  const Outcome run = plan(
+      "--kv-offloading-per-gpu 64 -tp 2 --random-prefix-len 4096 "
+      "--prefix-repetition-num-prefixes 200 --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "plan");
+  const std::string line = document.find("commands")->items().front().find("line")->string();
+  EXPECT_THAT(line, HasSubstr("--kv-offloading-size 128 --kv-offloading-backend native"));
+  const Outcome back = run_foretoken(
+      "serve --device h100_sxm --request-rate 2 "
+      "--num-prompts 20 --json --from \"" +
+      line + "\"");
+  ASSERT_EQ(back.status, 0) << back.err;
+  EXPECT_THAT(back.out, HasSubstr("kv_tiers"));
+
+  const Outcome adapted = plan(
+      "--enable-lora --num-adapters 20 "
+      "--max-lora-rank 32 --no-disaggregate --json");
+  ASSERT_EQ(adapted.status, 0) << adapted.err;
+  const Json with = parse_json(adapted.out, "plan");
+  const std::string lora = with.find("commands")->items().front().find("line")->string();
+  EXPECT_THAT(lora, HasSubstr("--enable-lora --max-loras"));
+  EXPECT_THAT(lora, HasSubstr("--max-lora-rank 32 --max-cpu-loras 20"));
+  const Outcome served = run_foretoken(
+      "serve --device h100_sxm --request-rate 2 --num-prompts 20 "
+      "--num-adapters 20 --json --from \"" +
+      lora + "\"");
+  ASSERT_EQ(served.status, 0) << served.err;
+  EXPECT_THAT(served.out, HasSubstr("\"lora\""));
+  EXPECT_EQ(plan("--max-loras 4").status, 2) << "without adapters";
+}
+
+TEST_F(PlanServeCommand, a_day_has_the_cost_of_fixed_and_of_autoscaled_replicas) {
+  const Outcome run = plan("--request-rate 6 --day sine:0.8 -tp 1 --no-disaggregate --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "plan");
+  const JsonView day = JsonView(document, "plan").at("day");
+  EXPECT_NEAR(day.at("mean_requests_per_s").number(), 6, 0.05);
+  EXPECT_NEAR(document.find("rate")->number(), day.at("peak_requests_per_s").number(), 1e-6);
+  const JsonView first = day.at("layouts").items().front();
+  EXPECT_GT(first.at("fixed").at("usd_per_day").number(), 0);
+  EXPECT_GT(first.at("fixed").at("share_within_limits").number(), 0.9);
+  EXPECT_LE(first.at("autoscaled").at("usd_per_day").number(), first.at("fixed").at("usd_per_day").number());
+  EXPECT_EQ(plan("--day sine").status, 2) << "no rate";
+  EXPECT_EQ(plan("--request-rate 6 --day sine:2").status, 2);
+  EXPECT_EQ(plan("--request-rate 6 --autoscaler planner").status, 2) << "no day";
+  const std::string file = write("day.csv", "hour,requests_per_s\n0,1\n9,4\n18,2\n");
+  EXPECT_EQ(plan("--quick --day " + file).status, 2) << "--most-simulated is not for --quick";
+  EXPECT_EQ(plan("--request-rate 6 --day " + file).status, 2) << "the file has the rates";
 }
 
 TEST_F(PlanServeCommand, a_pessimist_gets_the_low_end_of_the_interval) {

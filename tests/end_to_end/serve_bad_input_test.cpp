@@ -190,6 +190,7 @@ TEST_F(ServeBadInput, an_unknown_name_comes_with_the_nearest) {
 
 TEST_F(ServeBadInput, flags_of_results_that_lead_nowhere_are_refused) {
   expect_refused("--num-prompts 3 --explain-request 3", "--explain-request");
+  expect_refused("--num-prompts 3 --explain-request=-1", "--explain-request");
   expect_refused("--num-prompts 3 --save-detailed", "--save-result");
   expect_refused("--num-prompts 3 --out-steps " + path("same.csv") + " --out-series " + path("./same.csv"),
                  "--out-series");

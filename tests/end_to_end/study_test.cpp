@@ -54,9 +54,26 @@ TEST_F(PlanStudy, is_a_table_a_page_and_a_database_with_a_row_for_every_case) {
     EXPECT_GT(row.find("usd_per_million_output_tokens")->number(), 0);
     EXPECT_THAT(row.find("command")->string(), HasSubstr("foretoken plan serve"));
   }
+  // vLLM and TensorRT-LLM by closed form: intervals that overlap.
+  for (const Json& best : json.find("best")->items()) {
+    EXPECT_EQ(best.find("by")->string(), "usd_per_million_output_tokens");
+    EXPECT_EQ(best.find("tied")->items().size(), 1u);
+  }
   EXPECT_THAT(bytes("out", "study.csv"), HasSubstr("model,hardware,traffic,engines,status"));
   EXPECT_THAT(bytes("out", "study.html"), HasSubstr("Qwen3-8B"));
   EXPECT_THAT(bytes("out", "study.sqlite"), HasSubstr("SQLite format 3"));
+}
+
+TEST_F(PlanStudy, without_a_price_the_best_case_is_not_called_the_cheapest) {
+  const std::string file = write("unpriced.yaml",
+                                 "models: Llama-3.1-8B\nhardware: [1xh800_sxm, 2xh800_sxm]\ntraffic:\n"
+                                 "  - {traffic: chat, request_rate: 0.1}\nengines: vllm\n"
+                                 "settings: {quick: true, slo: 'ttft:5000,tpot:500'}\n");
+  const Outcome run = run_foretoken("study " + file);
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("* 1 x TP1"));
+  EXPECT_THAT(run.out, HasSubstr("most requests/s for each GPU"));
+  EXPECT_THAT(run.out, HasSubstr("tied with"));
 }
 
 TEST_F(PlanStudy, a_row_is_the_answer_of_its_command) {

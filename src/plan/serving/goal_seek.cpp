@@ -32,7 +32,9 @@ ServingQuestion narrowed(const ServingQuestion& question, const ServingLayout& w
                     .schemes = {engine.scheme},
                     .kv_dtypes = {engine.kv_dtype},
                     .pipeline = {engine.pipeline},
-                    .separate_pools = false};
+                    .separate_pools = false,
+                    .host_gib = {winner.pool.host_gib},
+                    .max_loras = {winner.pool.max_loras}};
   narrow.drafts.reset();
   return narrow;
 }

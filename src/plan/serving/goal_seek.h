@@ -33,8 +33,17 @@ struct SoughtChange {
   double asked_cost_ratio(bool has_rate) const { return has_rate ? (at_rate ? at_rate->cost_ratio : 0) : cost_ratio; }
 };
 
+// What changes are judged against.
+struct SoughtBase {
+  ServingLayout layout;
+  double requests_per_s = 0;
+};
+
 struct SoughtGoals {
-  std::vector<SoughtChange> changes;  // the largest gain first; those that gain less than a tenth are left out
+  std::optional<SoughtBase> base;     // the winner; where the rate is too high,
+                                      // what sustains most; nothing = neither
+  std::vector<SoughtChange> changes;  // the largest gain first; those that gain
+                                      // less than a tenth are left out
   bool stopped = false;               // before all changes were judged and the best simulated
 };
 

@@ -89,7 +89,11 @@ void add_expert_flags(const EngineChoice& engine, LaunchStyle style, LaunchComma
   }
 }
 
-void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyle style, LaunchCommand& command) {
+// What TensorRT-LLM reads from one map of its options file.
+using CacheOptions = std::vector<std::string>;
+
+void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyle style, LaunchCommand& command,
+                      CacheOptions& cache) {
   std::string &line = command.line, &note = command.note;
   const std::string served = shell_word(model.served_name());
   const bool is_hub_name = model.served_name() != model.name && model.served_name().find('/') == std::string::npos;
@@ -110,10 +114,36 @@ void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyl
   const std::string_view type =
       engine.kv_dtype == DType::fp8 && style == LaunchStyle::sglang ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
   if (launch_flag_name(style, "kv_cache_dtype").empty()) {
-    add_option_of_file(fmt::format("kv_cache_config: {{dtype: {}}}", type), command);
+    cache.push_back(fmt::format("dtype: {}", type));
   } else {
     add_flag(style, "kv_cache_dtype", type, line);
   }
+}
+
+void add_host_cache(const EnginePool& pool, LaunchStyle style, std::string& line, CacheOptions& cache) {
+  if (pool.host_gib == 0) return;
+  const std::string size = number_text(host_cache_value(pool));
+  switch (style) {
+    case LaunchStyle::vllm:
+      add_flag(style, "kv_offloading_size", size, line);
+      add_flag(style, "kv_offloading_backend", "native", line);
+      return;
+    case LaunchStyle::sglang:
+      line += " " + launch_flag_name(style, "enable_host_cache");
+      add_flag(style, "host_cache_size", size, line);
+      return;
+    case LaunchStyle::trtllm:
+      cache.push_back(fmt::format("host_cache_size: {:.0f}", host_cache_value(pool)));
+  }
+}
+
+void add_adapter_flags(const LoraSettings& lora, int64_t slots, LaunchStyle style, std::string& line,
+                       std::string& note) {
+  line += " " + launch_flag_name(style, "enable_lora");
+  add_flag(style, "max_loras", slots, line);
+  add_flag(style, "max_lora_rank", lora.max_lora_rank, line);
+  if (lora.max_cpu_loras > slots) add_flag(style, "max_cpu_loras", lora.max_cpu_loras, line);
+  note += "add your adapters as NAME=PATH with --lora-modules; ";
 }
 
 constexpr int64_t first_bootstrap_port = 8998;     // SGLang's own where there is one server
@@ -177,7 +207,10 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   add_flag(style, "tensor_parallel_size", tensor, line);
   if (engine.pipeline > 1) add_flag(style, "pipeline_parallel_size", engine.pipeline, line);
   add_expert_flags(engine, style, command);
-  add_format_flags(engine, question.model, style, command);
+  CacheOptions cache;
+  add_format_flags(engine, question.model, style, command, cache);
+  add_host_cache(pool, style, line, cache);
+  if (!cache.empty()) add_option_of_file(fmt::format("kv_cache_config: {{{}}}", fmt::join(cache, ", ")), command);
   add_flag(style, "max_model_len", max_model_len, line);
   if (pool.max_num_seqs > 0) add_flag(style, "max_num_seqs", pool.max_num_seqs, line);
   if (pool.max_num_batched_tokens > 0) add_flag(style, "max_num_batched_tokens", pool.max_num_batched_tokens, line);
@@ -186,6 +219,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   }
   add_node_flags(engine, style, node, line, command.note);
   add_role_flags(role, style, place, command);
+  if (question.lora) add_adapter_flags(*question.lora, pool.max_loras, style, line, command.note);
   if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, style, line, command.note);
   if (place) add_place(*place, engine.devices(), role, style, line);
   if (command.note.ends_with("; ")) command.note.resize(command.note.size() - 2);

@@ -17,6 +17,12 @@ int64_t whole(const Json& fields, const char* name, int64_t otherwise) {
   return value->kind() == Json::Kind::string ? parse_integer(value->string()).value_or(-1) : value->integer();
 }
 
+double number(const Json& fields, const char* name) {
+  const Json* value = fields.find(name);
+  if (value == nullptr) return 0;
+  return value->kind() == Json::Kind::string ? parse_number(value->string()).value_or(-1) : value->number();
+}
+
 std::string text(const Json& fields, const char* name) {
   const Json* value = fields.find(name);
   return value == nullptr ? "" : value->string();
@@ -37,6 +43,8 @@ void expect_same(const EnginePool& pool, const Json& fields, const std::string& 
   EXPECT_EQ(whole(fields, "max_num_seqs", 0), pool.max_num_seqs) << line;
   EXPECT_EQ(whole(fields, "max_num_batched_tokens", 0), pool.max_num_batched_tokens) << line;
   EXPECT_EQ(whole(fields, "max_model_len", 0), 4096) << line;
+  constexpr double gib = 1 << 30;
+  EXPECT_NEAR(number(fields, "kv_offloading_size") * gib, host_cache_bytes(pool), 1) << line;
   EXPECT_EQ(text(fields, "gpu_memory_utilization"), "0.85") << line;
   EXPECT_EQ(text(fields, "quantization"), engine.scheme ? "fp8" : "") << line;
   EXPECT_EQ(text(fields, "kv_cache_dtype"), engine.kv_dtype == DType::fp8 ? "fp8" : "") << line;
@@ -72,7 +80,8 @@ TEST(LaunchCommand, every_line_is_read_back_as_the_layout) {
             const EnginePool pool{.engine = engine,
                                   .replicas = 1,
                                   .max_num_seqs = narrow ? 64 : 0,
-                                  .max_num_batched_tokens = narrow ? 8192 : 0};
+                                  .max_num_batched_tokens = narrow ? 8192 : 0,
+                                  .host_gib = narrow && ranks == 1 ? 80 : 0};
             const auto commands = launch_commands(question, {.pool = pool, .decode = {}}, 4096);
             const LaunchCommand& command = commands.front();
             const auto file = [&](const std::string&) { return std::optional(options_in(command.note)); };
@@ -87,6 +96,28 @@ TEST(LaunchCommand, every_line_is_read_back_as_the_layout) {
     }
   }
   EXPECT_EQ(lines, 44);
+}
+
+TEST(LaunchCommand, host_memory_is_in_whole_units_of_the_engine_and_no_more_than_asked_for) {
+  constexpr double gib = 1 << 30;
+  for (const char* name : {"vllm", "sglang", "trtllm"}) {
+    const EnginePool pool{.engine = {.device = "l4", .engine = name, .tensor = 4}, .host_gib = 80};
+    EXPECT_LE(host_cache_bytes(pool), 4 * 80 * gib) << name;
+    EXPECT_GT(host_cache_bytes(pool), 4 * 79 * gib) << name;
+  }
+}
+
+TEST(LaunchCommand, adapters_are_read_back) {
+  ServingQuestion question = small_question();
+  question.lora = LoraSettings{.max_cpu_loras = 100, .max_lora_rank = 32};
+  const EnginePool pool{.engine = {.device = "l4"}, .max_loras = 8};
+  const auto commands = launch_commands(question, {.pool = pool, .decode = {}}, 4096);
+  const Json fields = read_launch_line(commands.front().line, "line").fields;
+  ASSERT_NE(fields.find("enable_lora"), nullptr);
+  EXPECT_TRUE(fields.find("enable_lora")->boolean());
+  EXPECT_EQ(whole(fields, "max_loras", 0), 8);
+  EXPECT_EQ(whole(fields, "max_lora_rank", 0), 32);
+  EXPECT_EQ(whole(fields, "max_cpu_loras", 0), 100);
 }
 
 // Every line of a server on two nodes says the same of the engine.

@@ -98,6 +98,13 @@ EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestio
           .step_tokens = options.max_num_batched_tokens};
 }
 
+bool prefixes_fit(const ReadyEngine& engine, const TrafficLengths& lengths, int64_t seats) {
+  const SchedulerOptions& options = engine.group.config.options;
+  const double running = static_cast<double>(seats) * (lengths.mean_fresh_input + lengths.mean_output / 2);
+  return options.cache_groups.empty() && static_cast<double>(lengths.shared_tokens) + running <=
+                                             static_cast<double>(options.num_gpu_blocks * options.block_size);
+}
+
 double requests_of(const EngineBounds::Pool& bound, int64_t replicas) {
   return bound.requests_per_s * static_cast<double>(bound.ranks * replicas);
 }
@@ -173,6 +180,7 @@ EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traff
   const bool separate = engines.decode != nullptr;
   bounds.pool = most_requests(prefill, question, lengths, separate ? ReplicaWork::prompts : ReplicaWork::all);
   if (separate) bounds.decode = most_requests(decode, question, lengths, ReplicaWork::decodes);
+  bounds.prefixes_fit = prefixes_fit(prefill, lengths, bounds.pool.seats);
   return bounds;
 }
 
@@ -181,6 +189,7 @@ LayoutJudgement judge_layout(const EngineBounds& bounds, const ServingLayout& la
   if (judgement.pruned) return judgement;
   double most = requests_of(bounds.pool, layout.pool.replicas);
   judgement.reachable = {bounds.pool.seats, bounds.pool.step_tokens};
+  if (layout.pool.host_gib > 0 && !bounds.prefixes_fit) judgement.reachable.push_back(layout.pool.host_gib);
   if (layout.decode) {
     most = std::min(most, requests_of(bounds.decode, layout.decode->replicas));
     judgement.reachable.insert(judgement.reachable.end(), {bounds.decode.seats, bounds.decode.step_tokens});

@@ -48,6 +48,7 @@ struct EngineBounds {
   };
   std::optional<PruneReason> pruned;
   std::vector<double> alone_ms;
+  bool prefixes_fit = false;  // all that requests share, beside the sequences that run: no memory below could help
   Pool pool, decode;
 };
 EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traffic, const LayoutEngines& engines);

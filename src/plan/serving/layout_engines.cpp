@@ -34,7 +34,8 @@ LayoutEngines EngineShelf::engines(const ServingLayout& layout) {
 }
 
 const EngineShelf::Attempt& EngineShelf::engine(const EnginePool& pool) {
-  const std::string key = fmt::format("{} {} {}", pool.engine.key(), pool.max_num_seqs, pool.max_num_batched_tokens);
+  const std::string key =
+      fmt::format("{} {} {} {}", pool.engine.key(), pool.max_num_seqs, pool.max_num_batched_tokens, pool.max_loras);
   auto found = engines_.find(key);
   if (found == engines_.end()) {
     Attempt attempt;
@@ -62,6 +63,10 @@ EngineSpec EngineShelf::spec_of(const EnginePool& pool) const {
                             .max_model_len = max_model_len_,
                             .kv_dtype = choice.kv_dtype},
                   .boards = BoardState::metered};
+  if (question_->lora) {
+    spec.lora = question_->lora;
+    spec.lora->max_loras = pool.max_loras;
+  }
   if (choice.speculates && question_->drafts) {
     spec.speculation = question_->drafts->config;
     spec.draft_model = question_->drafts->model;

@@ -16,20 +16,20 @@ TEST(LayoutExplanation, parts_make_up_the_time_to_the_first_token_and_queues_gro
   for (const double rate : {1.0, 30.0}) {
     const auto now = explain_layout(question, small_traffic(), facts, one_engine, rate);
     ASSERT_TRUE(now.has_value());
-    const TtftParts& parts = now->ttft;
+    const TtftParts& parts = now->run.ttft;
     EXPECT_EQ(parts.percentile, 95) << "that of the limit";
     EXPECT_NEAR(parts.queue_ms + parts.prefill_ms + parts.host_ms + parts.transfer_ms, parts.ttft_ms, 1e-6);
     EXPECT_GT(parts.prefill_ms, 0);
     EXPECT_EQ(parts.transfer_ms, 0);
-    ASSERT_TRUE(now->model_flops_utilization && now->memory_bandwidth_utilization);
-    EXPECT_GT(*now->model_flops_utilization, 0);
-    EXPECT_LT(*now->model_flops_utilization, 1);
-    EXPECT_LT(*now->memory_bandwidth_utilization, 1);
-    EXPECT_LE(now->busy_share, 1 + 1e-9);
+    ASSERT_TRUE(now->run.model_flops_utilization && now->run.memory_bandwidth_utilization);
+    EXPECT_GT(*now->run.model_flops_utilization, 0);
+    EXPECT_LT(*now->run.model_flops_utilization, 1);
+    EXPECT_LT(*now->run.memory_bandwidth_utilization, 1);
+    EXPECT_LE(now->run.busy_share, 1 + 1e-9);
     if (before) {
-      EXPECT_GT(now->busy_share, before->busy_share);
-      EXPECT_GT(parts.queue_ms, before->ttft.queue_ms);
-      EXPECT_GT(*now->model_flops_utilization, *before->model_flops_utilization);
+      EXPECT_GT(now->run.busy_share, before->run.busy_share);
+      EXPECT_GT(parts.queue_ms, before->run.ttft.queue_ms);
+      EXPECT_GT(*now->run.model_flops_utilization, *before->run.model_flops_utilization);
     }
     before = now;
   }
@@ -41,8 +41,8 @@ TEST(LayoutExplanation, of_two_pools_the_first_token_waits_for_the_cache) {
   layout.decode = layout.pool;
   const auto found = explain_layout(question, small_traffic(), roofline_facts(), layout, 2);
   ASSERT_TRUE(found.has_value());
-  EXPECT_GT(found->ttft.transfer_ms, 0);
-  EXPECT_LT(found->ttft.transfer_ms, found->ttft.ttft_ms);
+  EXPECT_GT(found->run.ttft.transfer_ms, 0);
+  EXPECT_LT(found->run.ttft.transfer_ms, found->run.ttft.ttft_ms);
 }
 
 TEST(LayoutExplanation, ends_when_nobody_waits) {

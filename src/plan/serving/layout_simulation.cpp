@@ -11,6 +11,7 @@
 #include "plan/serving/capacity_search.h"
 #include "serving/energy/energy_account.h"
 #include "serving/engine/engine_setup.h"
+#include "serving/engine/engine_tiers.h"
 
 namespace foretoken {
 namespace {
@@ -58,6 +59,11 @@ LatencyGoals goals_of(const std::vector<LatencySlo>& slos) {
     if (slo.metric == SloMetric::e2el) goals.e2el_ms = slo.limit_ms;
   }
   return goals;
+}
+
+bool tries_host_memory(const LayoutChoices& choices) {
+  return choices.host_as_gpu ||
+         std::any_of(choices.host_gib.begin(), choices.host_gib.end(), [](int64_t gib) { return gib > 0; });
 }
 
 bool limits_waiting(const LatencySlo& slo) {
@@ -121,6 +127,27 @@ class StepLog final : public RunObserver {
 
  private:
   std::vector<StepRecord> steps_;
+};
+
+// Output tokens that come out in the second half of the time in which requests
+// arrive: neither the beginning of a run, with its empty batches, nor its end,
+// when nobody comes any more, says what a queue that does not end would see.
+class SteadyOutput final : public RunObserver {
+ public:
+  explicit SteadyOutput(double arrivals_s)
+      : begin_(to_picoseconds(Seconds(arrivals_s / 2))), end_(to_picoseconds(Seconds(arrivals_s))) {}
+  void request_ended(const RequestRecord& record) override {
+    if (record.outcome != RequestOutcome::completed) return;
+    const Picoseconds within = std::min(record.last_token, end_) - std::max(record.first_token, begin_);
+    if (within <= 0) return;
+    tokens_ += static_cast<double>(record.output_tokens) * static_cast<double>(within) /
+               static_cast<double>(std::max<Picoseconds>(1, record.last_token - record.first_token));
+  }
+  double tokens_per_s() const { return tokens_ / to_seconds(end_ - begin_).value(); }
+
+ private:
+  Picoseconds begin_, end_;
+  double tokens_ = 0;
 };
 
 // Ends a run that nobody waits for any more.
@@ -220,6 +247,10 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
   const std::string& engine = layout.pool.engine.engine;
   request.config.router = usual_router(engine, 1);
   request.config.replicas.assign(static_cast<size_t>(layout.pool.replicas), engines.pool->group.config);
+  if (layout.pool.host_gib > 0) {
+    request.config.kv_tiers =
+        server_memory_tier(engines.pool->group, layout.pool.replicas, Bytes(host_cache_bytes(layout.pool)));
+  }
   if (layout.decode) {
     request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(layout.decode->replicas),
                                    engines.decode->group.config);
@@ -279,6 +310,8 @@ struct LayoutSimulator::Trial {
     if (metered) request.observers.push_back(&steps);
     WantedCheck wanted(simulator.check_wanted_);
     if (simulator.check_wanted_) request.observers.push_back(&wanted);
+    SteadyOutput steady(static_cast<double>(requests) / own_rate);
+    request.observers.push_back(&steady);
     LateRequests late(question.slos, requests);
     if (!to_its_end && simulator.shortcuts_ == Shortcuts::taken) request.observers.push_back(&late);
     ServingMetrics metrics;
@@ -296,6 +329,7 @@ struct LayoutSimulator::Trial {
                    .tokens_per_s_of_user = metrics.tpot.mean_ms > 0 ? 1e3 / metrics.tpot.mean_ms : 0,
                    .goodput = metrics.goodput.value_or(metrics.request_throughput) / share,
                    .failed_share = static_cast<double>(metrics.rejected) / all,
+                   .computed_again = 1,
                    .joules_per_token = {}};
     bool waits = false;
     for (const LatencySlo& slo : question.slos) {
@@ -309,14 +343,22 @@ struct LayoutSimulator::Trial {
       const double good = metrics.goodput.value_or(0) * metrics.duration_s;
       result.attained = good >= *question.joint_percent / 100 * all;
     }
-    if (!waits) {
-      result.attained = result.attained && keeps_up(metrics, request.percentiles, all / own_rate);
-    }
+    const bool keeps = keeps_up(metrics, request.percentiles, all / own_rate);
+    if (!waits) result.attained = result.attained && keeps;
     // One that keeps up does so for ever: the end of the run, when requests have stopped coming, says nothing.
-    const double lasts_s = result.attained ? all / own_rate : metrics.duration_s;
+    const double lasts_s = result.attained || keeps ? all / own_rate : metrics.duration_s;
     result.output_tokens_per_s *= metrics.duration_s / lasts_s;
     result.goodput *= metrics.duration_s / lasts_s;
+    if (!result.attained && !keeps) {
+      result.output_tokens_per_s = std::max(result.output_tokens_per_s, steady.tokens_per_s() / share);
+    }
     if (metered) result.joules_per_token = joules_per_token(steps, metrics, lasts_s);
+    // What host memory below the cache could save.
+    if (effort == Effort::quick && layout.pool.host_gib == 0 && tries_host_memory(question.choices)) {
+      const auto computed = static_cast<double>(metrics.input_tokens - metrics.cached_tokens);
+      const auto fresh = static_cast<double>(simulator.traffic_->fresh_tokens(requests, part * requests));
+      result.computed_again = std::max(1.0, computed / fresh);
+    }
     return result;
   }
 

@@ -40,6 +40,7 @@ struct PlanRun {
   double tokens_per_s_of_user = 0;  // 1 / mean TPOT; 0 where answers are single tokens
   double goodput = 0;               // requests/s that meet all limits themselves
   double failed_share = 0;          // of the requests
+  double computed_again = 1;        // prompt tokens computed, over those that no earlier prompt of the run began with
   // Of the facility, for an output token; zero where it is not known what the boards draw. Its interval is that of
   // their power alone.
   Headline joules_per_token = {};

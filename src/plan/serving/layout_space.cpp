@@ -11,8 +11,10 @@
 #include "compose/device_formats.h"
 #include "compose/serving_engine.h"
 #include "hardware/software.h"
+#include "model/weights.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/engine/launch_flags.h"
+#include "serving/schedulers/list.h"
 
 namespace foretoken {
 namespace {
@@ -40,6 +42,9 @@ bool multiplies_own_format(const Model& model, const Device& device) {
 std::string obstacle(const ServingQuestion& question, const Device& device, const std::string& engine,
                      const std::optional<Scheme>& scheme) {
   const EngineKind& kind = engine_kind(engine);
+  if (question.lora && !scheduler_kind(engine_family(engine)).reads.adapters) {
+    return "LoRA adapters are simulated with vllm only";
+  }
   if (!runs_on(kind, device)) return fmt::format("{} runs on {} only", kind.name, hardware_of_software(kind.family));
   if (scheme) {
     return computes(device, scheme) ? "" : fmt::format("the device does not multiply in {}", facts(*scheme).name);
@@ -90,6 +95,7 @@ std::vector<EngineChoice> engine_choices(const ServingQuestion& question, const 
   std::vector<EngineChoice> all;
   for (const EngineChoice& cut : engine_cuts(question, hardware)) {
     for (const std::string& engine : choices.engines) {
+      if (question.lora && cut.attention_ranks > 1) continue;  // adapters are not simulated on ranks in lock step
       const bool cuts_attention_ranks = cut.tensor > 1 && cut.attention_ranks > 1;
       if (cuts_attention_ranks && attention_ranks_are_whole(engine_kind(engine).launch)) continue;
       for (const std::optional<Scheme>& scheme : choices.schemes) {
@@ -107,6 +113,43 @@ std::vector<EngineChoice> engine_choices(const ServingQuestion& question, const 
     }
   }
   return all;
+}
+
+// Host memory is tried below caches that grow with a sequence, of engines without stages and ranks in lock step.
+std::vector<int64_t> host_sizes(const ServingQuestion& question, const EngineChoice& engine) {
+  const LayoutChoices& choices = question.choices;
+  const Device& device = question.hardware_of(engine.device).device;
+  const bool can = device.host_bandwidth && engine.pipeline == 1 && engine.attention_ranks == 1 && !question.lora &&
+                   kv_bytes_per_token(question.model, engine.kv_dtype).value() > 0;
+  std::vector<int64_t> sizes;
+  for (const int64_t gib : choices.host_gib) {
+    if (gib == 0 || can) sizes.push_back(gib);
+  }
+  if (choices.host_as_gpu && can && device.memory) {
+    constexpr double gib = 1 << 30;
+    sizes.push_back(static_cast<int64_t>(device.memory->value.value() / gib));
+  }
+  return sizes;
+}
+
+// One engine with every limit, host memory and number of slots for adapters.
+std::vector<EnginePool> pools_of_engine(const ServingQuestion& question, const EngineChoice& engine) {
+  const LayoutChoices& choices = question.choices;
+  std::vector<EnginePool> pools;
+  for (const int64_t host : host_sizes(question, engine)) {
+    for (const int64_t loras : choices.max_loras) {
+      for (const int64_t seqs : choices.max_num_seqs) {
+        for (const int64_t tokens : choices.max_num_batched_tokens) {
+          pools.push_back({.engine = engine,
+                           .max_num_seqs = seqs,
+                           .max_num_batched_tokens = tokens,
+                           .host_gib = host,
+                           .max_loras = loras});
+        }
+      }
+    }
+  }
+  return pools;
 }
 
 int64_t affordable_devices(const ServingQuestion& question, const HardwareChoice& hardware) {
@@ -230,7 +273,7 @@ struct Engines {
 template <class Visit>
 bool for_two_pools(const ServingQuestion& question, const Engines& engines, const ReplicaCounts& counts,
                    const Visit& visit) {
-  if (!question.choices.separate_pools || !engines.send_caches) return true;
+  if (!question.choices.separate_pools || !engines.send_caches || question.lora) return true;
   for (const EngineChoice& prefill : engines.all) {
     for (const EngineChoice& decode : engines.all) {
       if (!share_caches(prefill, decode)) continue;
@@ -245,7 +288,7 @@ bool for_two_pools(const ServingQuestion& question, const Engines& engines, cons
 template <class Visit>
 bool for_two_devices(const ServingQuestion& question, const std::vector<Engines>& engines, const ReplicaCounts& counts,
                      const Visit& visit) {
-  if (!question.choices.separate_pools || !question.choices.mixed_pools) return true;
+  if (!question.choices.separate_pools || !question.choices.mixed_pools || question.lora) return true;
   std::vector<const EngineChoice*> all;
   for (const Engines& of : engines) {
     for (const EngineChoice& engine : of.all) {
@@ -357,11 +400,11 @@ LayoutSpace layout_space(const ServingQuestion& question, const std::function<vo
                        .devices = affordable_devices(question, hardware),
                        .send_caches = hardware.node.has_value()});
   }
-  const auto limits = static_cast<int64_t>(choices.max_num_seqs.size() * choices.max_num_batched_tokens.size());
   const ReplicaCounts shared = finest_counts(most_shared, [&](const ReplicaCounts& counts, int64_t most) {
     int64_t found = 0;
     for (const Engines& of : engines) {
       for (const EngineChoice& engine : of.all) {
+        const auto limits = static_cast<int64_t>(pools_of_engine(question, engine).size());
         const auto visit = [&](int64_t /*replicas*/) {
           check_now_and_then();
           return (found += limits) <= most;
@@ -386,14 +429,11 @@ LayoutSpace layout_space(const ServingQuestion& question, const std::function<vo
   });
 
   LayoutSpace space{.layouts = {}, .largest_gap = std::max(shared.largest_gap(), separate.largest_gap())};
-  const auto add_shared = [&](const EngineChoice& engine, int64_t replicas) {
+  const auto add_shared = [&](const std::vector<EnginePool>& pools, int64_t replicas) {
     check_now_and_then();
-    for (const int64_t seqs : choices.max_num_seqs) {
-      for (const int64_t tokens : choices.max_num_batched_tokens) {
-        space.layouts.push_back(
-            {.pool = {.engine = engine, .replicas = replicas, .max_num_seqs = seqs, .max_num_batched_tokens = tokens},
-             .decode = {}});
-      }
+    for (const EnginePool& pool : pools) {
+      space.layouts.push_back({.pool = pool, .decode = {}});
+      space.layouts.back().pool.replicas = replicas;
     }
     return true;
   };
@@ -408,8 +448,9 @@ LayoutSpace layout_space(const ServingQuestion& question, const std::function<vo
   };
   for (const Engines& of : engines) {
     for (const EngineChoice& engine : of.all) {
+      const std::vector<EnginePool> pools = pools_of_engine(question, engine);
       for_shared_pools(question, engine, of.devices, shared,
-                       [&](int64_t replicas) { return add_shared(engine, replicas); });
+                       [&](int64_t replicas) { return add_shared(pools, replicas); });
     }
     for_two_pools(question, of, separate, add_separate);
   }

@@ -29,6 +29,7 @@ Json run_json(const PlanRun& run) {
                        {"tokens_per_s_of_user", run.tokens_per_s_of_user},
                        {"goodput", run.goodput},
                        {"failed_share", run.failed_share},
+                       {"computed_again", run.computed_again},
                        {"joules_per_token", headline_json(run.joules_per_token)}});
 }
 
@@ -42,6 +43,7 @@ PlanRun read_run(const JsonView& json) {
               .goodput = number_or_nan(json.at("goodput")),
               .failed_share = number_or_nan(json.at("failed_share")),
               .joules_per_token = read_headline(json.at("joules_per_token"))};
+  if (const auto again = json.find("computed_again")) run.computed_again = again->number();
   for (const JsonView& each : json.at("achieved_ms").items()) run.achieved_ms.push_back(number_or_nan(each));
   return run;
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "compose/serving_engine.h"
+#include "serving/engine/launch_flags.h"
+
 namespace foretoken {
 namespace {
 
@@ -17,6 +20,8 @@ std::string limits_text(const EnginePool& pool) {
   std::string text;
   if (pool.max_num_seqs > 0) text += fmt::format(", {} seqs", pool.max_num_seqs);
   if (pool.max_num_batched_tokens > 0) text += fmt::format(", {} tokens/step", pool.max_num_batched_tokens);
+  if (pool.host_gib > 0) text += fmt::format(", KV offload {} GiB/GPU", pool.host_gib);
+  if (pool.max_loras > 0) text += fmt::format(", {} LoRA slot{}", pool.max_loras, pool.max_loras > 1 ? "s" : "");
   return text;
 }
 
@@ -38,7 +43,21 @@ std::string EngineChoice::key() const {
 }
 
 std::string EnginePool::key() const {
-  return fmt::format("{}/x{}/seqs{}/tokens{}", engine.key(), replicas, max_num_seqs, max_num_batched_tokens);
+  std::string text =
+      fmt::format("{}/x{}/seqs{}/tokens{}", engine.key(), replicas, max_num_seqs, max_num_batched_tokens);
+  if (host_gib > 0) text += fmt::format("/host{}", host_gib);
+  if (max_loras > 0) text += fmt::format("/loras{}", max_loras);
+  return text;
+}
+
+double host_cache_value(const EnginePool& pool) {
+  constexpr double gib = 1 << 30;
+  return host_cache_value(engine_kind(pool.engine.engine).launch, pool.engine.devices(),
+                          gib * static_cast<double>(pool.host_gib));
+}
+
+double host_cache_bytes(const EnginePool& pool) {
+  return host_cache_bytes(engine_kind(pool.engine.engine).launch, pool.engine.devices(), host_cache_value(pool));
 }
 
 std::string ServingLayout::key() const {

@@ -32,11 +32,19 @@ struct EnginePool {
   EngineChoice engine;
   int64_t replicas = 1;
   int64_t max_num_seqs = 0, max_num_batched_tokens = 0;
+  int64_t host_gib = 0;   // of host memory for each device, below the KV cache; 0 = none
+  int64_t max_loras = 0;  // slots for adapters; 0 = it serves none
 
   int64_t devices() const { return replicas * engine.devices(); }
   std::string key() const;
   bool operator==(const EnginePool&) const = default;
 };
+
+// Host memory of one engine below its KV cache, in whole units of the engine's
+// flag.
+double host_cache_bytes(const EnginePool& pool);
+// What the flag says.
+double host_cache_value(const EnginePool& pool);
 
 struct ServingLayout {
   EnginePool pool;                   // all requests, or prompts alone

@@ -85,6 +85,7 @@ std::string ServingPlanner::facts_name() const {
 
 SoughtGoals ServingPlanner::seek(const ServingSearchResult& result) const {
   const PlanPoint* winner = result.winner();
+  if (winner == nullptr && result.without_rate) winner = result.without_rate->winner();
   if (winner == nullptr) return {};
   const HardwareCatalogue hardware = library.hardware();
   std::vector<HardwareChoice> others;
@@ -95,7 +96,9 @@ SoughtGoals ServingPlanner::seek(const ServingSearchResult& result) const {
     HardwareChoice other = hardware_choice(library, name, winner->layout.devices(), std::nullopt, tier);
     if (other.is_swept) others.push_back(std::move(other));
   }
-  return seek_goals(question, traffic, facts(), *winner, others, check_wanted);
+  SoughtGoals goals = seek_goals(question, traffic, facts(), *winner, others, check_wanted);
+  goals.base = SoughtBase{.layout = winner->layout, .requests_per_s = winner->capacity.value};
+  return goals;
 }
 
 std::optional<LayoutExplanation> ServingPlanner::explain(const ServingSearchResult& result) const {
@@ -104,6 +107,15 @@ std::optional<LayoutExplanation> ServingPlanner::explain(const ServingSearchResu
   try {
     return explain_layout(question, traffic, facts(), winner->layout, question.rate.value_or(winner->capacity.value),
                           check_wanted);
+  } catch (const SearchStopped&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<DayPlan> ServingPlanner::day(const ServingSearchResult& result, const DaySettings& settings) const {
+  if (result.winner() == nullptr) return std::nullopt;
+  try {
+    return plan_day(question, traffic, facts(), result, settings, check_wanted);
   } catch (const SearchStopped&) {
     return std::nullopt;
   }

@@ -62,6 +62,11 @@ std::string ServingQuestion::key(const Traffic& traffic) const {
   }
   text += fmt::format("|rate {}|len {}|memory {}", rate ? number_text(*rate) : "any", max_model_len,
                       number_text(memory_fraction));
+  if (lora) {
+    text += fmt::format("|lora rank {} of {} on host {} {}{} from disk {}", lora->rank, lora->max_lora_rank,
+                        lora->max_cpu_loras, lora->on_attention ? "attention" : "", lora->on_mlp ? " mlp" : "",
+                        number_text(lora->disk_bandwidth.value()));
+  }
   if (drafts) {
     text += fmt::format("|drafts {} {} {} {} {}", drafts->config.method->name, drafts->config.num_speculative_tokens,
                         drafts->config.model,

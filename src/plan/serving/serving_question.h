@@ -15,6 +15,7 @@
 #include "plan/serving/latency_slo.h"
 #include "plan/serving/serving_layout.h"
 #include "plan/serving/traffic.h"
+#include "serving/lora/lora_engine.h"
 #include "serving/speculation/speculative_config.h"
 
 namespace foretoken {
@@ -44,6 +45,10 @@ struct LayoutChoices {
   std::vector<int64_t> max_num_seqs = {0}, max_num_batched_tokens = {0};
   bool separate_pools = true;  // also with prompts computed apart
   bool mixed_pools = false;    // also on other devices than those that decode
+  // Host memory below the KV cache, in GiB for each device.
+  std::vector<int64_t> host_gib = {0};
+  bool host_as_gpu = false;              // also as much as the device has itself
+  std::vector<int64_t> max_loras = {0};  // slots for adapters; 0 where none are served
 };
 
 enum class PlanObjective : uint8_t {
@@ -72,6 +77,7 @@ struct ServingQuestion {
   std::vector<HardwareChoice> hardware;
   LayoutChoices choices;
   std::optional<DraftChoice> drafts;
+  std::optional<LoraSettings> lora = {};      // adapters that requests ask for; slots are those of each layout
   int64_t max_model_len = 0;                  // 0 = what the traffic needs
   double memory_fraction = 0;                 // 0 = the engine's own
   std::vector<std::string> assumptions = {};  // what was not asked for but taken, a sentence each

@@ -34,12 +34,23 @@ constexpr double full_tolerance = 0.02;
 struct Candidate {
   const ServingLayout* layout = nullptr;
   double bound = 0;                // by closed form
-  double most_requests_per_s = 0;  // at least what it can serve: the bound, and what others of its kind taught
+  double most_requests_per_s = 0;  // at least what it can serve: the bound, and
+                                   // what others of its kind taught
   std::string group;               // the same but for limits
   std::string kind;                // the same but for the number of replicas
+  std::string plain_group;         // the group without host memory below the caches, of
+                                   // layouts that have some
   bool stands_for_group = false;
   std::optional<PlanPoint> point;
 };
+
+// The same for layouts that run alike where they reach the same limits:
+// judge().
+std::string alike_key(ServingLayout layout) {
+  layout.pool.host_gib = layout.pool.max_num_seqs = layout.pool.max_num_batched_tokens = 0;
+  if (layout.decode) layout.decode->max_num_seqs = layout.decode->max_num_batched_tokens = 0;
+  return layout.key();
+}
 
 std::string engines_key(const ServingLayout& layout, bool with_limits) {
   ServingLayout plain = layout;
@@ -55,7 +66,8 @@ std::string engines_key(const ServingLayout& layout, bool with_limits) {
 
 // Layouts whose bounds are about as far from what they reach.
 std::string kind_of_layout(const ServingLayout& layout) {
-  return fmt::format("{}/{}/{}", devices_text(layout), layout.pool.engine.engine, layout.decode.has_value());
+  return fmt::format("{}/{}/{}{}", devices_text(layout), layout.pool.engine.engine, layout.decode.has_value(),
+                     layout.pool.host_gib > 0 ? "/host" : "");
 }
 
 class LayoutSearch {
@@ -161,7 +173,10 @@ class LayoutSearch {
       }
       const std::string group = engines_key(layouts_[i], false);
       const std::vector<int64_t>& reachable = judgements[i].reachable;
-      if (!reachable.empty() && !seen.insert(fmt::format("{} {}", group, fmt::join(reachable, " "))).second) {
+      const std::string plain_group = layouts_[i].pool.host_gib > 0 ? alike_key(layouts_[i]) : "";
+      const std::string runs_as =
+          fmt::format("{} {}", plain_group.empty() ? group : plain_group, fmt::join(reachable, " "));
+      if (!reachable.empty() && !seen.insert(runs_as).second) {
         ++result_.merged;
         continue;
       }
@@ -170,6 +185,7 @@ class LayoutSearch {
                              .most_requests_per_s = judgements[i].most_requests_per_s,
                              .group = group,
                              .kind = engines_key(layouts_[i], true),
+                             .plain_group = plain_group,
                              .point = {}});
     }
     std::map<std::string, double> most;
@@ -256,6 +272,7 @@ class LayoutSearch {
         for (const size_t i : next) of_group[i] = best[candidates_[i].group];
         std::stable_sort(next.begin(), next.end(), [&](size_t a, size_t b) { return of_group[a] > of_group[b]; });
       }
+      leave_for_later(next);
       next.resize(std::min({next.size(), limits_.round, most - simulated_}));
       if (next.empty()) return;
       evaluate(next, Effort::quick);
@@ -273,6 +290,7 @@ class LayoutSearch {
       learn_slow_end(candidates_[chosen[i]], points[i]);
       learn_reached(candidates_[chosen[i]], points[i].capacity.value);
       learn(candidates_[chosen[i]], points[i].capacity.value);
+      learn_found(candidates_[chosen[i]], points[i]);
       candidates_[chosen[i]].point = std::move(points[i]);
     }
   }
@@ -311,8 +329,36 @@ class LayoutSearch {
     }
   }
 
-  // Short runs do not tell engines, devices and pools apart as well as limits of one of them: the best of each that
-  // might still win come first. `sorted`: the best by short runs first.
+  // Memory below the cache saves at most the prompts' tokens that some earlier
+  // request had computed and the cache lost: capacity grows no more than what
+  // is computed shrinks.
+  void learn_found(const Candidate& from, const PlanPoint& point) {
+    const PlanRun* run = point.at_capacity();
+    if (!from.plain_group.empty() || run == nullptr) return;
+    for (Candidate& one : candidates_) {
+      if (one.plain_group != from.group) continue;
+      const bool is_same = one.layout->pool.max_num_seqs == from.layout->pool.max_num_seqs &&
+                           one.layout->pool.max_num_batched_tokens == from.layout->pool.max_num_batched_tokens;
+      const double most = point.capacity.value * run->computed_again * (is_same ? quick_error : gain_of_limits);
+      one.most_requests_per_s = std::min(one.most_requests_per_s, most);
+    }
+  }
+
+  // Layouts with host memory come after the same without it, which tells what
+  // it can gain.
+  void leave_for_later(std::vector<size_t>& chosen) const {
+    std::set<std::string> unknown;
+    for (const Candidate& one : candidates_) {
+      if (one.plain_group.empty() && one.stands_for_group && !one.point) unknown.insert(one.group);
+    }
+    std::vector<size_t> now = chosen;
+    std::erase_if(now, [&](size_t i) { return unknown.contains(candidates_[i].plain_group); });
+    if (!now.empty()) chosen = std::move(now);
+  }
+
+  // Short runs do not tell engines, devices and pools apart as well as limits
+  // of one of them: the best of each that might still win come first. `sorted`:
+  // the best by short runs first.
   void best_of_each_first(std::vector<size_t>& sorted) const {
     if (sorted.empty()) return;
     const std::optional<LayoutScore> best = found(candidates_[sorted.front()]);
@@ -332,7 +378,7 @@ class LayoutSearch {
     for (const Candidate& one : candidates_) {
       if (!one.point || one.point->effort != Effort::full) continue;
       best = std::max(best, found(one));
-      ++of_group[one.group];
+      ++of_group[one.plain_group.empty() ? one.group : one.plain_group];
     }
     if (!best) {
       for (const size_t i : chosen) best = std::max(best, found(candidates_[i]));
@@ -340,7 +386,10 @@ class LayoutSearch {
     std::erase_if(chosen, [&](size_t i) {
       const Candidate& one = candidates_[i];
       const double hoped = ranked(*one.point) * quick_error * quick_error;
-      return layout_score(question_, *one.layout, hoped) < best || ++of_group[one.group] > most_finalists_of_group;
+      // The same engine with memory below its cache and without is of one
+      // group: such runs take long.
+      size_t& finalists = of_group[one.plain_group.empty() ? one.group : one.plain_group];
+      return layout_score(question_, *one.layout, hoped) < best || ++finalists > most_finalists_of_group;
     });
   }
 
@@ -453,8 +502,11 @@ class LayoutSearch {
       const PlanRun* run = shown_run(question_, result_.points[i]);
       return run != nullptr ? run->tokens_per_s_of_user : 0;
     };
-    std::stable_sort(ranking.begin(), end,
-                     [&](size_t a, size_t b) { return cost(a) != cost(b) ? cost(a) < cost(b) : speed(a) > speed(b); });
+    const auto needs_host = [&](size_t i) { return result_.points[i].layout.pool.host_gib > 0; };
+    std::stable_sort(ranking.begin(), end, [&](size_t a, size_t b) {
+      if (cost(a) != cost(b)) return cost(a) < cost(b);
+      return needs_host(a) != needs_host(b) ? needs_host(b) : speed(a) > speed(b);
+    });
   }
   const PlanPoint& winner() const { return result_.points[result_.ranking.front()]; }
 

@@ -107,9 +107,10 @@ const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point
 // user (Kleinrock's power, ICC 1979: throughput over time). Null where fewer than three keep them.
 const PlanRun* knee_of(std::span<const PlanRun> curve);
 
-// Deterministic. Layouts whose scores are as near as bisection can tell are ranked by their cost, then by their speed
-// for a user. `tell` hears what is being done; `check_wanted` is called often. Where the evaluator or that throws
-// SearchStopped, the answer is made of what was simulated until then; where nothing was, it is thrown here too.
+// Deterministic. Layouts whose scores are as near as bisection can tell are ranked by their cost, then those without
+// host memory below their caches first, then by their speed for a user. `tell` hears what is being done; `check_wanted`
+// is called often. Where the evaluator or that throws SearchStopped, the answer is made of what was simulated until
+// then; where nothing was, it is thrown here too.
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
                                            const SearchLimits& limits = {},
                                            const std::function<void(const std::string&)>& tell = {},

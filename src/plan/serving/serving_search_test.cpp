@@ -339,4 +339,93 @@ TEST(LaunchCommand, servers_of_one_host_are_apart) {
   EXPECT_THAT(launch_commands(question, layout, 4096).back().note, HasSubstr("localhost:8003"));
 }
 
+// Prompts that begin with one of many long texts: more than the KV cache holds.
+Traffic documents(int64_t texts, int64_t tokens_each) {
+  constexpr int64_t block = 64;
+  std::vector<Request> requests = random_requests(5, 400, 10, 60, 20);
+  RandomStream random(7, "documents");
+  for (Request& request : requests) {
+    const auto text = static_cast<int64_t>(random.below(static_cast<uint64_t>(texts)));
+    request.prefix_block_tokens = block;
+    for (int64_t i = 0; i < tokens_each / block; ++i) request.prefix_blocks.push_back(text * 100'000 + i);
+    request.input_tokens += tokens_each;
+  }
+  return Traffic(std::move(requests));
+}
+
+// An engine with as small a cache as it starts with.
+ServingQuestion question_with_host_memory(const Traffic& traffic) {
+  ServingQuestion question = small_question();
+  question.slos = parse_slos("ttft<4s@p95,tpot<40ms@p95", "slo");
+  question.hardware[0].most_devices = 1;
+  question.choices.max_num_seqs = {0};
+  question.choices.separate_pools = false;
+  question.choices.host_gib = {0, 64};
+  const ServingFacts facts = roofline_facts();
+  for (question.memory_fraction = 0.02; question.memory_fraction < 1; question.memory_fraction += 0.01) {
+    EngineShelf shelf(question, facts, traffic);
+    if (shelf.engines(layout_space(question).layouts.front()).start()) break;
+  }
+  return question;
+}
+
+TEST(ServingSearch, host_memory_wins_where_shared_prefixes_do_not_fit_in_the_cache) {
+  const Traffic many = documents(100, 2048), few = documents(2, 640);
+  const ServingQuestion question = question_with_host_memory(many);
+  const ServingFacts facts = roofline_facts();
+  const auto found_for = [&](const Traffic& traffic) {
+    return search_serving_layouts(question, *threaded_evaluator(question, facts, traffic, 1));
+  };
+  const ServingSearchResult found = found_for(many);
+  ASSERT_NE(found.winner(), nullptr);
+  EXPECT_LT(found.winner()->kv_tokens, many.lengths().shared_tokens);
+  EXPECT_EQ(found.winner()->layout.pool.host_gib, 64);
+  EXPECT_THAT(layout_text(found.winner()->layout), HasSubstr("KV offload 64 GiB/GPU"));
+  const auto capacity = [&](int64_t host) {
+    for (const PlanPoint& point : found.points) {
+      if (point.layout.pool.host_gib == host) return point.capacity.value;
+    }
+    return 0.0;
+  };
+  EXPECT_GT(capacity(64), 1.2 * capacity(0));
+  // What fits in the cache needs no memory below it.
+  const ServingSearchResult without = found_for(few);
+  ASSERT_NE(without.winner(), nullptr);
+  EXPECT_EQ(without.winner()->layout.pool.host_gib, 0);
+}
+
+TEST(ServingSearch, adapters_are_served_by_engines_that_can_with_slots_for_them) {
+  ServingQuestion question = small_question();
+  question.choices.engines = {"vllm", "sglang"};
+  question.choices.max_loras = {1, 8};
+  question.lora = LoraSettings{.max_cpu_loras = 8, .max_lora_rank = 64};
+  question.slos = parse_slos("ttft<500ms@p95,tpot<40ms@p95", "slo");
+  std::vector<Request> requests = random_requests(3, 400, 10, 600, 60);
+  for (size_t i = 0; i < requests.size(); ++i) requests[i].adapter = static_cast<int32_t>(i % 8);
+  const Traffic traffic(std::move(requests));
+  const ServingFacts facts = roofline_facts();
+  for (const ServingLayout& layout : layout_space(question).layouts) {
+    EXPECT_EQ(layout.pool.engine.engine, "vllm") << layout.key();
+    EXPECT_FALSE(layout.decode) << layout.key();
+    EXPECT_GT(layout.pool.max_loras, 0) << layout.key();
+  }
+  EXPECT_THAT(left_out(question).front(), HasSubstr("LoRA adapters are simulated with vllm only"));
+  // Slots take memory from the cache, and steps with adapters take longer.
+  EngineShelf shelf(question, facts, traffic);
+  const auto cache_with = [&](int64_t slots) {
+    const EnginePool pool{.engine = {.device = "l4"}, .max_loras = slots};
+    return shelf.engines({.pool = pool, .decode = {}}).pool->group.config.options.num_gpu_blocks;
+  };
+  EXPECT_LT(cache_with(8), cache_with(1));
+  const ServingSearchResult result = search_serving_layouts(question, *threaded_evaluator(question, facts, traffic, 1));
+  ASSERT_NE(result.winner(), nullptr);
+  EXPECT_EQ(result.winner()->layout.pool.max_loras, 8) << "one slot for eight adapters makes requests wait";
+  ServingQuestion plain = question;
+  plain.lora.reset();
+  plain.choices.max_loras = {0};
+  plain.choices.engines = {"vllm"};
+  const ServingSearchResult base = search_serving_layouts(plain, *threaded_evaluator(plain, facts, traffic, 1));
+  EXPECT_GT(base.winner()->capacity.value, result.winner()->capacity.value);
+}
+
 }  // namespace foretoken::serving_search_test

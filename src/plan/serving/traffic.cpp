@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -15,15 +16,20 @@ namespace {
 // Counts a block as known if any earlier prompt had it: never less than a cache could find.
 TrafficLengths lengths_of(const std::vector<Request>& requests) {
   TrafficLengths lengths;
-  std::set<int64_t> seen;
+  std::unordered_set<int32_t> adapters;
+  std::unordered_map<int64_t, bool> is_shared;  // of the blocks that came before
   for (const Request& request : requests) {
     int64_t known = 0;
     for (const int64_t block : request.prefix_blocks) {
-      if (!seen.contains(block)) break;
+      const auto found = is_shared.find(block);
+      if (found == is_shared.end()) break;
       known += request.prefix_block_tokens;
+      if (!found->second) lengths.shared_tokens += request.prefix_block_tokens;
+      found->second = true;
     }
-    for (const int64_t block : request.prefix_blocks) seen.insert(block);
+    for (const int64_t block : request.prefix_blocks) is_shared.emplace(block, false);
     const int64_t fresh = std::max<int64_t>(1, request.input_tokens - known);
+    if (request.adapter >= 0) adapters.insert(request.adapter);
     lengths.mean_input += static_cast<double>(request.input_tokens);
     lengths.mean_fresh_input += static_cast<double>(fresh);
     lengths.mean_output += static_cast<double>(request.output_tokens);
@@ -34,6 +40,7 @@ TrafficLengths lengths_of(const std::vector<Request>& requests) {
       lengths.mean_contexts.push_back(request.input_tokens + request.output_tokens / 2);
     }
   }
+  lengths.adapters = static_cast<int64_t>(adapters.size());
   const auto count = static_cast<double>(requests.size());
   lengths.mean_input /= count;
   lengths.mean_fresh_input /= count;
@@ -84,29 +91,98 @@ std::string Traffic::key() const {
   for (const Request& request : requests_) {
     for (const int64_t value : {request.arrival, request.input_tokens, request.output_tokens}) mix(value);
     for (const int64_t block : request.prefix_blocks) mix(block);
+    if (request.adapter >= 0) mix(-2 - int64_t{request.adapter});
   }
   return fmt::format("{} requests {:016x}", requests_.size(), digest);
+}
+
+int64_t Traffic::fresh_tokens(int64_t count, int64_t first) const {
+  std::unordered_set<int64_t> seen;
+  int64_t fresh = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t place = (first + i) % size();
+    if (place == 0) seen.clear();  // those of another lap are other prompts
+    const Request& request = requests_[static_cast<size_t>(place)];
+    int64_t known = 0;
+    for (const int64_t block : request.prefix_blocks) {
+      if (!seen.contains(block)) break;
+      known += request.prefix_block_tokens;
+    }
+    seen.insert(request.prefix_blocks.begin(), request.prefix_blocks.end());
+    fresh += std::max<int64_t>(1, request.input_tokens - known);
+  }
+  return fresh;
+}
+
+double Traffic::lap_picoseconds() const {
+  return static_cast<double>(requests_.back().arrival) * static_cast<double>(size()) / static_cast<double>(size() - 1);
+}
+
+Request Traffic::numbered(int64_t number) const {
+  const int64_t lap = number / size();
+  Request request = requests_[static_cast<size_t>(number % size())];
+  if (request.session >= 0) request.session += lap * (most_session_ + 1);
+  for (int64_t& block : request.prefix_blocks) block += lap * (most_block_ + 1);
+  return request;
 }
 
 std::unique_ptr<RequestSource> Traffic::at_rate(double rate, int64_t count, int64_t first) const {
   ensure(rate > 0 && count > 0 && first >= 0, "traffic has a rate and requests");
   const double stretch = own_rate_ / rate;
-  const double lap_length =
-      static_cast<double>(requests_.back().arrival) * static_cast<double>(size()) / static_cast<double>(size() - 1);
-  const auto begin = static_cast<double>(requests_[static_cast<size_t>(first % size())].arrival);
+  const double lap_length = lap_picoseconds();
+  const int64_t begin_number = first % size();
+  const auto begin = static_cast<double>(requests_[static_cast<size_t>(begin_number)].arrival);
   std::vector<Request> chosen;
   chosen.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t lap = (first % size() + i) / size();
-    Request request = requests_[static_cast<size_t>((first + i) % size())];
+    Request request = numbered(begin_number + i);
+    const auto lap = static_cast<double>((begin_number + i) / size());
     request.id = i;
-    request.arrival =
-        std::llround((static_cast<double>(request.arrival) + static_cast<double>(lap) * lap_length - begin) * stretch);
-    if (request.session >= 0) request.session += lap * (most_session_ + 1);
-    for (int64_t& block : request.prefix_blocks) block += lap * (most_block_ + 1);
+    request.arrival = std::llround((static_cast<double>(request.arrival) + lap * lap_length - begin) * stretch);
     chosen.push_back(std::move(request));
   }
   return std::make_unique<ReplayedRequests>(std::move(chosen));
+}
+
+std::unique_ptr<RequestSource> Traffic::over_day(const DayRates& day, double scale, double speed) const {
+  // Each request comes when the day has brought as many as had come before it
+  // at the traffic's own rate.
+  class DayRequests final : public ListedSource {
+   public:
+    DayRequests(const Traffic& traffic, const DayRates& day, double scale, double speed)
+        : traffic_(traffic), day_(day), scale_(scale), speed_(speed) {}
+
+   protected:
+    std::optional<Request> read() override {
+      Request request = traffic_.numbered(next_);
+      const auto lap = static_cast<double>(next_ / traffic_.size());
+      const double came_s =
+          to_seconds(static_cast<Picoseconds>(static_cast<double>(request.arrival) + lap * traffic_.lap_picoseconds()))
+              .value();
+      const double wanted = came_s * traffic_.own_rate();
+      const double part_s = day_.part_seconds() / speed_;
+      while (part_ < day_.requests_per_s.size()) {
+        const double rate = day_.requests_per_s[part_] * scale_;
+        if (brought_ + rate * part_s >= wanted && rate > 0) {
+          request.id = next_++;
+          request.arrival = to_picoseconds(Seconds((static_cast<double>(part_) * part_s) + (wanted - brought_) / rate));
+          return request;
+        }
+        brought_ += rate * part_s;
+        ++part_;
+      }
+      return std::nullopt;
+    }
+
+   private:
+    const Traffic& traffic_;
+    DayRates day_;
+    double scale_, speed_;
+    int64_t next_ = 0;
+    size_t part_ = 0;
+    double brought_ = 0;  // by the parts before
+  };
+  return std::make_unique<DayRequests>(*this, day, scale, speed);
 }
 
 }  // namespace foretoken

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/serving/day_rates.h"
 #include "serving/requests/request.h"
 
 namespace foretoken {
@@ -14,8 +15,11 @@ namespace foretoken {
 struct TrafficLengths {
   double mean_input = 0, mean_output = 0;
   double mean_fresh_input = 0;         // of the prompt, what no earlier one began with
+  int64_t shared_tokens = 0;           // of different prefixes that several prompts begin with
+  int64_t adapters = 0;                // different ones that are asked for
   std::vector<int64_t> fresh_inputs;   // of each request
-  std::vector<int64_t> mean_contexts;  // prompt and half the output, of those with more than one token
+  std::vector<int64_t> mean_contexts;  // prompt and half the output, of those
+                                       // with more than one token
   std::vector<int64_t> outputs;
   std::vector<int64_t> totals;  // prompt and output
 
@@ -38,11 +42,21 @@ class Traffic {
   double own_rate() const { return own_rate_; }  // requests/s, as they came
   const TrafficLengths& lengths() const { return lengths_; }
 
-  // So many of them at this rate, from the one numbered `first`. Where they are fewer, they come again, with prompts
-  // that nobody had before.
+  // So many of them at this rate, from the one numbered `first`. Where they are
+  // fewer, they come again, with prompts that nobody had before.
   std::unique_ptr<RequestSource> at_rate(double rate, int64_t count, int64_t first = 0) const;
+  // The requests of a day at `scale` times these rates, which change `speed`
+  // times as fast: it is as much shorter.
+  std::unique_ptr<RequestSource> over_day(const DayRates& day, double scale, double speed) const;
+  // Tokens of these prompts that none before begins with; at least one of each.
+  int64_t fresh_tokens(int64_t count, int64_t first = 0) const;
 
  private:
+  double lap_picoseconds() const;          // from the first request to the first of the
+                                           // next lap, as they came
+  Request numbered(int64_t number) const;  // with prompts and sessions of its
+                                           // lap's own; the arrival as it came
+
   std::vector<Request> requests_;
   double own_rate_ = 1;
   int64_t most_block_ = 0, most_session_ = 0;

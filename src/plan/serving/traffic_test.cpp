@@ -37,6 +37,19 @@ TEST(Traffic, what_an_earlier_prompt_began_with_is_not_fresh) {
   requests[0].prefix_blocks = {1, 2, 3, 4};
   requests[1].prefix_blocks = {1, 2, 9, 4};
   EXPECT_EQ(Traffic(requests).lengths().fresh_inputs, (std::vector<int64_t>{32, 64}));
+  EXPECT_EQ(Traffic(requests).lengths().shared_tokens, 32) << "blocks 1 and 2; 4 comes after a block that differs";
+  EXPECT_EQ(Traffic(requests).fresh_tokens(1), 64);
+  EXPECT_EQ(Traffic(requests).fresh_tokens(2), 96);
+  EXPECT_EQ(Traffic(requests).fresh_tokens(4), 192) << "the second time they are other prompts";
+}
+
+TEST(Traffic, adapters_are_counted_and_tell_requests_apart) {
+  const std::vector<Request> plain = random_requests(1, 10, 3, 100, 10);
+  std::vector<Request> adapted = plain;
+  for (size_t i = 0; i < adapted.size(); ++i) adapted[i].adapter = static_cast<int32_t>(i % 3);
+  EXPECT_EQ(Traffic(plain).lengths().adapters, 0);
+  EXPECT_EQ(Traffic(adapted).lengths().adapters, 3);
+  EXPECT_NE(Traffic(plain).key(), Traffic(adapted).key());
 }
 
 TEST(Traffic, refuses_requests_without_a_rate) {

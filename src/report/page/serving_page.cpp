@@ -71,6 +71,10 @@ std::string serving_page_html(const ServingPage& own) {
   add_run_figures(page, own.report.run, own.report.percentiles);
   add_latency_curves(page, own.curves, own.goals);
   add_rates(page, own);
+  if (own.explanation) {
+    const double rate = own.report.request_rate;
+    add_run_explanation(page, *own.explanation, std::isfinite(rate) ? std::optional(rate) : std::nullopt);
+  }
   add_run_over_time(page, own.report.run);
   add_step_times(page, own.steps);
   std::vector<TypicalStep> of_device;

@@ -18,12 +18,13 @@ struct ServingPage {
   const LatencyCurves& curves;
   Device device;  // of the first kind of replica
   LatencyGoals goals;
-  std::vector<RatePoint> rates;         // rising; empty where the load has no rate
-  std::vector<TypicalStep> steps;       // empty where steps have no operators
-  std::optional<ServingMemory> memory;  // of the first kind of replica
-  std::optional<EnergyReport> energy;   // nothing where a board's power is not known
-  std::string energy_remark;            // how its run differs from the one shown, or why there is none
-  std::optional<RentedWork> rent;       // where there is no energy, which has it
+  std::vector<RatePoint> rates;               // rising; empty where the load has no rate
+  std::vector<TypicalStep> steps;             // empty where steps have no operators
+  std::optional<RunExplanation> explanation;  // nothing where no request completed, or replicas come and go
+  std::optional<ServingMemory> memory;        // of the first kind of replica
+  std::optional<EnergyReport> energy;         // nothing where a board's power is not known
+  std::string energy_remark;                  // how its run differs from the one shown, or why there is none
+  std::optional<RentedWork> rent;             // where there is no energy, which has it
   Trust trust;
   std::string command;  // that made it
   std::string more;     // the same as text for a terminal

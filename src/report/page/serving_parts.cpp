@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/drawing/line_chart.h"
 #include "report/page/step_parts.h"
+#include "report/serving/run_explanation_report.h"
 
 namespace foretoken {
 namespace {
@@ -110,6 +111,24 @@ std::optional<double> knee_rate(const std::vector<RatePoint>& points, const Metr
     return points[i - 1].rate + share * (points[i].rate - points[i - 1].rate);
   }
   return std::nullopt;
+}
+
+void add_run_explanation(HtmlPage& page, const RunExplanation& explanation, const std::optional<double>& rate) {
+  const TtftParts& parts = explanation.ttft;
+  const auto share = [&](double ms) {
+    return parts.ttft_ms > 0 ? fmt::format("{:.0f}%", 100 * ms / parts.ttft_ms) : std::string();
+  };
+  const std::pair<const char*, double> named[] = {{"in the queue", parts.queue_ms},
+                                                  {"prefill", parts.prefill_ms},
+                                                  {"waiting for the host", parts.host_ms},
+                                                  {"from the prompt to the first token", parts.transfer_ms}};
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, ms] : named) rows.push_back({name, fmt::format("{:.1f}", ms), share(ms)});
+  rows.push_back({"TTFT", fmt::format("{:.1f}", parts.ttft_ms), ""});
+  page.heading("What a slow request waits for");
+  page.table({fmt::format("part of the p{:g} TTFT", parts.percentile), "ms", "share"}, rows);
+  const std::string words = run_explanation_words(explanation);
+  page.paragraph(rate ? fmt::format("At {:.3g} requests/s, {}", *rate, words) : fmt::format("In this run, {}", words));
 }
 
 void add_run_over_time(HtmlPage& page, const ServingRun& run) {

@@ -11,6 +11,7 @@
 #include "report/drawing/html_page.h"
 #include "report/page/trust_panel.h"
 #include "serving/results/latency_curves.h"
+#include "serving/results/run_explanation.h"
 #include "serving/results/typical_steps.h"
 #include "serving/serving_run.h"
 
@@ -55,6 +56,10 @@ void add_rate_charts(HtmlPage& page, const std::vector<RatePoint>& points, const
 // Where requests begin to queue: the rate at which `milliseconds` reaches twice its value at the lowest rate, between
 // the points by a straight line. Nothing where it does not.
 std::optional<double> knee_rate(const std::vector<RatePoint>& points, const MetricNumber& milliseconds);
+
+// What a slow request waits for, and how busy the devices are, at so many
+// requests/s where the load has a rate.
+void add_run_explanation(HtmlPage& page, const RunExplanation& explanation, const std::optional<double>& rate);
 
 // Requests that run and wait, and the KV cache.
 void add_run_over_time(HtmlPage& page, const ServingRun& run);

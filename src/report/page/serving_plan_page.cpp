@@ -93,6 +93,14 @@ void add_limits(HtmlPage& page, const ServingPlanReport& report, const PlanPoint
 void add_winner(HtmlPage& page, const ServingPlanReport& report, const ShownLayout& shown) {
   const PlanPoint& winner = *report.result.winner();
   add_limits(page, report, winner, shown);
+  if (const PlanRun* knee = knee_of(report.result.curve)) {
+    page.paragraph(
+        fmt::format("The knee is at {:.3g} requests/s: beyond it, the speed "
+                    "for each user falls faster than throughput "
+                    "grows.",
+                    knee->rate));
+  }
+  if (report.explanation != nullptr) add_run_explanation(page, report.explanation->run, report.explanation->rate);
   page.heading(fmt::format("The winner at {:.3g} requests/s", shown.rate));
   add_run_figures(page, shown.run, shown.percentiles);
   add_latency_curves(page, shown.curves, shown.goals);

@@ -15,9 +15,11 @@
 #include "plan/serving/layout_space.h"
 #include "report/parts/json_rows_csv.h"
 #include "report/parts/table.h"
+#include "report/plan/day_report.h"
 #include "report/plan/serving_plan_words.h"
 #include "report/plan/tried_engines.h"
 #include "report/plan/unmet_plan.h"
+#include "report/serving/run_explanation_report.h"
 
 namespace foretoken {
 namespace {
@@ -199,6 +201,11 @@ std::string goal_seek_table(const ServingPlanReport& report) {
 std::string goal_seek_text(const ServingPlanReport& report) {
   const bool has_rate = report.question.rate.has_value();
   const SoughtGoals& sought = *report.sought;
+  if (!sought.base) {
+    return wrap_lines(
+        "No layout keeps the limits at any rate, so {goal_seek} has no layout whose changes it could judge.\n",
+        page_width, 2);
+  }
   std::string cautions;
   bool halves = false, doubles = false;
   for (const SoughtChange& one : sought.changes) {
@@ -213,6 +220,11 @@ std::string goal_seek_text(const ServingPlanReport& report) {
                  "change at a time (against the best layout; ~ by closed form, else by short simulations):\n"
                : "What would lower the cost of a request at full load or raise the capacity, one change at a time "
                  "(against the best layout; ~ by closed form, else by short simulations):\n";
+  if (report.result.winner() == nullptr) {
+    text = fmt::format("No layout serves the rate. Against {}, which sustains most ({} requests/s): ",
+                       layout_text(sought.base->layout), rate_number(sought.base->requests_per_s)) +
+           text;
+  }
   text = wrap_lines(text, page_width, 2);
   if (!sought.changes.empty()) text += goal_seek_table(report);
   if (sought.stopped) text += "The search for changes was stopped before its end: others may gain more.\n";
@@ -273,37 +285,14 @@ std::string curve_text(const ServingPlanReport& report) {
                            page_width, 2);
 }
 
-// "At 20 requests/s, p99 TTFT of 412 ms is 300 ms of queue, ..."
 std::string explanation_text(const LayoutExplanation& explanation) {
-  const TtftParts& parts = explanation.ttft;
-  std::string text = fmt::format(
-      "At {} requests/s, a p{} TTFT of {:.0f} ms consists of {:.0f} ms in the queue, {:.0f} ms of prefill and {:.1f} "
-      "ms "
-      "waiting for the host",
-      rate_number(explanation.rate), number_text(parts.percentile), parts.ttft_ms, parts.queue_ms, parts.prefill_ms,
-      parts.host_ms);
-  if (parts.transfer_ms > 0)
-    text += fmt::format(", and {:.0f} ms from the prompt to the first token", parts.transfer_ms);
-  text += fmt::format(". GPUs run steps {:.0f}% of the time", 100 * explanation.busy_share);
-  if (explanation.model_flops_utilization && explanation.memory_bandwidth_utilization) {
-    text += fmt::format(" and reach {:.0f}% of their peak FLOP/s (MFU) and {:.0f}% of their memory bandwidth (MBU)",
-                        100 * *explanation.model_flops_utilization, 100 * *explanation.memory_bandwidth_utilization);
-  }
-  return text + ".\n";
+  return fmt::format("At {} requests/s, {}\n", rate_number(explanation.rate), run_explanation_words(explanation.run));
 }
 
 Json explanation_json(const LayoutExplanation& explanation) {
-  const TtftParts& parts = explanation.ttft;
-  return Json::object({{"rate", explanation.rate},
-                       {"percentile", parts.percentile},
-                       {"ttft_ms", parts.ttft_ms},
-                       {"queue_ms", parts.queue_ms},
-                       {"prefill_ms", parts.prefill_ms},
-                       {"host_ms", parts.host_ms},
-                       {"transfer_ms", parts.transfer_ms},
-                       {"busy_share", explanation.busy_share},
-                       {"model_flops_utilization", number_or_null(explanation.model_flops_utilization)},
-                       {"memory_bandwidth_utilization", number_or_null(explanation.memory_bandwidth_utilization)}});
+  Json json = Json::object({{"rate", explanation.rate}});
+  set_run_explanation(json, explanation.run);
+  return json;
 }
 
 std::string frontier_table(const ServingPlanReport& report) {
@@ -532,6 +521,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
   if (report.explanation != nullptr) {
     text += "\n" + wrap_lines(explanation_text(*report.explanation), page_width, 2);
   }
+  if (report.day != nullptr) text += "\n" + day_plan_text(*report.day);
   if (report.sought != nullptr) text += "\n" + goal_seek_text(report);
   if (!report.result.curve.empty()) text += "\n" + curve_text(report);
   if (!report.result.frontier.empty()) {
@@ -603,6 +593,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
     json.set("goal_seek", goal_seek_json(report));
     json.set("goal_seek_stopped", report.sought->stopped);
   }
+  if (report.day != nullptr) json.set("day", day_plan_json(*report.day));
   json.set("explanation", report.explanation != nullptr ? explanation_json(*report.explanation) : Json());
   json.set("curve", curve_json(report));
   json.set("frontier", std::move(frontier));

@@ -119,9 +119,15 @@ std::string usd_cell(const Json& row) {
   return low == high ? value : fmt::format("{} ({}-{})", value, low, high);
 }
 
+// "20.7 (17.2-24.1)".
 std::string capacity_cell(const Json& row) {
   const Json& value = member_of(row, "capacity_requests_per_s");
-  return value.kind() == Json::Kind::null ? "-" : rate_number(value.number());
+  if (value.kind() == Json::Kind::null) return "-";
+  const Json &low = member_of(row, "capacity_low"), &high = member_of(row, "capacity_high");
+  const bool has_interval =
+      low.kind() != Json::Kind::null && high.kind() != Json::Kind::null && low.number() < high.number();
+  return rate_number(value.number()) +
+         (has_interval ? fmt::format(" ({}-{})", rate_number(low.number()), rate_number(high.number())) : "");
 }
 
 // What a token costs; nothing where no price is known.
@@ -131,25 +137,82 @@ std::optional<double> cost_of(const Json& row) {
   return usd.kind() == Json::Kind::null ? std::nullopt : std::optional(usd.number());
 }
 
+// Requests/s of a GPU: what cases are compared by where a price is not known.
+double capacity_of_gpu(const Json& row) {
+  const Json &capacity = member_of(row, "capacity_requests_per_s"), &gpus = member_of(row, "gpus");
+  if (capacity.kind() == Json::Kind::null || gpus.kind() == Json::Kind::null) return 0;
+  return capacity.number() / gpus.number();
+}
+
+double number_or(const Json& row, std::string_view column, double otherwise) {
+  const Json& value = member_of(row, column);
+  return value.kind() == Json::Kind::null ? otherwise : value.number();
+}
+
 struct BestCase {
   std::string model, traffic;
-  const Json* row = nullptr;  // null = no case serves it
+  const Json* row = nullptr;      // null = no case serves it
+  bool by_cost = true;            // else a price is missing: by requests/s of a GPU
+  std::vector<const Json*> rows;  // that serve it
+  std::vector<const Json*> tied;  // within prediction error of it, in the order of the cases
 };
 
-// Of each model with each traffic, the case with the cheapest tokens.
+// At the good end of its interval, the other is as good as the best at the bad
+// end of its own.
+bool is_tied(const BestCase& best, const Json& other) {
+  if (best.by_cost) {
+    const double own = *cost_of(*best.row), theirs = *cost_of(other);
+    return number_or(other, "usd_low", theirs) <= number_or(*best.row, "usd_high", own);
+  }
+  const double own = capacity_of_gpu(*best.row), theirs = capacity_of_gpu(other);
+  const auto end = [](const Json& row, const char* column, double each) {
+    return each * number_or(row, column, 0) / number_or(row, "capacity_requests_per_s", 1);
+  };
+  const double low = end(*best.row, "capacity_low", own), high = end(other, "capacity_high", theirs);
+  return (high > 0 ? high : theirs) >= (low > 0 ? low : own);
+}
+
+// Of each model with each traffic, the case with the cheapest tokens; where a
+// price is missing, with most requests/s of a GPU.
 std::vector<BestCase> best_cases(const StudyReport& report) {
   std::vector<BestCase> best;
   for (const Json& row : report.rows.items()) {
     const std::string model = text_cell(row, "model"), traffic = text_cell(row, "traffic");
     auto place = std::find_if(best.begin(), best.end(),
                               [&](const BestCase& one) { return one.model == model && one.traffic == traffic; });
-    if (place == best.end()) place = best.insert(best.end(), {.model = model, .traffic = traffic});
-    if (!is_served(row)) continue;
-    const std::optional<double> cost = cost_of(row);
-    const std::optional<double> known = place->row != nullptr ? cost_of(*place->row) : std::nullopt;
-    if (place->row == nullptr || (cost && (!known || *cost < *known))) place->row = &row;
+    if (place == best.end())
+      place = best.insert(best.end(), {.model = model, .traffic = traffic, .rows = {}, .tied = {}});
+    if (is_served(row)) place->rows.push_back(&row);
+  }
+  for (BestCase& one : best) {
+    if (one.rows.empty()) continue;
+    one.by_cost =
+        std::all_of(one.rows.begin(), one.rows.end(), [](const Json* row) { return cost_of(*row).has_value(); });
+    one.row = *std::min_element(one.rows.begin(), one.rows.end(), [&](const Json* a, const Json* b) {
+      return one.by_cost ? *cost_of(*a) < *cost_of(*b) : capacity_of_gpu(*a) > capacity_of_gpu(*b);
+    });
+    for (const Json* other : one.rows) {
+      if (other != one.row && is_tied(one, *other)) one.tied.push_back(other);
+    }
   }
   return best;
+}
+
+std::string tied_cell(const BestCase& best) {
+  std::string text;
+  for (const Json* row : best.tied) {
+    text += fmt::format("{}{}, {}", text.empty() ? "" : "; ", text_cell(*row, "hardware"), text_cell(*row, "engines"));
+  }
+  return text;
+}
+
+constexpr const char* best_title = "The cheapest output tokens for each model and traffic";
+constexpr const char* unpriced_remark =
+    "Where a device has no price, the best case is the one with most "
+    "requests/s for each GPU (marked *).";
+
+bool any_unpriced(const std::vector<BestCase>& best) {
+  return std::any_of(best.begin(), best.end(), [](const BestCase& one) { return one.row != nullptr && !one.by_cost; });
 }
 
 std::vector<Table::Column> case_columns() {
@@ -159,7 +222,7 @@ std::vector<Table::Column> case_columns() {
           {"engines", left},
           {"GPUs"},
           {"layout", left},
-          {"max req/s"},
+          {"max req/s (90%)"},
           {"latencies (ms)", left},
           {"$/Mtok (90%)"},
           {"J/tok"}};
@@ -291,28 +354,37 @@ std::string study_text(const StudyReport& report) {
   std::string text = wrap_lines(study_sentence(report) + "\n", page_width, 2);
   Table best({{.title = "model", .align = Table::Align::left, .is_name = true},
               {"traffic", Table::Align::left},
-              {"cheapest", Table::Align::left},
+              {"best", Table::Align::left},
               {"GPUs"},
-              {"max req/s"},
-              {"$/Mtok (90%)"}});
-  for (const BestCase& one : best_cases(report)) {
+              {"max req/s (90%)"},
+              {"$/Mtok (90%)"},
+              {"tied with", Table::Align::left}});
+  const std::vector<BestCase> cases = best_cases(report);
+  for (const BestCase& one : cases) {
     if (one.row == nullptr) {
-      best.add({one.model, one.traffic, "no case serves it", "-", "-", "-"});
+      best.add({one.model, one.traffic, "no case serves it", "-", "-", "-", ""});
       continue;
     }
     best.add({one.model, one.traffic,
-              fmt::format("{} on {}", text_cell(*one.row, "layout"), text_cell(*one.row, "device")),
-              text_cell(*one.row, "gpus"), capacity_cell(*one.row), usd_cell(*one.row)});
+              fmt::format("{}{} on {}", one.by_cost ? "" : "* ", text_cell(*one.row, "layout"),
+                          text_cell(*one.row, "device")),
+              text_cell(*one.row, "gpus"), capacity_cell(*one.row), usd_cell(*one.row), tied_cell(one)});
   }
-  text += "\nThe cheapest output tokens for each model and traffic:\n" + best.text();
+  text += wrap_lines(fmt::format("\n{} (tied = within prediction error):\n", best_title), page_width, 2) + best.text();
+  if (any_unpriced(cases)) text += wrap_lines(fmt::format("{}\n", unpriced_remark), page_width, 2);
   return text + all_cases_text(report) + reasons_text(report);
 }
 
 Json study_json(const StudyReport& report) {
   Json best = Json::array();
   for (const BestCase& one : best_cases(report)) {
-    best.push(Json::object(
-        {{"model", one.model}, {"traffic", one.traffic}, {"case", one.row != nullptr ? *one.row : Json()}}));
+    Json tied = Json::array();
+    for (const Json* row : one.tied) tied.push(name_of_case(*row));
+    best.push(Json::object({{"model", one.model},
+                            {"traffic", one.traffic},
+                            {"by", one.by_cost ? "usd_per_million_output_tokens" : "requests_per_s_per_gpu"},
+                            {"case", one.row != nullptr ? *one.row : Json()},
+                            {"tied", std::move(tied)}}));
   }
   return Json::object({{"title", report.study.title},
                        {"sentence", study_sentence(report)},
@@ -335,11 +407,14 @@ std::string study_html(const StudyReport& report, const std::string& command) {
                                                 : std::vector<std::string>{"-", "no case serves it", "-", "", "-", "-"};
     cells.push_back(one.row != nullptr ? text_cell(*one.row, "device") : "-");
     cells.insert(cells.end(), result.begin(), result.end());
+    cells.push_back(tied_cell(one));
     rows.push_back(std::move(cells));
   }
-  page.heading("The cheapest output tokens for each model and traffic");
-  page.table({"model", "traffic", "device", "GPUs", "layout", "max req/s", "latencies (ms)", "$/Mtok (90%)", "J/tok"},
+  page.heading(best_title);
+  page.table({"model", "traffic", "device", "GPUs", "layout", "max req/s (90%)", "latencies (ms)", "$/Mtok (90%)",
+              "J/tok", "tied with"},
              rows);
+  if (any_unpriced(best_cases(report))) page.paragraph(unpriced_remark);
   if (const std::string costs = costs_svg(report); !costs.empty()) {
     page.heading("Cost of output tokens");
     page.figure(costs,

@@ -139,7 +139,9 @@ class StackShelf {
 
 // Engines of which each has its own step times.
 bool is_one_of_a_kind(const EngineSpec& spec) {
-  return spec.ffn || spec.lora || spec.power || spec.steps.is_measured() || spec.two_batch_overlap;
+  // A drafter's passes go with the steps of one engine's adapters.
+  return spec.ffn || (spec.lora && spec.speculation) || spec.power || spec.steps.is_measured() ||
+         spec.two_batch_overlap;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "serving/engine/launch_flags.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -44,6 +45,7 @@ constexpr LaunchFlag listed_flags[] = {
     {LaunchStyle::vllm, "--compilation-config -cc", "compilation_config", LaunchFlagUse::derived},
     {LaunchStyle::vllm, "--kv-transfer-config", "kv_transfer_config", LaunchFlagUse::derived},
     {LaunchStyle::vllm, "--eplb-config", "eplb_config", LaunchFlagUse::derived},
+    {LaunchStyle::vllm, "--kv-offloading-backend", "kv_offloading_backend", LaunchFlagUse::derived},
     {LaunchStyle::vllm, "--all2all-backend", "all2all_backend", LaunchFlagUse::derived},
     {LaunchStyle::vllm, "--optimization-level -O", "optimization_level", LaunchFlagUse::derived},
     {LaunchStyle::vllm, "--num-redundant-experts", "num_redundant_experts", LaunchFlagUse::derived},
@@ -84,8 +86,11 @@ constexpr LaunchFlag listed_flags[] = {
     {LaunchStyle::sglang, "--speculative-num-draft-tokens", "speculative_num_draft_tokens", LaunchFlagUse::derived},
     {LaunchStyle::sglang, "--speculative-draft-model-path --speculative-draft-model", "speculative_draft_model_path",
      LaunchFlagUse::derived},
+    {LaunchStyle::sglang, "--hicache-size", "host_cache_size", LaunchFlagUse::derived},
+    {LaunchStyle::sglang, "--hicache-write-policy", "host_cache_policy", LaunchFlagUse::derived},
     {LaunchStyle::sglang, "--config", "config_file", LaunchFlagUse::derived},
     {LaunchStyle::sglang, "--enable-dp-attention", "enable_dp_attention", LaunchFlagUse::derived_on},
+    {LaunchStyle::sglang, "--enable-hierarchical-cache", "enable_host_cache", LaunchFlagUse::derived_on},
     {LaunchStyle::sglang, "--enable-deepep-moe", "enable_deepep_moe", LaunchFlagUse::derived_on},
     {LaunchStyle::sglang, "--enable-ep-moe", "enable_ep_moe", LaunchFlagUse::derived_on},
     {LaunchStyle::sglang, "--cuda-graph-bs --cuda-graph-bs-decode", "graph_sizes", LaunchFlagUse::derived_list},
@@ -108,6 +113,7 @@ constexpr LaunchFlag listed_flags[] = {
     {LaunchStyle::trtllm, "--pp-size --pipeline-parallel-size", "pipeline_parallel_size", LaunchFlagUse::derived},
     {LaunchStyle::trtllm, "--ep-size --moe-expert-parallel-size", "expert_parallel_size", LaunchFlagUse::derived},
     {LaunchStyle::trtllm, "--kv-cache-config.dtype", "kv_cache_dtype", LaunchFlagUse::derived},
+    {LaunchStyle::trtllm, "--kv-cache-config.host-cache-size", "host_cache_size", LaunchFlagUse::derived},
     {LaunchStyle::trtllm, "--dtype", "dtype", LaunchFlagUse::derived},
     {LaunchStyle::trtllm, "--scheduler-config.capacity-scheduler-policy", "capacity_policy", LaunchFlagUse::derived},
     {LaunchStyle::trtllm, "--speculative-config.decoding-type", "speculative_algorithm", LaunchFlagUse::derived},
@@ -159,7 +165,7 @@ constexpr LaunchFlag listed_flags[] = {
      "--attention-backend --attention-config --calculate-kv-scales --cpu-offload-gb "
      "--dbo-decode-token-threshold --dbo-prefill-token-threshold --decode-context-parallel-size "
      "--diffusion-config --ec-transfer-config --expert-placement-strategy --hf-overrides --kernel-config "
-     "--kv-cache-dtype-skip-layers --kv-offloading-backend --linear-backend --mamba-block-size "
+     "--kv-cache-dtype-skip-layers --linear-backend --mamba-block-size "
      "--mamba-cache-dtype --mamba-ssm-cache-dtype --max-long-partial-prefills --max-num-partial-prefills "
      "--max-num-scheduled-tokens --max-seq-len-to-capture --mm-encoder-tp-mode --moe-backend "
      "--performance-mode --prefill-context-parallel-size --prefill-schedule-interval --ubatch-size -dcp -pcp",
@@ -197,7 +203,7 @@ constexpr LaunchFlag listed_flags[] = {
      "--cuda-graph-max-bs-prefill --dcp-size --decode-attention-backend --decode-context-parallel-size "
      "--deepep-config --flashinfer-mxfp4-moe-precision --fp4-gemm-backend --fp4-gemm-runner-backend "
      "--fp8-gemm-backend --fp8-gemm-runner-backend --hicache-io-backend --hicache-mem-layout --hicache-ratio "
-     "--hicache-size --hicache-storage-backend --hicache-storage-prefetch-policy --hicache-write-policy "
+     "--hicache-storage-backend --hicache-storage-prefetch-policy "
      "--lora-backend --lora-paths --lora-target-modules --mamba-ssm-dtype --max-loaded-loras --max-lora-rank "
      "--max-loras-per-batch --max-mamba-cache-size --max-prefill-tokens --moe-data-parallel-size "
      "--moe-dense-tp-size --moe-dp-size --moe-runner-backend --num-continuous-decode-steps "
@@ -210,7 +216,7 @@ constexpr LaunchFlag listed_flags[] = {
      "--disable-chunked-prefix-cache --disable-cuda-graph-padding --disable-custom-all-reduce "
      "--disable-flashinfer-autotune --disable-piecewise-cuda-graph --disable-prefill-cuda-graph "
      "--disable-shared-experts-fusion --enable-deterministic-inference --enable-dp-lm-head "
-     "--enable-dynamic-chunking --enable-flashinfer-allreduce-fusion --enable-hierarchical-cache "
+     "--enable-dynamic-chunking --enable-flashinfer-allreduce-fusion "
      "--enable-lmcache --enable-lora --enable-mixed-chunk --enable-mscclpp --enable-nccl-nvls --enable-pdmux "
      "--enable-priority-scheduling --enable-single-batch-overlap --enable-symm-mem --enable-torch-compile",
      "", LaunchFlagUse::other_on},
@@ -228,7 +234,7 @@ constexpr LaunchFlag listed_flags[] = {
      "", LaunchFlagUse::harmless_on},
     {LaunchStyle::trtllm,
      "--allreduce-strategy --attention-dp-config.batching-wait-iters --attention-dp-config.enable-balance "
-     "--attention-dp-config.timeout-iters --attn-backend --cluster-size --kv-cache-config.host-cache-size "
+     "--attention-dp-config.timeout-iters --attn-backend --cluster-size "
      "--kv-cache-config.max-attention-window --kv-cache-config.max-tokens --moe-cluster-parallel-size "
      "--moe-config.backend --moe-config.max-num-tokens --stream-interval",
      "", LaunchFlagUse::other},
@@ -237,6 +243,24 @@ constexpr LaunchFlag listed_flags[] = {
      "--use-torch-sampler",
      "", LaunchFlagUse::other_on},
 };
+
+// Bytes of what the flag of an engine's host memory counts.
+double host_cache_unit(LaunchStyle style) {
+  switch (style) {
+    case LaunchStyle::sglang:
+      return 1e9;
+    case LaunchStyle::trtllm:
+      return 1;
+    case LaunchStyle::vllm:
+      break;
+  }
+  return static_cast<double>(1 << 30);
+}
+
+// vLLM takes the sum of all of them.
+bool host_cache_is_of_each_device(LaunchStyle style) {
+  return style != LaunchStyle::vllm;
+}
 
 }  // namespace
 
@@ -281,6 +305,16 @@ std::string_view launch_program(LaunchStyle style) {
       break;
   }
   return "vllm serve {}";
+}
+
+double host_cache_value(LaunchStyle style, int64_t devices, double bytes_each) {
+  const double units = std::floor(bytes_each / host_cache_unit(style));
+  return host_cache_is_of_each_device(style) ? units : units * static_cast<double>(devices);
+}
+
+double host_cache_bytes(LaunchStyle style, int64_t devices, double value) {
+  const double units = host_cache_is_of_each_device(style) ? value * static_cast<double>(devices) : value;
+  return units * host_cache_unit(style);
 }
 
 bool tensor_size_counts_attention_ranks(LaunchStyle style) {

@@ -67,6 +67,28 @@ TEST(LaunchLine, drafts_of_each_engine_become_one_config) {
               HasSubstr(R"("speculative_config":{"method":"mtp","num_speculative_tokens":1})"));
 }
 
+TEST(LaunchLine, host_memory_below_the_cache_is_read_in_the_unit_of_each_engine) {
+  EXPECT_THAT(fields("vllm serve m -tp 2 --kv-offloading-size 160 "
+                     "--kv-offloading-backend native"),
+              HasSubstr(R"("kv_offloading_size":"160")"));
+  EXPECT_THAT(fields("vllm serve m --kv-transfer-config "
+                     "'{\"kv_connector\":\"OffloadingConnector\",\"kv_role\":\"kv_both\","
+                     "\"kv_connector_extra_config\":{\"cpu_bytes_to_use\":1073741824}}'"),
+              HasSubstr(R"("kv_offloading_size":1})"));
+  // GB of every rank: 2 x 4 x 1e9 bytes.
+  EXPECT_THAT(fields("sglang serve --model-path m --tp 2 --pp 4 "
+                     "--enable-hierarchical-cache --hicache-size 137438953 "
+                     "--hicache-write-policy write_back"),
+              testing::AllOf(HasSubstr(R"("kv_offloading_size":1023999996.48)"),
+                             HasSubstr(R"("kv_write_policy":"write_back")")));
+  const LaunchLine by_ratio = read_launch_line("sglang serve --model-path m --enable-hierarchical-cache", "line");
+  EXPECT_EQ(by_ratio.fields.find("kv_offloading_size"), nullptr);
+  EXPECT_THAT(by_ratio.remarks.not_simulated, ElementsAre(HasSubstr("--enable-hierarchical-cache")));
+  EXPECT_THAT(read_launch_line("vllm serve m --kv-offloading-size 8 --kv-offloading-backend lmcache", "line")
+                  .remarks.not_simulated,
+              ElementsAre("--kv-offloading-backend lmcache"));
+}
+
 TEST(LaunchLine, options_of_tensorrt_llm_may_lie_in_a_file) {
   const auto file = [](const std::string& path) -> std::optional<std::string> {
     if (path != "options.yaml") return std::nullopt;

@@ -78,6 +78,7 @@ class ServerReader {
     set_formats();
     set_parallelism();
     set_limits();
+    set_host_cache();
     set_speculation();
     set_role();
     return std::move(server_);
@@ -423,6 +424,41 @@ class ServerReader {
     } else if (policy == "STATIC_BATCH") {
       set("scheduler", "trtllm_static");
     }
+  }
+
+  // GiB of each engine, as vLLM counts.
+  void set_host_cache() {
+    constexpr double gib = 1 << 30;
+    if (const auto backend = said("kv_offloading_backend"); backend && *backend != "native") {
+      not_simulated("kv_offloading_backend", *backend);
+    }
+    if (server_.style == LaunchStyle::vllm) {
+      const Json transfer = object_of("kv_transfer_config");
+      const Json* connector = transfer.find("kv_connector");
+      const Json* extra = transfer.find("kv_connector_extra_config");
+      const bool offloads = connector != nullptr && text_of(*connector) == "OffloadingConnector";
+      const Json* bytes = offloads && extra != nullptr && extra->kind() == Json::Kind::object
+                              ? extra->find("cpu_bytes_to_use")
+                              : nullptr;
+      if (bytes != nullptr) set("kv_offloading_size", parse_number(text_of(*bytes)).value_or(0) / gib);
+      return;
+    }
+    const bool is_on = server_.style == LaunchStyle::trtllm || said("enable_host_cache");
+    const auto size = said("host_cache_size");
+    if (!is_on || !size) {
+      if (said("enable_host_cache")) not_simulated("enable_host_cache", "without a size in GB");
+      return;
+    }
+    const std::optional<double> value = parse_number(*size);
+    if (!value || *value < 0) fail(written_as_["host_cache_size"], *size, "a number of at least 0");
+    if (*value == 0) return;
+    const auto ranks = [&](const char* field) {
+      const Json* set_as = server_.fields.find(field);
+      return set_as == nullptr ? int64_t{1} : set_as->integer();
+    };
+    const int64_t devices = ranks("tensor_parallel_size") * ranks("pipeline_parallel_size");
+    set("kv_offloading_size", host_cache_bytes(server_.style, devices, *value) / gib);
+    if (const auto policy = said("host_cache_policy")) set("kv_write_policy", *policy);
   }
 
   void set_graph_sizes(const std::string& list) {

@@ -41,6 +41,7 @@ struct KvTier {
   int64_t capacity_tokens = 0;  // of one store
   BytesPerSecond read, write;   // of one link
   Seconds latency;
+  bool is_own = false;  // every server has such a store for itself, also where kinds share one in a node
 };
 
 // When blocks are written to the tiers.

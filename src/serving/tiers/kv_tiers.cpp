@@ -18,9 +18,10 @@ KvTiers::KvTiers(const KvTierSettings& settings) : settings_(settings) {
   for (const KvTier& tier : settings_.tiers) {
     ensure(tier.kind != nullptr, "a tier is of some kind");
     const size_t links = copies(tier.kind->link);
-    tiers_.push_back({.store = tier.kind->store,
+    const TierScope store = tier.is_own ? TierScope::replica : tier.kind->store;
+    tiers_.push_back({.store = store,
                       .link = tier.kind->link,
-                      .stores = std::vector<TierStore>(copies(tier.kind->store), TierStore(tier.capacity_tokens)),
+                      .stores = std::vector<TierStore>(copies(store), TierStore(tier.capacity_tokens)),
                       .reads = std::vector<TierLink>(links, TierLink(tier.read, tier.latency)),
                       .writes = std::vector<TierLink>(links, TierLink(tier.write, tier.latency))});
     usage_.tiers.push_back({.kind = std::string(tier.kind->name)});

@@ -96,6 +96,15 @@ void expect_same_times(const Outcome& one, const Outcome& other) {
 
 constexpr TierWrites all_writes[] = {TierWrites::back, TierWrites::through, TierWrites::selective};
 
+TEST(KvTiers, a_node_shares_its_memory_but_not_what_a_server_keeps_for_itself) {
+  KvTierSettings settings = settings_of({tier("host", 100, 1e9), tier("host", 100, 1e9)});
+  settings.node_of_replica = {0, 0};
+  settings.tiers[1].is_own = true;
+  KvTiers tiers(settings);
+  EXPECT_EQ(&tiers.store(0, 0), &tiers.store(0, 1));
+  EXPECT_NE(&tiers.store(1, 0), &tiers.store(1, 1));
+}
+
 TEST(KvTiers, one_of_no_size_changes_nothing) {
   for (const char* scheduler : {"vllm", "vllm_v0", "sarathi", "sglang", "trtllm"}) {
     const int64_t blocks = std::string_view(scheduler) == "sglang" ? 120 * block : 120;

@@ -48,14 +48,15 @@ class DemoCommand : public Command {
                            .threads = threads_to_use(0),
                            .tell = show_progress};
     const ServingSearchResult result = planner.search();
-    files_.write(planner, result);
     const std::optional<LayoutExplanation> explanation = planner.explain(result);
     const ServingPlanReport report{.question = planner.question,
                                    .traffic = planner.traffic,
                                    .result = result,
                                    .explanation = explanation ? &*explanation : nullptr};
+    files_.write(planner, report);
     return {.text = "How to serve Llama-3.1-70B to chat users on eight H100s?\n\n" + serving_plan_text(report) +
-                    "\nNext: `foretoken plan serve --help`, `foretoken serve --help`, `foretoken step --help`.\n",
+                    "\nNext: `foretoken plan serve --help`, `foretoken serve "
+                    "--help`, `foretoken step --help`.\n",
             .json = serving_plan_json(report)};
   }
 

@@ -6,7 +6,9 @@
 
 #include "base/byte_size.h"
 #include "base/error.h"
-#include "model/weights.h"
+#include "base/text.h"
+#include "serving/engine/engine_tiers.h"
+#include "serving/schedulers/list.h"
 
 namespace foretoken {
 namespace {
@@ -47,11 +49,13 @@ BytesPerSecond speed_of(const std::string& key, const std::string& text) {
 void KvTierFlags::declare(Options& options) {
   options.heading(tiers_heading);
   options.settings(tier_flag, tiers, kv_tier_help());
-  options.integer("--kv-offloading-size", offloading_gib, {.least = 0, .most = 1'000'000},
-                  "Host memory for the KV cache on each node, in GiB, as in vLLM; same as --kv-tier "
-                  "kind=host,size=...GiB in front of other tiers");
+  options.number("--kv-offloading-size", offloading_gib, {.least = 0, .most = 1e6},
+                 "Host memory that every server keeps for its KV cache, in "
+                 "GiB, as in vLLM: a tier of kind host in "
+                 "front of the others, which servers on one node do not share");
   options.choice("--kv-write-policy", writes, {std::begin(tier_write_names), std::end(tier_write_names)},
-                 "When to write blocks to the tier: when the GPU evicts them, when they are computed, or when they are "
+                 "When to write blocks to the tier: when the GPU evicts them, "
+                 "when they are computed, or when they are "
                  "used a second time");
   std::vector<std::string> ways(std::begin(tier_load_names), std::end(tier_load_names));
   ways.insert(ways.begin(), "engine");
@@ -98,23 +102,21 @@ KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group
     fail_setting("bandwidth", kind_name,
                  fmt::format("bandwidth=...GB/s, because the bandwidth of this tier is not known for {}", device.name));
   }
-  tier.read = read.empty() ? usual->read : speed_of("read-bandwidth", read);
-  tier.write = write.empty() ? usual->write : speed_of("write-bandwidth", write);
-  tier.latency = latency_us >= 0 ? Seconds(latency_us * 1e-6) : usual ? usual->latency : Seconds(0);
-  if (kind.link_of_devices) {
-    const auto devices = static_cast<double>(group.cache_devices());
-    tier.read = BytesPerSecond(devices * tier.read.value());
-    tier.write = BytesPerSecond(devices * tier.write.value());
-  }
+  const TierSpeed speed = of_all_devices({.read = read.empty() ? usual->read : speed_of("read-bandwidth", read),
+                                          .write = write.empty() ? usual->write : speed_of("write-bandwidth", write),
+                                          .latency = latency_us >= 0 ? Seconds(latency_us * 1e-6)
+                                                     : usual         ? usual->latency
+                                                                     : Seconds(0)},
+                                         kind, group);
+  tier.read = speed.read;
+  tier.write = speed.write;
+  tier.latency = speed.latency;
   return tier;
 }
 
 TierLoads KvTierFlags::load_way(const std::string& scheduler) const {
-  const OptionsRead& reads = scheduler_kind(scheduler).reads;
-  if (loads == "engine") {
-    return reads.loads_apart ? TierLoads::apart : reads.waits_for_loads ? TierLoads::blocking : TierLoads::by_layer;
-  }
-  if (loads == "apart" && !reads.loads_apart) {
+  if (loads == "engine") return usual_tier_loads(scheduler);
+  if (loads == "apart" && !scheduler_kind(scheduler).reads.loads_apart) {
     throw InputError(
         {.source = "--kv-load", .value = "apart", .expected = "blocking or by_layer with the scheduler " + scheduler});
   }
@@ -130,26 +132,14 @@ KvTierSettings KvTierFlags::settings(const std::vector<ReplicaGroup>& groups, bo
                       .value = "with several --replica",
                       .expected = "replicas of a single kind when KV tiers are used"});
   }
-  const SchedulerOptions& options = group.config.options;
-  if (!options.enable_prefix_caching || !scheduler_kind(group.config.scheduler).reads.prefix_caching) {
-    throw InputError({.source = tier_flag,
-                      .value = "scheduler " + group.config.scheduler,
-                      .expected = "a scheduler with prefix caching, which KV tiers need: add --enable-prefix-caching"});
-  }
   const std::optional<Node> node = library.hardware().node_with(group.models.kernels.device());
-  KvTierSettings result;
-  result.kv_bytes_per_token = kv_bytes_per_token(group.model, group.kv_dtype).value();
-  if (result.kv_bytes_per_token <= 0) {
-    throw InputError(
-        {.source = tier_flag, .value = group.model.name, .expected = "a model whose KV cache grows with the sequence"});
+  KvTierSettings result = tier_settings(group, node);
+  if (offloading_gib > 0) {
+    const std::string size = fmt::format("kind=host,size={}GiB", number_text(offloading_gib));
+    result.tiers.push_back(read_tier(size, group, node, result.kv_bytes_per_token));
+    result.tiers.back().is_own = true;
   }
-  std::vector<std::string> all = tiers;
-  if (offloading_gib > 0) all.insert(all.begin(), fmt::format("kind=host,size={}GiB", offloading_gib));
-  for (const std::string& text : all) result.tiers.push_back(read_tier(text, group, node, result.kv_bytes_per_token));
-  const int64_t devices_each = group.cache_devices();
-  const int64_t on_a_node = node ? std::max<int64_t>(1, node->device_count / devices_each) : 1;
-  for (int64_t i = 0; i < group.count; ++i) result.node_of_replica.push_back(i / on_a_node);
-  result.layers = static_cast<int64_t>(group.model.layers.size());
+  for (const std::string& text : tiers) result.tiers.push_back(read_tier(text, group, node, result.kv_bytes_per_token));
   const auto* policy = std::find(std::begin(tier_write_names), std::end(tier_write_names), writes);
   result.writes = static_cast<TierWrites>(policy - std::begin(tier_write_names));
   result.loads = load_way(group.config.scheduler);

@@ -14,7 +14,7 @@ namespace foretoken {
 
 struct KvTierFlags {
   std::vector<std::string> tiers;  // "kind=host,size=200GiB", the nearest first
-  int64_t offloading_gib = 0;
+  double offloading_gib = 0;
   std::string writes = "write_through", loads = "engine";
   bool prefetch = true, recompute_if_faster = false, swap = false;
 

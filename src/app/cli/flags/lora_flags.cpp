@@ -17,11 +17,18 @@ constexpr int64_t slot_ranks[] = {1, 8, 16, 32, 64, 128, 256, 320, 512};  // vLL
 
 }  // namespace
 
-void LoraFlags::declare(Options& options) {
+void LoraFlags::declare(Options& options, std::vector<std::string>* slots) {
   options.heading(engine_heading);
   options.flag("--enable-lora", enabled, "Serve LoRA adapters on top of the base model (vllm scheduler only)");
-  options.integer("--max-loras", settings.max_loras, {.least = 1, .most = 100'000},
-                  "Maximum number of different adapters in one step (adapter slots in GPU memory)");
+  if (slots != nullptr) {
+    options.list(
+        "--max-loras", *slots,
+        "Maximum numbers of different adapters in one step (adapter slots in GPU memory) to try [4, 16 and 64, "
+        "up to the number of adapters]");
+  } else {
+    options.integer("--max-loras", settings.max_loras, {.least = 1, .most = 100'000},
+                    "Maximum number of different adapters in one step (adapter slots in GPU memory)");
+  }
   options.integer("--max-cpu-loras", settings.max_cpu_loras, {.least = 0, .most = 10'000'000},
                   "Adapters kept in host memory, including those on the GPU; 0 = same as --max-loras");
   options.integer(

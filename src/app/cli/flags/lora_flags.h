@@ -18,8 +18,10 @@ struct LoraFlags {
   std::vector<std::string> targets;  // empty = all linear layers
   double disk_gb_s = LoraSettings{}.disk_bandwidth.value() / 1e9;
 
-  void declare(Options& options);
-  // InputError for flags that were given without --enable-lora; `options` as given to declare, after parsing.
+  // `slots`: where several numbers of them may be given, to try.
+  void declare(Options& options, std::vector<std::string>* slots = nullptr);
+  // InputError for flags that were given without --enable-lora; `options` as
+  // given to declare, after parsing.
   void check_use(const Options& options) const;
   // InputError for values that do not go together.
   LoraSettings read() const;

@@ -23,19 +23,17 @@ void PlanFileFlags::check() const {
   OutFile("--csv", csv, OutFile::Mode::append).close();
 }
 
-void PlanFileFlags::write(const ServingPlanner& planner, const ServingSearchResult& result) const {
-  const ServingPlanReport report{.question = planner.question, .traffic = planner.traffic, .result = result};
-  if (!html.empty()) write_report(html, page(planner, result));
+void PlanFileFlags::write(const ServingPlanner& planner, const ServingPlanReport& report) const {
+  if (!html.empty()) write_report(html, page(planner, report));
   if (!csv.empty()) write_report(csv, serving_plan_csv(report));
-  const PlanPoint* winner = result.winner();
+  const PlanPoint* winner = report.result.winner();
   if (trace_out.empty() || winner == nullptr) return;
   const double rate = planner.question.rate.value_or(winner->capacity.value);
   write_file(trace_out, layout_trace(planner, winner->layout, rate).dump(0) + "\n");
 }
 
-std::string PlanFileFlags::page(const ServingPlanner& planner, const ServingSearchResult& result) const {
-  const ServingPlanReport report{.question = planner.question, .traffic = planner.traffic, .result = result};
-  const PlanPoint* winner = result.winner();
+std::string PlanFileFlags::page(const ServingPlanner& planner, const ServingPlanReport& report) const {
+  const PlanPoint* winner = report.result.winner();
   std::vector<Device> devices;
   std::vector<std::string_view> layers = {"kernels", "steps", "serving"};
   if (winner == nullptr) {

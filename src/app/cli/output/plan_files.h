@@ -5,6 +5,7 @@
 
 #include "app/cli/grammar/options.h"
 #include "plan/serving/serving_planner.h"
+#include "report/plan/serving_plan.h"
 
 namespace foretoken {
 
@@ -15,10 +16,10 @@ struct PlanFileFlags {
   bool any() const { return !html.empty() || !trace_out.empty() || !csv.empty(); }
   // InputError, before the search, for a name that cannot be written to.
   void check() const;
-  void write(const ServingPlanner& planner, const ServingSearchResult& result) const;
+  void write(const ServingPlanner& planner, const ServingPlanReport& report) const;
 
  private:
-  std::string page(const ServingPlanner& planner, const ServingSearchResult& result) const;
+  std::string page(const ServingPlanner& planner, const ServingPlanReport& report) const;
   const Options* options_ = nullptr;
 };
 

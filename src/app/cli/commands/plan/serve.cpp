@@ -6,6 +6,7 @@
 #include "app/cli/commands/plan/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "app/cli/flags/load_flags.h"
+#include "app/cli/flags/lora_flags.h"
 #include "app/cli/flags/model_flags.h"
 #include "app/cli/flags/placement_flags.h"
 #include "app/cli/flags/speculation_flags.h"
@@ -28,6 +29,7 @@
 #include "report/plan/serving_plan_report.h"
 #include "report/plan/shared_plan_report.h"
 #include "serving/engine/engine_setup.h"
+#include "serving/fleet/autoscaler.h"
 
 namespace foretoken {
 namespace {
@@ -46,6 +48,13 @@ std::vector<int64_t> listed_sizes(const char* flag, const std::vector<std::strin
 std::vector<std::string> newest_engines() {
   std::vector<std::string> names = engine_names();
   std::erase_if(names, [](const std::string& name) { return engine_family(name) != name; });
+  return names;
+}
+
+// Not the one that never starts a replica.
+std::vector<std::string> scaling_names() {
+  std::vector<std::string> names = autoscaler_names();
+  std::erase(names, "none");
   return names;
 }
 
@@ -77,7 +86,11 @@ class PlanServe : public Command {
 
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
+    lora_.check_use(*options_);
+    adapter_load_.check_use(*options_, lora_.enabled, !load_.trace.empty());
     if (users_ == 0) options_->refuse({"--user-pause"}, {}, "no --users");
+    if (day_.empty())
+      options_->refuse({"--autoscaler", "--min-replicas", "--scale-utilization", "--cold-start"}, {}, "no --day");
     if (quick_)
       options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out", "--goal-seek", "--time-limit"}, {},
                        "--quick");
@@ -92,15 +105,16 @@ class PlanServe : public Command {
     const ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)}, stop);
     const ServingSearchResult result = planner.search();
     if (!rank.answers()) return {.text = {}, .json = {}};
-    files_.write(planner, result);
-    const bool seeks = goal_seek_ && result.winner() != nullptr;
     const std::optional<LayoutExplanation> explanation = planner.explain(result);
-    const SoughtGoals goals = seeks ? planner.seek(result) : SoughtGoals();
+    const SoughtGoals goals = goal_seek_ ? planner.seek(result) : SoughtGoals();
+    const std::optional<DayPlan> day = day_.empty() ? std::nullopt : planner.day(result, day_settings(library));
     const ServingPlanReport report{.question = planner.question,
                                    .traffic = planner.traffic,
                                    .result = result,
-                                   .sought = seeks ? &goals : nullptr,
-                                   .explanation = explanation ? &*explanation : nullptr};
+                                   .sought = goal_seek_ ? &goals : nullptr,
+                                   .explanation = explanation ? &*explanation : nullptr,
+                                   .day = day ? &*day : nullptr};
+    files_.write(planner, report);
     Answer answer{.text = serving_plan_text(report),
                   .json = serving_plan_json(report),
                   .failure = result.winner() == nullptr ? without_line_end(serving_plan_sentence(report)) : ""};
@@ -134,6 +148,20 @@ class PlanServe : public Command {
                     "Number of people who use the service at once, instead of --request-rate; 0 = not given");
     options.number("--user-pause", user_pause_, {.least = 0.001, .most = 1e6},
                    "With --users: mean time between an answer and the same user's next request, in seconds");
+    options.text(
+        "--day", day_,
+        "Also show the cost of a day, with replicas for its peak and with an autoscaler: a CSV file with the "
+        "columns hour (0 to 24) and requests_per_s, or sine:0.5 = --request-rate as the daily mean, varying by "
+        "50%. The layout is chosen for the peak");
+    options.choice("--autoscaler", day_settings_.autoscaler, scaling_names(),
+                   "With --day: how the number of replicas is chosen (see foretoken serve --help)");
+    options.integer("--min-replicas", day_settings_.least_replicas, {.least = 1, .most = 100'000},
+                    "With --day: minimum number of replicas");
+    options.number("--scale-utilization", day_settings_.utilization, {.least = 0.01, .most = 1},
+                   "With --day: share of each replica's capacity that the autoscaler plans for");
+    options.number("--cold-start", cold_start_s_, {.least = -1, .most = 1e6},
+                   "With --day: time until a new replica serves requests, in seconds; -1 = 60 s to provision, time to "
+                   "load the weights, and 40 s to start the engine");
     options.number("--attainment", attainment_, {.least = 0, .most = 100},
                    "Percentage of requests that must meet every limit (goodput), instead of each limit at its "
                    "percentile; 0 = off");
@@ -154,6 +182,7 @@ class PlanServe : public Command {
                  "Another model to serve on the same devices with its own engines: MODEL@RATE, or MODEL@RATE:IN/OUT "
                  "with its own lengths. --request-rate is then required");
     load_.declare(options);
+    adapter_load_.declare(options);
   }
 
   void declare_layouts(Options& options) {
@@ -174,11 +203,15 @@ class PlanServe : public Command {
                  "Maximum numbers of tokens per step to try [the engine's default, 2048, 8192]");
     options.flag("--disaggregate", separate_pools_, "Also try separate engines for prefill and decode [on]");
     options.flag("--mix-hardware", mixed_pools_, "Also try different devices for prefill and decode");
+    options.list("--kv-offloading-per-gpu", offloading_,
+                 "Host memory below the KV cache to try, in GiB per GPU; 0 = none [0; also as much as the GPU's memory "
+                 "if prompts share prefixes]");
     options.integer("--max-model-len", max_model_len_, {.least = 0, .most = 100'000'000},
                     "Maximum length of a sequence in tokens, prompt and output together; 0 = what the requests need");
     options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", memory_fraction_,
                    {.least = 0, .most = 1}, "Share of GPU memory that an engine may use; 0 = the engine's default");
     speculation_.declare(options);
+    lora_.declare(options, &slots_);
     placement_.declare(options);
   }
 
@@ -215,7 +248,7 @@ class PlanServe : public Command {
   };
 
   Answer run_together(const Library& library, const ProcessRank& rank, const SearchStop& stop) const {
-    options_->refuse({"--goal-seek"}, {}, "--also");
+    options_->refuse({"--goal-seek", "--enable-lora", "--day"}, {}, "--also");
     if (files_.any() || launch_ != "lines") {
       throw InputError(
           {.source = "--also", .expected = "no --html, --csv, --trace-out or --launch: those are of one model"});
@@ -247,8 +280,40 @@ class PlanServe : public Command {
             .failure = plan.fits ? "" : shared_plan_sentence(report)};
   }
 
-  // With the lengths of the use that is named, as far as flags do not say others, and the rate of the users.
+  // At the peak where a day is asked about.
   LoadFlags load(const Library& library) const {
+    LoadFlags flags = load_of_traffic(library);
+    if (!day_.empty()) flags.request_rate = number_text(day_rates(flags).peak());
+    return flags;
+  }
+
+  DayRates day_rates(const LoadFlags& load) const {
+    constexpr std::string_view sine = "sine";
+    constexpr double usual_swing = 0.5, most_swing = 0.99;
+    if (!day_.starts_with(sine) || (day_.size() > sine.size() && day_[sine.size()] != ':')) {
+      options_->refuse({"--request-rate", "--users"}, {}, "--day FILE, which has the rates");
+      return read_day(day_);
+    }
+    const std::string swing = day_.size() > sine.size() ? day_.substr(sine.size() + 1) : number_text(usual_swing);
+    const double share = parse_listed_number("--day", swing, {.least = 0, .most = most_swing},
+                                             "sine:SWING with a share from 0 to 0.99, as in sine:0.5");
+    if (!std::isfinite(load.rate()) || load.rate() <= 0) {
+      throw InputError(
+          {.source = "--request-rate", .expected = "with --day sine: the mean rate of the day, or --users"});
+    }
+    return sine_day(load.rate(), share);
+  }
+
+  DaySettings day_settings(const Library& library) const {
+    DaySettings settings = day_settings_;
+    settings.rates = day_rates(load_of_traffic(library));
+    if (cold_start_s_ >= 0) settings.cold_start_s = cold_start_s_;
+    return settings;
+  }
+
+  // With the lengths of the use that is named, as far as flags do not say
+  // others, and the rate of the users.
+  LoadFlags load_of_traffic(const Library& library) const {
     LoadFlags flags = load_;
     if (!traffic_.empty()) {
       options_->refuse({"--trace", "--dataset-name", "--dataset-path", "--random-range-ratio", "--random-input-range",
@@ -304,11 +369,16 @@ class PlanServe : public Command {
       sentences.push_back(
           fmt::format("No {{slo}} was given: {} is the default for {} ({}).", use.slo, use.name, use.slo_source));
     }
+    if (!day_.empty()) {
+      sentences.push_back(
+          fmt::format("Layouts are chosen for the peak of the day, {} requests/s.", flags.request_rate));
+    }
     if (users_ > 0) {
-      sentences.push_back(fmt::format(
-          "{} users are taken as {:.3g} requests/s: each pauses {} s ({{user_pause}}) and waits for answers "
-          "that take half as long as the limits allow.",
-          users_, flags.rate(), number_text(user_pause_)));
+      sentences.push_back(
+          fmt::format("{} users are taken as {:.3g} requests/s: each pauses {} s "
+                      "({{user_pause}}) and waits for answers "
+                      "that take half as long as the limits allow.",
+                      users_, day_.empty() ? flags.rate() : load_of_traffic(library).rate(), number_text(user_pause_)));
     }
     return sentences;
   }
@@ -331,7 +401,7 @@ class PlanServe : public Command {
   ServingPlanner make_planner(const Library& library, const AskedModel& asked, const SearchStop& stop) const {
     ServingPlanner planner{.library = library,
                            .question = question(library, asked),
-                           .traffic = Traffic(requests(asked.load)),
+                           .traffic = Traffic(requests(asked.load, adapter_load_)),
                            .device_files = device_files(library),
                            .other_files = {asked.model},
                            .tier = tier_from_name(tier_).value(),
@@ -346,6 +416,8 @@ class PlanServe : public Command {
                              wanted();
                              stop.check();
                            }};
+    choose_host_memory(planner);
+    if (lora_.enabled) choose_slots(planner);
     if (planner.question.drafts) planner.other_files.push_back(planner.question.drafts->config.model);
     const TrafficLengths& lengths = planner.traffic.lengths();
     const auto context = static_cast<int64_t>(lengths.mean_input + lengths.mean_output / 2);
@@ -354,8 +426,47 @@ class PlanServe : public Command {
     return planner;
   }
 
+  // Where prompts share prefixes, also as much host memory as the GPUs have
+  // themselves: servers usually have that.
+  void choose_host_memory(ServingPlanner& planner) const {
+    LayoutChoices& choices = planner.question.choices;
+    if (!offloading_.empty()) {
+      choices.host_gib = listed_sizes("--kv-offloading-per-gpu", offloading_, 0);
+      return;
+    }
+    choices.host_as_gpu = !quick_ && !lora_.enabled && planner.traffic.lengths().shared_tokens > 0;
+    if (!choices.host_as_gpu) return;
+    planner.question.assumptions.emplace_back(
+        "Prompts share prefixes, so layouts that keep KV blocks in host memory "
+        "were tried too, with as much of it per "
+        "GPU as the GPU's own memory ({kv_offloading_per_gpu} sets other "
+        "sizes; 0 leaves them out).");
+  }
+
+  void choose_slots(ServingPlanner& planner) const {
+    ServingQuestion& question = planner.question;
+    const int64_t adapters = std::max<int64_t>(1, planner.traffic.lengths().adapters);
+    std::vector<int64_t>& slots = question.choices.max_loras;
+    slots = listed_sizes("--max-loras", slots_, 1);
+    if (slots.empty()) {
+      for (const int64_t usual : {4, 16, 64}) slots.push_back(std::min(usual, adapters));
+    }
+    std::sort(slots.begin(), slots.end());
+    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    LoraFlags flags = lora_;
+    flags.settings.max_loras = slots.back();
+    if (flags.settings.max_cpu_loras == 0) {
+      flags.settings.max_cpu_loras = std::max(adapters, slots.back());
+      question.assumptions.push_back(
+          fmt::format("Host memory is assumed to hold all {} adapters "
+                      "({{max_cpu_loras}} changes it).",
+                      adapters));
+    }
+    question.lora = flags.read();
+  }
+
   // The same requests for every rate: arrivals are stretched afterwards.
-  static std::vector<Request> requests(const LoadFlags& load) {
+  static std::vector<Request> requests(const LoadFlags& load, const AdapterLoadFlags& adapters) {
     if (load.conversations() || load.max_concurrency > 0) {
       throw InputError({.source = load.conversations() ? "--dataset-name" : "--max-concurrency",
                         .value = load.conversations() ? load.dataset : fmt::format("{}", load.max_concurrency),
@@ -365,7 +476,7 @@ class PlanServe : public Command {
     LoadFlags flags = load;
     flags.request_rate = load.trace.empty() ? "1" : "inf";
     if (flags.num_prompts == 0) flags.num_prompts = most_traffic;
-    const std::unique_ptr<RequestSource> source = flags.load()(static_cast<uint64_t>(load.seed));
+    const std::unique_ptr<RequestSource> source = adapters.load(flags.load())(static_cast<uint64_t>(load.seed));
     return Traffic::taken_from(*source, std::min(flags.num_prompts, most_traffic));
   }
 
@@ -560,13 +671,17 @@ class PlanServe : public Command {
   }
 
   const Options* options_ = nullptr;
-  std::string model_, traffic_, budget_text_, objective_ = "auto", tier_ = "best", launch_ = "lines", launch_out_;
+  std::string model_, traffic_, budget_text_, day_, objective_ = "auto", tier_ = "best", launch_ = "lines", launch_out_;
   std::vector<std::string> slos_, also_, hardware_, prices_, engines_, schemes_, kv_dtypes_, tensor_, pipeline_, seqs_,
-      tokens_;
+      tokens_, offloading_, slots_;
   double budget_ = 0, memory_fraction_ = 0, attainment_ = 0, user_pause_ = 10, time_limit_ = 0;
   bool separate_pools_ = true, mixed_pools_ = false, pessimistic_ = false, quick_ = false, goal_seek_ = false;
   int64_t users_ = 0, max_model_len_ = 0, most_simulated_ = 96, finalists_ = 6, threads_ = 0;
+  DaySettings day_settings_;
+  double cold_start_s_ = -1;
   LoadFlags load_;
+  AdapterLoadFlags adapter_load_;
+  LoraFlags lora_;
   SpeculationFlags speculation_;
   PlacementFlags placement_;
   StoreFlags store_;

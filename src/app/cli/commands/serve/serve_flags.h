@@ -38,7 +38,7 @@ struct ServeFlags {
   GoalFlags goals;
   ResultFlags results;
   std::string html;
-  std::string explained;  // which request; empty or -1 = none
+  std::string explained;  // which request; empty = none
   int64_t more_seeds = 0;
   bool intervals = true, breakdown = false;
 
@@ -47,7 +47,7 @@ struct ServeFlags {
   void check_use() const;
   // What the flags ask for, by the flags that do.
   RunParts parts(bool metered) const;
-  bool explains() const { return !explained.empty() && explained != "-1"; }
+  bool explains() const { return !explained.empty(); }
   bool has_step_bounds() const;  // whether step times are also run at the ends of their intervals
 
   // The engines as this load uses them. `replicas`: those of the flags, perhaps changed.

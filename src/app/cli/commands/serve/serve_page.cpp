@@ -39,6 +39,26 @@ std::vector<TypicalStep> steps_with_operators(const std::vector<ReplicaGroup>& g
   return steps;
 }
 
+std::optional<RunExplanation> explanation_of(const ServeFlags& flags, const ServedRun& served) {
+  if (flags.colocation.given() || flags.fleet.given())
+    return std::nullopt;  // their devices are not those of the groups
+  std::vector<ExplainedPool> pools;
+  double devices = 0;
+  for (size_t i = 0; i < served.groups.size(); ++i) {
+    const ReplicaGroup& group = served.groups[i];
+    const StepMix& mix = served.watch.mixes[i];
+    const auto each = static_cast<double>(summary_of(group).devices_each);
+    devices += each * static_cast<double>(group.count);
+    pools.push_back(
+        {.device = &group.models.kernels.device(),
+         .devices_each = each,
+         .busy_seconds = mix.busy_seconds(),
+         .steps = group.has_operators ? typical_steps_of(group, mix, "--html") : std::vector<TypicalStep>()});
+  }
+  return explain_run(served.watch.slowest, served.watch.prompts, flags.goals.percentiles().front(), pools,
+                     devices * served.report.run.metrics.duration_s);
+}
+
 }  // namespace
 
 void write_serving_page(const ServeFlags& flags, ServedRun served, Answer& answer, const Library& library) {
@@ -49,6 +69,7 @@ void write_serving_page(const ServeFlags& flags, ServedRun served, Answer& answe
                    .goals = flags.goals.goals(),
                    .rates = other_rates(flags, served.groups, served.report.run.metrics, library),
                    .steps = steps_with_operators(served.groups, served.watch.mixes),
+                   .explanation = explanation_of(flags, served),
                    .memory = std::nullopt,
                    .energy = std::move(served.energy),
                    .energy_remark = {},

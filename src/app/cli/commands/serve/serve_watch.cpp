@@ -15,7 +15,8 @@ ServeWatch::ServeWatch(const ServeFlags& flags, const std::vector<ReplicaGroup>&
     : files(flags.results),
       models(groups.size(), &RequestRecord::replica),
       life(explained_request(flags, request)),
-      ttft_goals(groups.front().config.options.ttft_goals) {
+      ttft_goals(groups.front().config.options.ttft_goals),
+      prompts(flags.pools.given() && !flags.html.empty()) {
   int32_t first = 0;
   for (const ReplicaGroup& group : groups) {
     const auto end = first + static_cast<int32_t>(group.count);
@@ -35,7 +36,7 @@ std::vector<RunObserver*> ServeWatch::observers(const ServeFlags& flags) {
   if (flags.breakdown || !flags.html.empty()) {
     for (StepMix& mix : mixes) all.push_back(&mix);
   }
-  if (!flags.html.empty()) all.push_back(&curves);
+  if (!flags.html.empty()) all.insert(all.end(), {&curves, &slowest, &prompts});
   if (meter) all.push_back(&*meter);
   return all;
 }

@@ -11,7 +11,9 @@
 #include "serving/results/goal_counts.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_life.h"
+#include "serving/results/run_explanation.h"
 #include "serving/results/thinking_metrics.h"
+#include "serving/results/ttft_ranking.h"
 
 namespace foretoken {
 
@@ -36,6 +38,8 @@ struct ServeWatch {
   GoalCounts ttft_goals;
   std::vector<StepMix> mixes;  // by group
   LatencyCurves curves;
+  TtftRanking slowest;  // for a page, as the next
+  PromptEnds prompts;
   std::optional<EnergyMeter> meter;
 
   ServeWatch(const ServeFlags& flags, const std::vector<ReplicaGroup>& groups, const ServingRunRequest& request,

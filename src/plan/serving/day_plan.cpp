@@ -1,0 +1,215 @@
+#include "plan/serving/day_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "serving/engine/engine_setup.h"
+#include "serving/fleet/autoscalers/list.h"
+#include "serving/fleet/cold_start.h"
+#include "serving/serving_run.h"
+
+namespace foretoken {
+namespace {
+
+// Simulated of a day; more would take minutes.
+constexpr double most_day_requests = 250'000;
+constexpr double fastest_day = 12;
+// Of equal replicas, so many tell what all of them do.
+constexpr int64_t few_replicas = 8;
+constexpr size_t most_days = 4;
+
+// Ends a day that nobody waits for any more.
+class DayCheck final : public RunObserver {
+ public:
+  explicit DayCheck(const std::function<void()>& check) : check_(&check) {}
+  void step_ran(const StepRecord& /*record*/) override {
+    if (*check_) (*check_)();
+  }
+
+ private:
+  const std::function<void()>* check_;
+};
+
+// Best first; one of each device and engine.
+std::vector<const PlanPoint*> layouts_of_day(const ServingSearchResult& result) {
+  std::vector<const PlanPoint*> chosen;
+  std::set<std::string> seen;
+  for (const size_t i : result.ranking) {
+    const PlanPoint& point = result.points[i];
+    const std::string kind = devices_text(point.layout) + " " + point.layout.pool.engine.engine;
+    if (chosen.size() < most_days && seen.insert(kind).second) chosen.push_back(&point);
+  }
+  return chosen;
+}
+
+std::string why_not_scaled(const ServingLayout& layout) {
+  if (layout.decode) return "separate pools are not autoscaled here";
+  if (layout.pool.host_gib > 0) return "replicas that come and go keep no KV cache in host memory";
+  return "";
+}
+
+class DayPlanner {
+ public:
+  DayPlanner(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
+             const DaySettings& settings, const std::function<void()>& check_wanted)
+      : question_(question),
+        traffic_(traffic),
+        settings_(settings),
+        shelf_(question, facts, traffic),
+        simulator_(question, traffic, shelf_),
+        check_(check_wanted) {}
+
+  // The same for all layouts, so that their days compare.
+  void choose_speed(const std::vector<const PlanPoint*>& points) {
+    for (const PlanPoint* point : points) {
+      const double requests = settings_.rates.mean() * seconds_of_day / static_cast<double>(parts_of(point->layout));
+      speed_ = std::max(speed_, std::clamp(requests / most_day_requests, 1.0, fastest_day));
+    }
+  }
+  double speed() const { return speed_; }
+
+  DayOfLayout of(const PlanPoint& point, bool simulates) {
+    const ServingLayout& layout = point.layout;
+    DayOfLayout day{
+        .layout = layout, .fixed = {}, .scaled = std::nullopt, .why_not_scaled = foretoken::why_not_scaled(layout)};
+    const double each = point.capacity.value / static_cast<double>(layout.pool.replicas);
+    day.fixed = {.least_replicas = layout.pool.replicas,
+                 .most_replicas = layout.pool.replicas,
+                 .mean_held = static_cast<double>(layout.pool.replicas),
+                 .gpu_hours = 24 * static_cast<double>(layout.devices())};
+    if (simulates && !layout.decode && layout.pool.host_gib == 0) {
+      day.fixed.good_share = simulated(layout, each, false).good_share;
+    }
+    if (day.why_not_scaled.empty()) day.scaled = simulates ? simulated(layout, each, true) : by_rate(layout, each);
+    const std::optional<double> usd = question_.usd_per_hour(layout);
+    for (DayRun* run : {&day.fixed, day.scaled ? &*day.scaled : nullptr}) {
+      if (run != nullptr && usd) run->usd = run->gpu_hours * *usd / static_cast<double>(layout.devices());
+    }
+    return day;
+  }
+
+ private:
+  // Of the layout's replicas, in how many equal parts: one is simulated.
+  static int64_t parts_of(const ServingLayout& layout) {
+    return layout.decode ? 1 : std::max<int64_t>(1, layout.pool.replicas / few_replicas);
+  }
+
+  int64_t wanted(double rate, double each) const {
+    const double replicas = std::ceil(rate / (each * settings_.utilization) - 1e-9);
+    return std::max(settings_.least_replicas, static_cast<int64_t>(replicas));
+  }
+
+  int64_t most_replicas(const ServingLayout& layout, double each) const {
+    const int64_t offered = question_.hardware_of(layout.pool.engine.device).most_devices;
+    return std::clamp(wanted(settings_.rates.peak(), each), layout.pool.replicas,
+                      std::max(layout.pool.replicas, offered / layout.pool.engine.devices()));
+  }
+
+  DayRun by_rate(const ServingLayout& layout, double each) const {
+    const int64_t most = most_replicas(layout, each);
+    DayRun run{.least_replicas = most};
+    double sum = 0;
+    for (const double rate : settings_.rates.requests_per_s) {
+      const int64_t replicas = std::min(most, wanted(rate, each));
+      run.least_replicas = std::min(run.least_replicas, replicas);
+      run.most_replicas = std::max(run.most_replicas, replicas);
+      sum += static_cast<double>(replicas);
+    }
+    run.mean_held = sum / static_cast<double>(settings_.rates.requests_per_s.size());
+    run.gpu_hours = 24 * run.mean_held * static_cast<double>(layout.pool.engine.devices());
+    return run;
+  }
+
+  Picoseconds cold_start(const ReadyEngine& engine, int64_t devices) const {
+    if (settings_.cold_start_s) return to_picoseconds(Seconds(*settings_.cold_start_s));
+    const auto link = engine.group.models.kernels.device().host_bandwidth;
+    return to_picoseconds(cold_start_time({}, Bytes(engine.group.memory.weights.value), static_cast<int>(devices),
+                                          link ? link->value : BytesPerSecond(0)));
+  }
+
+  FleetConfig fleet(const ServingLayout& part, const ReadyEngine& engine, double each, int64_t parts) const {
+    const int64_t devices = part.pool.engine.devices();
+    FleetConfig config{
+        .members = {}, .pools = {}, .region_policy = {}, .scaling = {}, .failures = {}, .drains = {}, .admission = {}};
+    config.members.assign(static_cast<size_t>(part.pool.replicas),
+                          {.devices = devices, .cold_start = cold_start(engine, devices)});
+    const int64_t first = wanted(settings_.rates.requests_per_s.front() / static_cast<double>(parts), each);
+    config.pools = {{.members = part.pool.replicas,
+                     .at_start = std::min(first, part.pool.replicas),
+                     .capacity = [each](double /*input*/, double /*output*/) { return each; }}};
+    config.scaling.kind = settings_.autoscaler;
+    config.scaling.least = std::min(settings_.least_replicas, part.pool.replicas);
+    config.scaling.utilization = settings_.utilization;
+    config.scaling.period_s = seconds_of_day / speed_;
+    return config;
+  }
+
+  DayRun simulated(const ServingLayout& layout, double each, bool scales) {
+    const int64_t parts = parts_of(layout);
+    ServingLayout part = layout;
+    part.pool.replicas = ((scales ? most_replicas(layout, each) : layout.pool.replicas) + parts - 1) / parts;
+    const LayoutEngines engines = shelf_.engines(layout);
+    ServingRunRequest request = simulator_.run_request(part, engines, settings_.rates.peak(), 1);
+    const double scale = 1 / static_cast<double>(parts);
+    request.load = [this, scale](uint64_t /*seed*/) { return traffic_.over_day(settings_.rates, scale, speed_); };
+    if (question_.pessimistic) request.config.bound = StepBound::high;
+    if (scales) request.config.fleet = fleet(part, *engines.pool, each, parts);
+    DayCheck check(check_);
+    request.observers = {&check};
+    const ServingRun run = run_serving(request);
+    const double day_s = seconds_of_day / speed_;
+    const auto replicas = static_cast<double>(parts);
+    DayRun result{.least_replicas = part.pool.replicas * parts, .most_replicas = part.pool.replicas * parts};
+    const auto all = static_cast<double>(run.metrics.completed + run.metrics.rejected);
+    if (run.metrics.goodput && all > 0) result.good_share = *run.metrics.goodput * run.metrics.duration_s / all;
+    if (!scales) return result;
+    const FleetTotals& fleet = run.totals.fleet;
+    result.most_replicas = 0;
+    for (const FleetSize& size : fleet.sizes) {
+      // The end of the run, when requests have stopped coming, is no part of a
+      // day.
+      if (to_seconds(size.from).value() > day_s) continue;
+      result.least_replicas = std::min(result.least_replicas, size.serving * parts);
+      result.most_replicas = std::max(result.most_replicas, size.serving * parts);
+    }
+    const double lasted_s = std::max(day_s, to_seconds(run.totals.end).value());
+    result.gpu_hours = fleet.gpu_seconds * replicas * seconds_of_day / lasted_s / seconds_per_hour;
+    result.mean_held = result.gpu_hours / 24 / static_cast<double>(layout.pool.engine.devices());
+    result.starts = fleet.starts * parts;
+    return result;
+  }
+
+  const ServingQuestion& question_;
+  const Traffic& traffic_;
+  const DaySettings& settings_;
+  EngineShelf shelf_;
+  LayoutSimulator simulator_;
+  const std::function<void()>& check_;
+  double speed_ = 1;
+};
+
+}  // namespace
+
+DayPlan plan_day(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
+                 const ServingSearchResult& result, const DaySettings& settings,
+                 const std::function<void()>& check_wanted) {
+  DayPlan plan{.settings = settings, .layouts = {}};
+  const std::vector<const PlanPoint*> points = layouts_of_day(result);
+  DayPlanner planner(question, traffic, facts, settings, check_wanted);
+  if (!result.by_closed_form) planner.choose_speed(points);
+  plan.speed = planner.speed();
+  for (const PlanPoint* point : points) plan.layouts.push_back(planner.of(*point, !result.by_closed_form));
+  const auto cost = [](const DayOfLayout& day) {
+    const DayRun& run = day.scaled ? *day.scaled : day.fixed;
+    return run.usd.value_or(run.gpu_hours);
+  };
+  std::stable_sort(plan.layouts.begin(), plan.layouts.end(),
+                   [&](const DayOfLayout& a, const DayOfLayout& b) { return cost(a) < cost(b); });
+  return plan;
+}
+
+}  // namespace foretoken

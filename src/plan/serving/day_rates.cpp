@@ -1,0 +1,63 @@
+#include "plan/serving/day_rates.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/csv.h"
+#include "base/error.h"
+#include "serving/load/arrivals.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t sine_parts = 96, file_parts = 288;
+
+}  // namespace
+
+double DayRates::peak() const {
+  return *std::max_element(requests_per_s.begin(), requests_per_s.end());
+}
+
+double DayRates::mean() const {
+  return std::accumulate(requests_per_s.begin(), requests_per_s.end(), 0.0) /
+         static_cast<double>(requests_per_s.size());
+}
+
+double DayRates::at(double second) const {
+  const auto part = static_cast<size_t>(std::max(0.0, second / part_seconds()));
+  return requests_per_s[std::min(part, requests_per_s.size() - 1)];
+}
+
+DayRates sine_day(double mean, double swing) {
+  DayRates day;
+  for (int64_t i = 0; i < sine_parts; ++i) {
+    const double turns = (static_cast<double>(i) + 0.5) / sine_parts;
+    day.requests_per_s.push_back(mean * (1 + swing * sine_of_turns(turns)));
+  }
+  return day;
+}
+
+DayRates read_day(const std::filesystem::path& file) {
+  CsvReader rows(file);
+  const size_t hour = rows.column("hour"), rate = rows.column("requests_per_s");
+  std::vector<std::pair<double, double>> steps;
+  while (rows.next()) {
+    const double begin = rows.number(hour, {.least = 0, .most = 24});
+    const bool is_next = steps.empty() ? begin == 0 : begin > steps.back().first;
+    if (!is_next) rows.fail(hour, steps.empty() ? "0 in the first row" : "an hour after that of the row before");
+    steps.emplace_back(begin, rows.number(rate, {.least = 0, .most = 1e9}));
+  }
+  DayRates day;
+  size_t step = 0;
+  for (int64_t i = 0; i < file_parts && !steps.empty(); ++i) {
+    const double middle = 24 * (static_cast<double>(i) + 0.5) / file_parts;
+    while (step + 1 < steps.size() && steps[step + 1].first <= middle) ++step;
+    day.requests_per_s.push_back(steps[step].second);
+  }
+  if (steps.empty() || day.peak() <= 0) {
+    throw InputError({.source = file.string(), .expected = "a row for each change of the rate, and one rate above 0"});
+  }
+  return day;
+}
+
+}  // namespace foretoken
