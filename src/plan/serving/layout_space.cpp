@@ -132,14 +132,21 @@ std::vector<int64_t> host_sizes(const ServingQuestion& question, const EngineCho
   return sizes;
 }
 
-// One engine with every limit, host memory and number of slots for adapters.
+// One engine with every limit, host memory and number of slots for adapters. Host memory that nobody asked for comes
+// with the first limits alone: such runs take long.
 std::vector<EnginePool> pools_of_engine(const ServingQuestion& question, const EngineChoice& engine) {
   const LayoutChoices& choices = question.choices;
   std::vector<EnginePool> pools;
+  const auto is_asked_for = [&](int64_t host) {
+    return std::find(choices.host_gib.begin(), choices.host_gib.end(), host) != choices.host_gib.end();
+  };
   for (const int64_t host : host_sizes(question, engine)) {
     for (const int64_t loras : choices.max_loras) {
       for (const int64_t seqs : choices.max_num_seqs) {
         for (const int64_t tokens : choices.max_num_batched_tokens) {
+          const bool is_first =
+              seqs == choices.max_num_seqs.front() && tokens == choices.max_num_batched_tokens.front();
+          if (!is_first && !is_asked_for(host)) continue;
           pools.push_back({.engine = engine,
                            .max_num_seqs = seqs,
                            .max_num_batched_tokens = tokens,
