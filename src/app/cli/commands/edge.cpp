@@ -46,8 +46,8 @@ class EdgeCommand : public Command {
     options.heading("Device");
     device_.declare(options);
     options.integer("--threads", threads_, {.least = 0, .most = 4096},
-                    "Number of CPU threads. Uses the speedups that `profile cpu` measured on so many threads; without "
-                    "them, convolutions and products are divided among the threads, with a wider interval; 0 = as in "
+                    "Number of CPU threads. Uses the speedups that were measured on so many threads; without them, "
+                    "convolutions and products are divided among the threads, with a wider interval; 0 = as in "
                     "the sweep");
     declare_calibration(options);
     options.heading("Output");
