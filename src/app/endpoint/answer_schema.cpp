@@ -294,7 +294,8 @@ class SchemaReader {
     for (const auto& [node, view] : exclusive_) check_exclusive(nodes_[node], view);
     find_shortest_documents(nodes_);
     const int64_t bytes = nodes_.front().bytes;
-    if (bytes >= SchemaNode::no_document) root_.fail("a schema that a document of finite length can follow");
+    if (bytes >= SchemaNode::no_document)
+      root_.fail("a schema that some document can follow; nothing follows this one");
     if (bytes > longest_schema_document) {
       root_.fail(fmt::format("a schema whose shortest document has at most {} bytes", longest_schema_document));
     }

@@ -205,7 +205,7 @@ void read_tool_choice(const JsonView& choice, const std::vector<JsonView>& funct
   if (choice.is(Json::Kind::string)) {
     const std::string mode = choice.string();
     if (mode == "auto" || mode == "none") return;
-    if (mode != "required") choice.fail("auto, none, required or the name of a function");
+    if (mode != "required") choice.fail(R"(auto, none, required or {"type": "function", "function": {"name": ...}})");
   } else {
     if (choice.at("type").string() != "function") choice.at("type").fail("function: other choices are not simulated");
     const JsonView holder = request.kind == CompletionKind::response ? choice : choice.at("function");

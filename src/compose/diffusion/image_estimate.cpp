@@ -101,7 +101,10 @@ ImageEstimate estimate_image(const ImageSetup& setup, const KernelPredictor& pre
   const Estimate both[] = {scaled(result.step.seconds, steps), result.decoder.seconds};
   result.seconds = sum_with_correlation(both, predictor.correlations().between);
   if (result.step.power) {
-    const Estimate energy[] = {scaled(result.step.power->joules, steps), result.decoder.power->joules};
+    const auto joules = [](const ImagePhase& phase) {
+      return product_of_independent(phase.power->watts, phase.seconds);
+    };
+    const Estimate energy[] = {scaled(joules(result.step), steps), joules(result.decoder)};
     result.joules = sum_of_correlated(energy);
   }
   return result;

@@ -88,7 +88,7 @@ class EdgeCommand : public Command {
     if (threads_ > 0 && threads_ != predictor.threads && predictor.scaling_to(threads_) == nullptr) {
       lowering.notes.push_back(fmt::format(
           "{} threads, where the sweep had {}: convolutions and products are taken to divide among them and "
-          "nothing else; the interval goes from all work divided to none",
+          "nothing else; the interval goes from perfect speedup of every kernel to no speedup at all",
           threads_, predictor.threads));
     }
     const auto has_calls = [](const EdgeStep& step) { return !step.calls.empty(); };
