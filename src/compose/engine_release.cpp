@@ -51,8 +51,8 @@ std::string newer_release_note(std::string_view engine) {
   for (const FittedReleases& known : fitted) {
     if (known.family != release->family || release->number <= known.newest) continue;
     return fmt::format(
-        "{} {} is newer than the releases that foretoken was fitted on ({}). Its kernels and host costs may differ: "
-        "compare with a measured run, or calibrate on one.",
+        "{} {} is newer than the releases that foretoken was fitted to ({}). Its kernels and host costs may differ: "
+        "compare with a measured run, or calibrate with one.",
         known.title, release->version, known.what);
   }
   return {};

@@ -114,7 +114,7 @@ TEST_F(PlanServeCommand, the_search_for_changes_keeps_the_time_limit) {
 TEST_F(PlanServeCommand, changes_are_also_sought_where_no_layout_serves_the_rate) {
   const Outcome run = plan("--request-rate 100000 --goal-seek");
   EXPECT_EQ(run.status, 3) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("No layout serves the rate. Against"));
+  EXPECT_THAT(run.out, HasSubstr("No layout sustains the rate. Compared with"));
   EXPECT_THAT(run.out, HasSubstr("change"));
   const Outcome slow = run_foretoken(
       "plan serve --model Llama-3.1-8B --hardware h100_sxm:1 --slo ttft:0.01,tpot:50 --engines vllm --num-prompts 200 "
@@ -262,7 +262,7 @@ TEST_F(PlanServeCommand, takes_questions_as_people_write_them) {
   for (const JsonView& note : plan.at("notes").items()) notes += note.string();
   EXPECT_THAT(notes, HasSubstr("Azure LLM inference trace 2023"));
   EXPECT_THAT(notes, HasSubstr("MLPerf"));
-  EXPECT_THAT(notes, HasSubstr("20 users are taken as"));
+  EXPECT_THAT(notes, HasSubstr("20 users are counted as"));
   const Json gpus = asked("--hardware h100:1 --gpu-price 'h100=$1.9/h' --slo ttft:500,tpot:50 --request-rate 1");
   EXPECT_EQ(JsonView(gpus, "plan").at("winner").at("usd_per_hour").number(), 1.9);
 }

@@ -72,7 +72,7 @@ TEST_F(PlanStudy, without_a_price_the_best_case_is_not_called_the_cheapest) {
   const Outcome run = run_foretoken("study " + file);
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("* 1 x TP1"));
-  EXPECT_THAT(run.out, HasSubstr("most requests/s for each GPU"));
+  EXPECT_THAT(run.out, HasSubstr("most requests/s per GPU"));
   EXPECT_THAT(run.out, HasSubstr("tied with"));
 }
 

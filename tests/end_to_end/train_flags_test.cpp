@@ -202,7 +202,7 @@ TEST_F(Train, a_plan_for_a_framework_is_timed_with_its_software_and_has_what_it_
       "--lora-rank 16 --best 1 --launch axolotl");
   ASSERT_EQ(run.status, 0) << run.err;
   const std::string text = in_one_line(run.out);
-  EXPECT_NE(text.find("times are those of pytorch-fsdp"), std::string::npos) << run.out;
+  EXPECT_NE(text.find("predicted with the software stack pytorch-fsdp"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("\ndatasets:"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("\noutput_dir:"), std::string::npos) << run.out;
 }

@@ -337,7 +337,7 @@ ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Archite
       if (own.bits == 0) {
         throw InputError({.path = fmt::format("level {}: converter", level.name),
                           .value = "(not given)",
-                          .expected = fmt::format("its bits, on which the energy of {} depends", component.name)});
+                          .expected = fmt::format("the number of bits, which sets the energy of {}", component.name)});
       }
       double conversion_pj = energy_at(component, own.bits, nm, false, costs);
       if (own.conversions_per_second > component.fastest_per_second) {

@@ -415,8 +415,7 @@ AcceleratorDesign read_architecture_json(const JsonView& view) {
     }
   }
   if (entries.size() > max_accelerator_levels) {
-    list.fail(
-        fmt::format("at most {} levels, of which an array that computes in memory takes four", max_accelerator_levels));
+    list.fail(fmt::format("at most {} levels (a compute_in_memory level counts as four)", max_accelerator_levels));
   }
   const int root = link_levels(list, entries);
   mark_computing(entries);

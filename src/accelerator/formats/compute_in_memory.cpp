@@ -54,7 +54,7 @@ CellArray read_cell_array(const JsonView& view) {
   own.conversions_per_second = converter.at("conversions_per_second").number({.least = 1, .most = 1e15});
   if (const auto pj = converter.find("conversion_pj")) own.conversion_pj = pj->number(energies);
   if (own.weights_across() < 1) {
-    view.at("columns").fail(fmt::format("at least the {} columns of a weight", own.slices()));
+    view.at("columns").fail(fmt::format("at least {}, the columns that one weight takes", own.slices()));
   }
   return own;
 }

@@ -270,7 +270,7 @@ void read_text(const JsonView& schema, SchemaNode& node) {
   for (const TextFormat& known : text_formats) {
     if (known.name != name) continue;
     const auto length = static_cast<int64_t>(known.example.size());
-    if (length < node.least || length > node.most) format->fail("lengths that a text of this format has");
+    if (length < node.least || length > node.most) format->fail("a minLength and maxLength that fit this format");
     node.kind = SchemaKind::literal;
     node.literals = {fmt::format("\"{}\"", known.example)};
     node.of_format = true;
@@ -304,7 +304,7 @@ class SchemaReader {
 
  private:
   size_t new_node() {
-    if (nodes_.size() >= most_schema_nodes) root_.fail(fmt::format("at most {} schemas in one", most_schema_nodes));
+    if (nodes_.size() >= most_schema_nodes) root_.fail(fmt::format("at most {} subschemas", most_schema_nodes));
     nodes_.emplace_back();
     return nodes_.size() - 1;
   }
@@ -359,7 +359,7 @@ class SchemaReader {
     for (const JsonView& one : list.items()) node.children.push_back(node_of(one));
     if (node.children.empty()) list.fail("at least one schema");
     if (string_view(keyword) == "allOf" && node.children.size() > 1) {
-      list.fail("one schema: several at once are not simulated");
+      list.fail("one schema: allOf with several schemas is not simulated");
     }
     if (string_view(keyword) == "oneOf") exclusive_.emplace_back(known_.at(&view.value()), list);
     return node;
@@ -483,7 +483,7 @@ class SchemaReader {
     const auto rest = listed ? view.find("additionalItems") : items;
     node.rest = rest ? node_of(*rest) : any_value();
     if (const auto unique = view.find("uniqueItems"); unique && unique->boolean()) {
-      if (node.least > 1) unique->fail("false where minItems is above 1: different items are not simulated");
+      if (node.least > 1) unique->fail("false if minItems is above 1: unique items are not simulated");
       node.most = std::min<int64_t>(node.most, 1);
     }
   }
@@ -589,7 +589,7 @@ class SchemaReader {
         const SchemaNode* const a = single(node.children[i]);
         const SchemaNode* const b = single(node.children[j]);
         if (a == nullptr || b == nullptr || !never_both(*a, *b)) {
-          list.fail("schemas that differ in type, or in the constant of a required property. Or use anyOf");
+          list.fail("schemas that differ in type or in the constant of a required property; or use anyOf");
         }
       }
     }

@@ -244,7 +244,7 @@ void check_form_sizes(const JsonView& body, const CompletionRequest& request) {
   int64_t bytes = request.form ? request.form->shortest_bytes() : 0;
   for (const CallableTool& tool : request.must_call) bytes = std::max(bytes, tool.arguments->shortest_bytes());
   if (bytes * static_cast<int64_t>(request.prompts.size()) * request.samples > most_form_bytes) {
-    body.fail(fmt::format("answers whose shortest JSON has at most {} bytes in all: ask for fewer", most_form_bytes));
+    body.fail(fmt::format("fewer answers: their shortest JSON may have at most {} bytes in total", most_form_bytes));
   }
 }
 

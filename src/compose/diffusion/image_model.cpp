@@ -75,7 +75,8 @@ ImageModel image_model_in(const JsonView& file) {
   const auto levels = static_cast<int64_t>(model.decoder.channels.size());
   if (int64_t{1} << (levels - 1) != model.latent_side) {
     decoder.at("channels")
-        .fail(fmt::format("levels that enlarge by latent_side, {}: each but one doubles the side", model.latent_side));
+        .fail(fmt::format("log2(latent_side) + 1 levels, with latent_side {}: all but one double the side",
+                          model.latent_side));
   }
   return model;
 }

@@ -92,7 +92,7 @@ class ChakraStepReader {
       }
     }
     for (size_t i = 0; i < waits.size(); ++i) {
-      if (waits[i] > 0) refuse(trace_.nodes[i], "waits for itself", "no circle of nodes that wait for each other");
+      if (waits[i] > 0) refuse(trace_.nodes[i], "waits for itself", "no cycle of nodes that wait for each other");
     }
     return order;
   }
@@ -118,7 +118,7 @@ class ChakraStepReader {
     if (is_message(original)) {
       kernel.message = message_of(original);
       if (kernel.us <= 0) {
-        refuse(original, "no duration", "a recorded trace: generated ones have no times of their communication");
+        refuse(original, "no duration", "a recorded trace, because generated traces have no communication times");
       }
       // Groups run side by side, and beside kernels.
       if (original.find("stream") == nullptr) {

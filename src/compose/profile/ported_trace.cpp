@@ -416,10 +416,11 @@ namespace {
 void check_request(const ProfiledStep& step, const PortRequest& request) {
   const ParallelPlan &recorded = request.recorded.plan, &wanted = request.wanted.plan;
   if (recorded.tensor == 1 && wanted.tensor > 1) {
-    throw InputError({.source = step.source,
-                      .path = "tensor parallelism",
-                      .value = "1 in the trace",
-                      .expected = "a trace of 2 or more tensor-parallel ranks: it shows where their collectives are"});
+    throw InputError(
+        {.source = step.source,
+         .path = "tensor parallelism",
+         .value = "1 in the trace",
+         .expected = "a trace with tensor parallelism of 2 or more, which shows where the collectives are"});
   }
   if (recorded.pipeline == 1 && wanted.pipeline > 1 && request.micro_batches < 1) {
     throw InputError({.source = step.source,
@@ -432,7 +433,7 @@ void check_request(const ProfiledStep& step, const PortRequest& request) {
   if (recorded.data == 1 && wanted.data > 1 && !sizes) {
     throw InputError({.source = step.source,
                       .path = "data parallelism",
-                      .value = "1 in the trace, which has no sizes",
+                      .value = "1 in the trace, and the trace has no sizes",
                       .expected = "a trace with record_shapes=True, so that the size of the gradients is known"});
   }
 }

@@ -66,8 +66,8 @@ KernelFamily moe_family() {
                                       "three matrices per expert, else two; auto: three, except the Nemotron shapes",
                                       {"no", "yes", "auto"}, "auto"),
                      choice_parameter("received",
-                                      "the rank gets the tokens of its own experts alone (DeepEP), else it walks those "
-                                      "of all ranks; auto: yes where ep is above 8. A named kernel decides by itself",
+                                      "the rank gets only the tokens of its own experts (DeepEP), else it scans "
+                                      "the tokens of all ranks; auto: yes if ep is above 8. A named kernel decides",
                                       {"no", "yes", "auto"}, "auto")},
       .shape = [](KernelValues v) -> KernelShape {
         return MoeShape{.tokens = count(v[tokens]),

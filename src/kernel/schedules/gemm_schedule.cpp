@@ -113,14 +113,14 @@ void check_schedules_known(const GemmShape& shape, const Device& device) {
     throw InputError(
         {.field = "device",
          .value = device.name,
-         .expected = "a GPU with asynchronous multiplies (Hopper): schedules of others were not measured"});
+         .expected = "a GPU with asynchronous multiply instructions (Hopper or newer); others were not measured"});
   }
   const bool known = device.processors && device.boost_clock && device.last_level_cache && device.memory_bandwidth &&
                      device.dense_peak[static_cast<size_t>(DType::bf16)];
   if (!known) {
     throw InputError({.field = "device",
                       .value = device.name,
-                      .expected = "a device whose file gives processors, clock, cache, bandwidth and the bf16 peak"});
+                      .expected = "a device whose file has processors, clock, cache, bandwidth and the bf16 peak"});
   }
   if (shape.scheme != Scheme::bf16 && shape.scheme != Scheme::fp16) {
     throw InputError({.field = "dtype", .value = std::string(facts(shape.scheme).name), .expected = "bf16 or fp16"});

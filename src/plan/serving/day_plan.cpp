@@ -47,8 +47,8 @@ std::vector<const PlanPoint*> layouts_of_day(const ServingSearchResult& result) 
 }
 
 std::string why_not_scaled(const ServingLayout& layout) {
-  if (layout.decode) return "separate pools are not autoscaled here";
-  if (layout.pool.host_gib > 0) return "replicas that come and go keep no KV cache in host memory";
+  if (layout.decode) return "separate pools are not autoscaled";
+  if (layout.pool.host_gib > 0) return "layouts with KV blocks in host memory are not autoscaled";
   return "";
 }
 

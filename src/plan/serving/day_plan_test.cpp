@@ -40,7 +40,7 @@ TEST(DayRates, a_file_has_a_rate_from_each_hour_on) {
     return "nothing is wrong";
   };
   EXPECT_THAT(complaint("hour,requests_per_s\n1,2\n"), HasSubstr("0 in the first row"));
-  EXPECT_THAT(complaint("hour,requests_per_s\n0,2\n0,3\n"), HasSubstr("an hour after"));
+  EXPECT_THAT(complaint("hour,requests_per_s\n0,2\n0,3\n"), HasSubstr("an hour later"));
   EXPECT_THAT(complaint("hour,requests_per_s\n0,0\n"), HasSubstr("one rate above 0"));
   EXPECT_THAT(complaint("hour,rate\n0,1\n"), HasSubstr("requests_per_s"));
 }

@@ -44,7 +44,7 @@ DayRates read_day(const std::filesystem::path& file) {
   while (rows.next()) {
     const double begin = rows.number(hour, {.least = 0, .most = 24});
     const bool is_next = steps.empty() ? begin == 0 : begin > steps.back().first;
-    if (!is_next) rows.fail(hour, steps.empty() ? "0 in the first row" : "an hour after that of the row before");
+    if (!is_next) rows.fail(hour, steps.empty() ? "0 in the first row" : "an hour later than in the previous row");
     steps.emplace_back(begin, rows.number(rate, {.least = 0, .most = 1e9}));
   }
   DayRates day;
@@ -55,7 +55,8 @@ DayRates read_day(const std::filesystem::path& file) {
     day.requests_per_s.push_back(steps[step].second);
   }
   if (steps.empty() || day.peak() <= 0) {
-    throw InputError({.source = file.string(), .expected = "a row for each change of the rate, and one rate above 0"});
+    throw InputError(
+        {.source = file.string(), .expected = "a row for each change of the rate, with at least one rate above 0"});
   }
   return day;
 }

@@ -24,7 +24,7 @@ std::string axolotl_file(const TrainingQuestion& question) {
       "gradient_checkpointing: {}\n{}: true\noptimizer: adamw_torch_fused\n",
       job.model.name, job.sequence_length, plan.micro_batch, plan.micro_batches(), plan.recompute == Recompute::full,
       job.recipe.name);
-  text += "datasets:  # yours\n  - path: tatsu-lab/alpaca\n    type: alpaca\noutput_dir: ./outputs\n";
+  text += "datasets:  # replace with your own\n  - path: tatsu-lab/alpaca\n    type: alpaca\noutput_dir: ./outputs\n";
   if (job.packed_length > 0) text += "sample_packing: true\n";
   if (job.lora.rank > 0) {
     const bool four_bits = question.formats.frozen_weight_bytes < 1;

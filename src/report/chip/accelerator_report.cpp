@@ -33,7 +33,7 @@ std::string limit_text(const MappingReport& report) {
   if (slowest < 0) return "the multipliers";
   const LevelUse& use = report.evaluation.levels[slowest];
   const std::string& name = report.architecture.levels[slowest].name;
-  if (use.mesh_cycles >= use.cycles) return fmt::format("links between {} and what is below", name);
+  if (use.mesh_cycles >= use.cycles) return fmt::format("links between {} and the level below", name);
   return fmt::format("bandwidth of {}{}", name, use.row_cycles > 0 ? " and its rows" : "");
 }
 
@@ -97,12 +97,12 @@ std::string links_and_rows_text(const MappingReport& report) {
     const AcceleratorLevel& level = report.architecture.levels[i];
     const LevelUse& use = report.evaluation.levels[i];
     if (level.mesh.words_per_cycle > 0) {
-      text += fmt::format("  {:<12} mesh of {:.0f} x {:.0f}: {} words times links, {:.0f} cycles on the busiest link\n",
+      text += fmt::format("  {:<12} mesh of {:.0f} x {:.0f}: {} word-hops, {:.0f} cycles on the busiest link\n",
                           level.name, use.across, use.down, words_text(use.mesh_words), use.mesh_cycles);
     }
     if (level.rows.row_bytes > 0) {
-      text += fmt::format("  {:<12} {} rows opened, {:.1f}% of accesses find their row open, {:.0f} more cycles\n",
-                          level.name, words_text(use.rows_opened), 100 * row_hits(report, i), use.row_cycles);
+      text += fmt::format("  {:<12} {} rows opened, row hit rate {:.1f}%, {:.0f} cycles added\n", level.name,
+                          words_text(use.rows_opened), 100 * row_hits(report, i), use.row_cycles);
     }
   }
   return text;

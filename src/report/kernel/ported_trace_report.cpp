@@ -40,19 +40,19 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
   const auto add = [&](PortBasis basis, std::string_view how) {
     if (share(basis) > 0) shares += fmt::format(", {:.0f}% is {}", share(basis), how);
   };
-  add(PortBasis::estimates, "scaled by estimates of the same kernel before and after");
+  add(PortBasis::estimates, "scaled by the ratio of our estimates of the same kernel");
   add(PortBasis::sheet, "scaled by the ratio of peak rates or bandwidths (kernels without sizes)");
-  add(PortBasis::split, "scaled by the share of the work that the new plan leaves to this rank");
-  add(PortBasis::network, "priced by the network before and after");
+  add(PortBasis::split, "scaled by this rank's share of the work under the new plan");
+  add(PortBasis::network, "predicted by the network model");
   std::vector<std::string> lines = {shares + "."};
   if (ported.bubble_us.value > 0) {
     lines.push_back(fmt::format("The new pipeline's bubble adds {}.", interval_text(in_seconds(ported.bubble_us))));
   }
   if (ported.gradients_us.value > 0) {
-    lines.push_back(fmt::format(
-        "The all-reduce of gradients, which the trace does not contain, adds {}; 16-bit gradients of the multiplies' "
-        "weights are assumed.",
-        interval_text(in_seconds(ported.gradients_us))));
+    lines.push_back(
+        fmt::format("The all-reduce of gradients, which is not in the trace, adds {}; 16-bit gradients for the weights "
+                    "of the matrix multiplies are assumed.",
+                    interval_text(in_seconds(ported.gradients_us))));
   }
   if (ported.sized_measured_us > 0) {
     lines.push_back(
@@ -66,18 +66,19 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
     unpriced_us += one.communicates && one.basis != PortBasis::network ? one.measured_us : 0;
   }
   if (unpriced_us > 0) {
-    lines.push_back(
-        fmt::format("Communication without sizes, or between ranks that no axis of the plan explains, keeps its time "
-                    "({:.0f}% of the kernel time).",
-                    percent(unpriced_us, ported.measured_us)));
+    lines.push_back(fmt::format(
+        "Communication without sizes, or in groups that match neither TP, PP nor DP, keeps its measured time "
+        "({:.0f}% of the kernel time).",
+        percent(unpriced_us, ported.measured_us)));
   }
   const bool changes_data = origin.recorded.data > 1 && origin.recorded.data != origin.wanted.data;
   if (changes_data && share(PortBasis::network) == 0) {
-    lines.emplace_back("The trace has no data-parallel collectives of known size: any change in them is left out.");
+    lines.emplace_back(
+        "The trace has no data-parallel collectives of known size, so changes in them are not included.");
   }
   if (origin.recorded.pipeline != origin.wanted.pipeline) {
     lines.emplace_back(
-        "Kernels and launches of a stage are taken to be in proportion to its layers; 10% is assumed for the embedding "
+        "The kernels and launches of a stage are assumed to be proportional to its layers, with 10% for the embedding "
         "and the head.");
   }
   if (share(PortBasis::sheet) + share(PortBasis::split) > 30) {
@@ -87,7 +88,7 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
   }
   lines.emplace_back("The host launches kernels as fast as in the trace.");
   if (!origin.named_in_trace.empty()) {
-    lines.push_back(fmt::format("The trace says that it was recorded on {}; it is read as one of {}, as asked.",
+    lines.push_back(fmt::format("The trace was recorded on {}, but is treated as a trace of {}, as you requested.",
                                 origin.named_in_trace, origin.from.title));
   }
   return lines;

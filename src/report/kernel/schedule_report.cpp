@@ -36,7 +36,7 @@ double lost_percent(double us, const ScheduleChoice& choice) {
 
 std::string schedules_text(const GemmShape& shape, const Device& device, std::span<const RankedSchedule> ranked,
                            size_t shown) {
-  Table table({{"rank"}, {"tile"}, {"stages"}, {"warps"}, {"group"}, {"time"}, {"tiles"}, {"at once"}, {"bound by"}});
+  Table table({{"rank"}, {"tile"}, {"stages"}, {"warps"}, {"group"}, {"time"}, {"tiles"}, {"per SM"}, {"bound by"}});
   for (size_t i = 0; i < std::min(shown, ranked.size()); ++i) {
     const auto& [schedule, time] = ranked[i];
     table.add({fmt::format("{}", i + 1), tile_text(schedule), fmt::format("{}", schedule.stages),
@@ -48,10 +48,9 @@ std::string schedules_text(const GemmShape& shape, const Device& device, std::sp
                      ranked.size()) +
          table.text() + "\n" +
          wrap_lines(
-             "note: The model is for ranking; it was measured on an H200 alone. On six products that were not fitted, "
-             "the "
-             "best of the first five schedules took at most 4% longer than the best of all 156, the first one itself "
-             "up to 13%; times were off by 8% in the median.\n",
+             "note: Use this model for ranking. It was checked only on an H200, with six matrix sizes left out of the "
+             "fit. The best of the top five schedules took at most 4% longer than the fastest of all 156, and the "
+             "top-ranked schedule at most 13% longer. The median error of the times was 8%.\n",
              page_width, 2);
 }
 
@@ -76,10 +75,10 @@ Json schedules_json(const GemmShape& shape, const Device& device, std::span<cons
 }
 
 std::string schedule_choices_text(std::span<const ScheduleChoice> choices) {
-  Table table({{"product", Table::Align::left},
-               {"ranks"},
-               {"lost"},
-               {"of five"},
+  Table table({{"m x n x k", Table::Align::left},
+               {"rank corr."},
+               {"top 1"},
+               {"top 5"},
                {"ranked first", Table::Align::left},
                {"fastest measured", Table::Align::left}});
   for (const ScheduleChoice& one : choices) {
@@ -88,8 +87,8 @@ std::string schedule_choices_text(std::span<const ScheduleChoice> choices) {
                fmt::format("{:.1f}%", lost_percent(one.best_of_five_us, one)), settings_text(one.chosen),
                settings_text(one.best)});
   }
-  return "\nranks: correlation between predicted and measured order. lost: how much longer the schedule ranked first\n"
-         "takes than the fastest one. of five: the same for the best of the first five.\n\n" +
+  return "\nrank corr.: correlation of the predicted and measured order. top 1: how much longer the\n"
+         "top-ranked schedule takes than the fastest one. top 5: the same for the best of the top five.\n\n" +
          table.text();
 }
 

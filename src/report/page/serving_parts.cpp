@@ -121,7 +121,7 @@ void add_run_explanation(HtmlPage& page, const RunExplanation& explanation, cons
   const std::pair<const char*, double> named[] = {{"in the queue", parts.queue_ms},
                                                   {"prefill", parts.prefill_ms},
                                                   {"waiting for the host", parts.host_ms},
-                                                  {"from the prompt to the first token", parts.transfer_ms}};
+                                                  {"from the end of prefill to the first token", parts.transfer_ms}};
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, ms] : named) rows.push_back({name, fmt::format("{:.1f}", ms), share(ms)});
   rows.push_back({"TTFT", fmt::format("{:.1f}", parts.ttft_ms), ""});

@@ -33,7 +33,7 @@ std::string day_sentence(const DayPlan& plan) {
   const DayOfLayout& best = plan.layouts.front();
   if (!best.scaled || best.fixed.gpu_hours <= 0) return "";
   std::string text = fmt::format(
-      "With {} to {} replicas, autoscaled, {} takes {:.0f}% of the "
+      "Autoscaled between {} and {} replicas, {} uses {:.0f}% of the "
       "GPU-hours of {} replicas all day",
       best.scaled->least_replicas, best.scaled->most_replicas, layout_text(best.layout),
       100 * best.scaled->gpu_hours / best.fixed.gpu_hours, best.fixed.most_replicas);
@@ -48,10 +48,10 @@ std::string day_sentence(const DayPlan& plan) {
 
 std::string day_plan_text(const DayPlan& plan) {
   std::string text =
-      wrap_lines(fmt::format("A day of {} requests/s in the mean and {} at its peak: "
-                             "replicas for the peak all day (fixed), and an "
-                             "autoscaler ({}, for {:.0f}% of each replica's capacity). "
-                             "Within = requests that meet every limit:\n",
+      wrap_lines(fmt::format("A day with a mean of {} requests/s and a peak of {}. Fixed = enough "
+                             "replicas for the peak all day; scaled = an "
+                             "autoscaler ({}, target load {:.0f}% of each replica's capacity); "
+                             "within = share of requests that meet every limit:\n",
                              rate_number(plan.settings.rates.mean()), rate_number(plan.settings.rates.peak()),
                              plan.settings.autoscaler, 100 * plan.settings.utilization),
                  page_width, 2);
@@ -81,9 +81,9 @@ std::string day_plan_text(const DayPlan& plan) {
   }
   text += table.text() + reasons + wrap_lines(day_sentence(plan), page_width, 2);
   if (plan.speed > 1) {
-    text += wrap_lines(fmt::format("The day was simulated {:.1f} times as fast as it passes, "
-                                   "so that rates change faster "
-                                   "than in reality; costs are those of 24 hours.\n",
+    text += wrap_lines(fmt::format("The simulated day is {:.1f} times shorter than a real day, "
+                                   "so rates change faster "
+                                   "than in reality. Costs are for 24 hours.\n",
                                    plan.speed),
                        page_width, 2);
   }

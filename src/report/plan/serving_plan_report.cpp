@@ -202,9 +202,8 @@ std::string goal_seek_text(const ServingPlanReport& report) {
   const bool has_rate = report.question.rate.has_value();
   const SoughtGoals& sought = *report.sought;
   if (!sought.base) {
-    return wrap_lines(
-        "No layout keeps the limits at any rate, so {goal_seek} has no layout whose changes it could judge.\n",
-        page_width, 2);
+    return wrap_lines("No layout meets the limits at any rate, so {goal_seek} has no layout to change.\n", page_width,
+                      2);
   }
   std::string cautions;
   bool halves = false, doubles = false;
@@ -221,7 +220,7 @@ std::string goal_seek_text(const ServingPlanReport& report) {
                : "What would lower the cost of a request at full load or raise the capacity, one change at a time "
                  "(against the best layout; ~ by closed form, else by short simulations):\n";
   if (report.result.winner() == nullptr) {
-    text = fmt::format("No layout serves the rate. Against {}, which sustains most ({} requests/s): ",
+    text = fmt::format("No layout sustains the rate. Compared with {}, which sustains the most ({} requests/s): ",
                        layout_text(sought.base->layout), rate_number(sought.base->requests_per_s)) +
            text;
   }

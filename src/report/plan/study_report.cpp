@@ -208,8 +208,8 @@ std::string tied_cell(const BestCase& best) {
 
 constexpr const char* best_title = "The cheapest output tokens for each model and traffic";
 constexpr const char* unpriced_remark =
-    "Where a device has no price, the best case is the one with most "
-    "requests/s for each GPU (marked *).";
+    "If a device has no price, the best case is the one with the most "
+    "requests/s per GPU (marked *).";
 
 bool any_unpriced(const std::vector<BestCase>& best) {
   return std::any_of(best.begin(), best.end(), [](const BestCase& one) { return one.row != nullptr && !one.by_cost; });

@@ -21,7 +21,7 @@ std::string run_explanation_words(const RunExplanation& explanation) {
       "host",
       number_text(parts.percentile), parts.ttft_ms, parts.queue_ms, parts.prefill_ms, parts.host_ms);
   if (parts.transfer_ms > 0)
-    text += fmt::format(", and {:.0f} ms from the prompt to the first token", parts.transfer_ms);
+    text += fmt::format(", and {:.0f} ms from the end of prefill to the first token", parts.transfer_ms);
   text += fmt::format(". GPUs run steps {:.0f}% of the time", 100 * explanation.busy_share);
   if (explanation.model_flops_utilization && explanation.memory_bandwidth_utilization) {
     text += fmt::format(

@@ -27,24 +27,24 @@ std::vector<std::string> notes_on(const ImageQuestion& question, const ImageEsti
       "Kernels run back to back, as with torch.compile and CUDA graphs; text encoders are not timed. Eager PyTorch is "
       "slower."};
   if (question.asked != question.setup.scheme) {
-    notes.push_back(fmt::format("{} does not multiply in {}: the {} weights are multiplied in bf16 there.",
+    notes.push_back(fmt::format("{} does not multiply in {}: the {} weights are multiplied in bf16.",
                                 question.device.name, dtype_name(facts(question.asked).math),
                                 facts(question.asked).name));
   }
   const ImageMemory& memory = estimate.memory;
   if (holds(question.device, memory.without_text()) && !holds(question.device, memory.total())) {
-    notes.push_back(fmt::format("It fits only if the text encoders ({}) leave the device before the first step.",
+    notes.push_back(fmt::format("The model fits only if the text encoders ({}) are unloaded before the first step.",
                                 bytes_text(memory.text_encoders)));
   }
   if (!estimate.step.power) {
-    notes.push_back("The board's power limit is not known; a long run may be slower than these bursts.");
+    notes.push_back("The board's power limit is not known, so a long run may be slower than predicted.");
   }
   return notes;
 }
 
 std::string memory_line(const ImageQuestion& question, const ImageMemory& memory) {
   const std::optional<double> have = memory_of(question.device);
-  return fmt::format("memory        weights {}, text encoders {}, activations {}, context {}; {}{}\n",
+  return fmt::format("memory        weights {}, text encoders {}, activations {}, context {}; total {}{}\n",
                      bytes_text(memory.weights()), bytes_text(memory.text_encoders), bytes_text(memory.activations()),
                      bytes_text(memory.context), bytes_text(memory.total()), have ? " of " + bytes_text(*have) : "");
 }
@@ -53,9 +53,9 @@ std::string power_line(const ImageEstimate& estimate, int64_t images) {
   if (!estimate.joules) return "";
   const SustainedPower& power = *estimate.step.power;
   const Estimate each = scaled(*estimate.joules, 1 / static_cast<double>(images));
-  return fmt::format("energy        {:.3g} J an image (90% interval {:.3g} to {:.3g}), {:.0f} W; {}\n", each.value,
+  return fmt::format("energy        {:.3g} J per image (90% interval {:.3g} to {:.3g}), {:.0f} W; {}\n", each.value,
                      each.low, each.high, power.watts.value,
-                     power.limited ? fmt::format("at its power limit, {:.0f}% slower than a burst on a cool board",
+                     power.limited ? fmt::format("at its power limit, {:.0f}% slower than a short burst",
                                                  100 * (power.slowdown.value - 1))
                                    : "below its power limit");
 }
@@ -91,7 +91,7 @@ std::string image_text(const ImageQuestion& question, const ImageEstimate& estim
       "source        {} of a step from kernels measured on this device, {} from other devices, {} from "
       "spec sheets\n",
       share_words(estimate.step.measured_share), share_words(estimate.step.cross_share), share_words(sheets));
-  Table table({{"kernels, on a cool board", Table::Align::left}, {"count"}, {"time"}, {"90% interval"}});
+  Table table({{"kernels, in a short burst", Table::Align::left}, {"count"}, {"time"}, {"90% interval"}});
   for (const ImagePhase* phase : {&estimate.step, &estimate.decoder}) {
     for (const ImagePart& part : phase->parts) {
       table.add({part.name, fmt::format("{}", part.kernels), duration_text(part.seconds.value),

@@ -55,16 +55,16 @@ std::string mixed_text(std::span<const TrainingPool> pools, const MixedEstimate&
   text += fmt::format("Plan: tensor {}, pipeline {}, context {}, data {}, sharding {}, {} tokens/s.\n",
                       plan.parallel.tensor, plan.parallel.pipeline, plan.parallel.context, plan.parallel.data,
                       sharding_name(plan.sharding), count_text(estimate.tokens_per_second));
-  text += fmt::format("With the same work on every GPU a step would take {} ({:+.0f}%).\n",
+  text += fmt::format("With the same work on every GPU, a step would take {} ({:+.0f}%).\n",
                       duration_text(estimate.even_seconds), 100 * (estimate.even_seconds / estimate.seconds.value - 1));
   text = wrap_lines(text, page_width, 2);
   Table table({{"pool", Table::Align::left},
                {"GPUs"},
                {"work", Table::Align::left},
-               {"step alone"},
+               {"busy"},
                {"idle"},
                {"memory"},
-               {"of"},
+               {"available"},
                {"", Table::Align::left}});
   for (size_t i = 0; i < pools.size(); ++i) {
     const PoolWork& work = estimate.pools[i];
@@ -77,8 +77,8 @@ std::string mixed_text(std::span<const TrainingPool> pools, const MixedEstimate&
   text += "\n" + table.text() + "\n";
   text += wrap_lines(
       fmt::format(
-          "{} sets the pace. Reductions over replicas run at the speed of the slowest pool's network. No run on "
-          "two kinds of GPU was at hand to check this: the interval is 10% wider than that of the slower pool.\n",
+          "{} is the slowest. Reductions over replicas run at the speed of the slowest pool's network. This was not "
+          "checked with a run on two kinds of GPU, so the interval is 10% wider than that of the slower pool.\n",
           device_of(pools[estimate.slowest]).title),
       page_width, 2);
   return text;

@@ -49,7 +49,7 @@ KvTierSettings server_memory_tier(const ReplicaGroup& group, int64_t servers, By
   if (!usual) {
     throw InputError({.field = "kv_tier",
                       .value = group.models.kernels.device().name,
-                      .expected = "a device whose file gives host_bandwidth_gb_per_s"});
+                      .expected = "a device whose file has host_bandwidth_gb_per_s"});
   }
   const TierSpeed speed = of_all_devices(*usual, host, group);
   settings.tiers = {{.kind = &host,

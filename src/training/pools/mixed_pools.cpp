@@ -70,7 +70,7 @@ class PoolModels {
       if (pool.devices % devices != 0) {
         throw InputError({.field = "pool",
                           .value = fmt::format("{} {}", pool.devices, pool.machine->device().name),
-                          .expected = fmt::format("a multiple of {} GPUs, those of one {}", devices, unit)});
+                          .expected = fmt::format("a multiple of {} GPUs (the GPUs of one {})", devices, unit)});
       }
       result.push_back(pool.devices / devices);
     }
@@ -101,11 +101,12 @@ class MixedReplicas {
         micro_batches_(models.plan().global_batch / models.plan().micro_batch) {
     const TrainingPlan& plan = models.plan();
     if (plan.global_batch % plan.micro_batch != 0 || micro_batches_ < plan.parallel.data) {
-      throw InputError({.field = "global_batch_size",
-                        .value = fmt::format("{}", plan.global_batch),
-                        .expected = fmt::format("a multiple of the micro-batch, {}, and at least {}: a micro-batch "
-                                                "for each replica",
-                                                plan.micro_batch, plan.micro_batch * plan.parallel.data)});
+      throw InputError(
+          {.field = "global_batch_size",
+           .value = fmt::format("{}", plan.global_batch),
+           .expected = fmt::format("a multiple of the micro-batch size {}, and at least {} (one micro-batch "
+                                   "for each replica)",
+                                   plan.micro_batch, plan.micro_batch * plan.parallel.data)});
     }
   }
 
@@ -206,9 +207,10 @@ class MixedStages {
       : models_(models), stages_(models.units(models.plan().devices() / models.plan().stages(), "stage")) {
     const TrainingPlan& plan = models.plan();
     if (plan.virtual_stages > 1 || model_copies(plan.schedule) > 1) {
-      throw InputError({.field = "pipeline_schedule",
-                        .value = plan.schedule,
-                        .expected = "a schedule with one chunk of layers per stage, such as 1f1b, across pools"});
+      throw InputError(
+          {.field = "pipeline_schedule",
+           .value = plan.schedule,
+           .expected = "a schedule with one chunk of layers per stage, for example 1f1b (pools have whole stages)"});
     }
     for (size_t i = 0; i < stages_.size(); ++i) pool_of_.insert(pool_of_.end(), static_cast<size_t>(stages_[i]), i);
     TrainingPlan even = plan;

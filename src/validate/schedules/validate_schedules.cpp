@@ -75,7 +75,7 @@ ScheduleValidation validate_schedules(const std::filesystem::path& data, const H
       const double measured = table.number(table.column("us"), {1e-3, 1e9});
       check_schedules_known(shape, device);
       const std::optional<ScheduleTime> time = schedule_time(shape, schedule, device);
-      if (!time) throw InputError({.value = "slices", .expected = "as much as the shared memory holds"});
+      if (!time) throw InputError({.value = "tile and stages", .expected = "a schedule that fits in shared memory"});
       if (products.empty() || !(products.back().shape == shape)) products.push_back({.shape = shape, .schedules = {}});
       products.back().schedules.push_back({.ranked = {schedule, *time}, .measured_us = measured});
       tally.add(fmt::format("{} x {} x {}", shape.m, shape.n, shape.k),

@@ -64,7 +64,7 @@ std::unique_ptr<WithheldCalibrations> withheld_calibrations(const WithheldReques
   if (request.kernel_data.empty()) {
     throw InputError({.field = "without",
                       .value = printable(request.without),
-                      .expected = fmt::format("{{kernel_data}} FOLDER together with it, or {{calibration}} FOLDER "
+                      .expected = fmt::format("{{kernel_data}} FOLDER as well, or {{calibration}} FOLDER "
                                               "written by `foretoken fit kernels {{without}} {} {{sweep_withheld}}`",
                                               request.without)});
   }

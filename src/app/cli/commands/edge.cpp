@@ -45,10 +45,11 @@ class EdgeCommand : public Command {
     options.list("--batch-sizes", batches_, "Batch sizes to report, as multiples of the graph's batch: 1,2,4");
     options.heading("Device");
     device_.declare(options);
-    options.integer("--threads", threads_, {.least = 0, .most = 4096},
-                    "Number of CPU threads. Uses the speedups that were measured on so many threads; without them, "
-                    "convolutions and products are divided among the threads, with a wider interval; 0 = as in "
-                    "the sweep");
+    options.integer(
+        "--threads", threads_, {.least = 0, .most = 4096},
+        "Number of CPU threads. Uses the speedups measured with this many threads. If there are none, "
+        "convolutions and matrix multiplies are divided among the threads, with a wider interval; 0 = as in "
+        "the sweep");
     declare_calibration(options);
     options.heading("Output");
     options.integer("--top", top_, {.least = 1, .most = 100'000}, "Number of slowest steps to show");

@@ -50,20 +50,20 @@ class PortCommand : public Command {
                     "-dp: data-parallel ranks of the job in the trace [all ranks that the trace names / (TP x PP)]");
     options.flag("--sequence-parallel", sequence_, "Tensor-parallel ranks also divide the tokens of norms");
     options.integer("--micro-batches", micro_batches_, {.least = 0, .most = 1 << 20},
-                    "Micro-batches in the trace, for --to-pp and --to-dp of a job that had 1 [1]");
+                    "Micro-batches per step in the trace, for --to-pp from PP 1 and --to-dp from DP 1 [1]");
     options.text("--node", recorded_.node, "Node that the job ran on [the usual node of the GPU]");
     options.text("--cluster", recorded_.cluster, "Cluster that the job ran on [the usual cluster of the node]");
     options.heading("Job to predict");
     options.integer("--to-tp", wanted_.tensor, rank_numbers, "Tensor-parallel ranks [as in the trace]");
     options.integer("--to-pp", wanted_.pipeline, rank_numbers, "Pipeline stages [as in the trace]");
     options.integer("--to-dp", wanted_.data, rank_numbers,
-                    "Data-parallel ranks, each with the batch that it had [as in the trace]");
+                    "Data-parallel ranks; each rank keeps its batch [as in the trace]");
     options.text("--to-node", wanted_.node, "Node to run on [--node; with --to, the usual node of that GPU]");
     options.text("--to-cluster", wanted_.cluster, "Cluster to run on [--cluster; with --to, the usual one]");
     options.footer(
-        "Each measured kernel is multiplied by the ratio of its estimates on both GPUs or with both sizes. Kernels "
+        "Each measured kernel time is multiplied by the ratio of two estimates: new GPU and size over old. Kernels "
         "without sizes are\nscaled by peak rates or bandwidths: record the trace with record_shapes=True. NCCL kernels "
-        "are priced on both\nnetworks. What does not change keeps its measured time.\nExamples:\n  foretoken port "
+        "are predicted on both\nnetworks. Unchanged kernels keep their measured times.\nExamples:\n  foretoken port "
         "path/to/trace.json --to h200_sxm\n  foretoken port path/to/trace.json.gz --device a100_sxm --to b200_sxm "
         "--json\n  foretoken port path/to/trace.json -tp 2 -dp 4 --to-dp 64 --to-tp 4");
   }
@@ -72,7 +72,7 @@ class PortCommand : public Command {
     if (to_.empty() && !wanted_.is_given()) {
       throw InputError({.source = "--to",
                         .value = "not given",
-                        .expected = "a GPU, or another plan by --to-tp, --to-pp or --to-dp"});
+                        .expected = "a GPU, or another plan with --to-tp, --to-pp or --to-dp"});
     }
     const bool is_chakra = trace_.ends_with(".et") || trace_.ends_with(".et.gz");
     const ChakraStep read = is_chakra
@@ -118,7 +118,8 @@ class PortCommand : public Command {
   // A trace holds CUDA or HIP kernels.
   static void check_gpu(const std::string& flag, const Device& device) {
     if (device.kind == DeviceKind::gpu) return;
-    throw InputError({.source = flag, .value = device.name, .expected = "a GPU: the trace is one of GPU kernels"});
+    throw InputError(
+        {.source = flag, .value = device.name, .expected = "a GPU, because the trace contains GPU kernels"});
   }
 
   // The device that the trace names where it is a known one and another than the one asked for.
@@ -141,7 +142,7 @@ class PortCommand : public Command {
     throw InputError({.source = step.source,
                       .path = "distributedInfo.world_size",
                       .value = fmt::format("{} ranks", step.ranks),
-                      .expected = fmt::format("-tp, -pp and -dp with that product, not TP{} PP{} DP{}", plan.tensor,
+                      .expected = fmt::format("-tp x -pp x -dp equal to this number, not TP{} PP{} DP{}", plan.tensor,
                                               plan.pipeline, plan.data)});
   }
 

@@ -70,9 +70,8 @@ class ProfileCommand : public Command {
     cpu_->text("--out", cpu_request_.out, "Folder for kernels.csv and predictor.json; without it, nothing is written");
     cpu_->text("--device", cpu_request_.device, "Name of the processor [as reported by the machine]");
     cpu_->text("--date", cpu_request_.date, "Date of the sweep; stored in the predictor");
-    cpu_->integer(
-        "--threads", cpu_request_.threads, {.least = 0, .most = 4096},
-        "Also measure how much faster kernels run on 2, 4, ... up to this many threads; 1 = skip [all cores]");
+    cpu_->integer("--threads", cpu_request_.threads, {.least = 0, .most = 4096},
+                  "Also measure speedups on 2, 4, ... up to this many threads; 1 = skip [all cores]");
     cpu_->flag("--quick", cpu_request_.quick, "Take fewer and shorter samples of each kernel");
     cpu_->flag("--plan", cpu_request_.plan, "Print the kernels to measure, without measuring");
     cpu_->footer(

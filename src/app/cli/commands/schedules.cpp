@@ -12,12 +12,12 @@ class SchedulesCommand : public Command {
     options.text("--device", device_, "Built-in name (`foretoken devices` lists them) or a device JSON file", true);
     options.integer("--m", shape_.m, sizes, "Rows of the result");
     options.integer("--n", shape_.n, sizes, "Columns of the result");
-    options.integer("--k", shape_.k, sizes, "Length of the sums");
+    options.integer("--k", shape_.k, sizes, "Inner dimension (length of the dot products)");
     options.choice("--dtype", dtype_, {"bf16", "fp16"}, "Number format");
     options.integer("--show", shown_, {.least = 1, .most = 1000}, "Number of schedules to list");
     options.footer(
-        "Ranks tile sizes, pipeline stages, warps and the order of tiles of a Triton matrix multiply by an analytic "
-        "model,\nbefore any of them is compiled. `kernel gemm` predicts the kernel of the vendor's "
+        "Ranks schedules (tile size, pipeline stages, warps, order of tiles) of a Triton matrix multiply by an "
+        "analytic\nmodel, before any schedule is compiled. `kernel gemm` predicts the kernel of the vendor's "
         "library.\nExample:\n  "
         "foretoken schedules --device h200_sxm --m 4096 --n 4096 --k 8192");
   }

@@ -26,13 +26,15 @@ class TrainCommand : public Command {
   void declare(Options& options) override {
     options_ = &options;
     flags_.declare(options);
-    options.heading("GPUs of several kinds");
-    options.list("--pool", pools_,
-                 "GPUs of one kind and their number, instead of --cluster, for example --pool h100_sxm:8 --pool "
-                 "a100_sxm:8: a device, node or cluster. Faster GPUs get more work");
-    options.choice("--pool-axis", pool_axis_, names_of(pool_axis_names),
-                   "What differs between pools. data = replicas, with more micro-batches on faster GPUs; pipeline = "
-                   "stages, with more layers on faster GPUs; the first pool has the first stages");
+    options.heading("Several kinds of GPU");
+    options.list(
+        "--pool", pools_,
+        "Device, node or cluster and its number of GPUs, for example --pool h100_sxm:8 --pool a100_sxm:8. Repeat "
+        "for each kind of GPU, instead of --cluster. Faster GPUs get more work");
+    options.choice(
+        "--pool-axis", pool_axis_, names_of(pool_axis_names),
+        "How work is divided among pools: data = replicas, with more micro-batches on faster GPUs; pipeline = "
+        "stages, with more layers on faster GPUs (the first pool has the first stages)");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
     options.heading("Output");
@@ -81,7 +83,7 @@ class TrainCommand : public Command {
 
   Answer run(const Library& library) const override {
     if (!pools_.empty()) return run_on_pools(library);
-    options_->refuse({"--pool-axis"}, {}, "GPUs of one kind (no --pool)");
+    options_->refuse({"--pool-axis"}, {}, "one kind of GPU (no --pool)");
     const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan);
     const TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());

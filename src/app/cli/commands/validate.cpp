@@ -12,7 +12,7 @@ namespace {
 // Add your line here; the name is what users type after `validate`.
 constexpr CommandKind layers[] = {
     {"kernels", "Single kernels: a folder of <device>/<family>.csv[.gz]", make_validate_kernels},
-    {"schedules", "Ranked tile schedules of a matrix multiply: one CSV file", make_validate_schedules},
+    {"schedules", "Ranking of the tile schedules of a matrix multiply: one CSV file", make_validate_schedules},
     {"steps", "Whole model steps: one CSV file", make_validate_steps},
     {"images", "Steps and decoders of image models: one CSV file", make_validate_images},
     {"collectives", "Collectives: a table of measurements, or a folder of them", make_validate_collectives},

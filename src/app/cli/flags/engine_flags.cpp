@@ -11,7 +11,7 @@ std::string engine_help() {
     help += help.ends_with(':') ? " " : "; ";
     help.append(kind.name).append(" = ").append(kind.summary);
   }
-  help += "; add any release, for example vllm-0.12, to get the stack and scheduler of that release";
+  help += "; add a release (for example vllm-0.12) to use its stack, scheduler and memory rules";
   return help;
 }
 

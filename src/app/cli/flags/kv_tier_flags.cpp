@@ -50,9 +50,9 @@ void KvTierFlags::declare(Options& options) {
   options.heading(tiers_heading);
   options.settings(tier_flag, tiers, kv_tier_help());
   options.number("--kv-offloading-size", offloading_gib, {.least = 0, .most = 1e6},
-                 "Host memory that every server keeps for its KV cache, in "
-                 "GiB, as in vLLM: a tier of kind host in "
-                 "front of the others, which servers on one node do not share");
+                 "Host memory for the KV cache of each server, in "
+                 "GiB, as in vLLM. Adds a first tier of kind host "
+                 "that servers on one node do not share");
   options.choice("--kv-write-policy", writes, {std::begin(tier_write_names), std::end(tier_write_names)},
                  "When to write blocks to the tier: when the GPU evicts them, "
                  "when they are computed, or when they are "

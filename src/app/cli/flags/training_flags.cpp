@@ -49,7 +49,7 @@ std::vector<std::string> notes_of(const ImportedTraining& imported, const std::s
   std::vector<std::string> notes = imported.notes;
   if (!imported.not_modeled.empty()) {
     notes.push_back(
-        fmt::format("{}: may change time or memory, but not modeled: {}", file, fmt::join(imported.not_modeled, ", ")));
+        fmt::format("{}: not modeled, but may change time or memory: {}", file, fmt::join(imported.not_modeled, ", ")));
   }
   if (!imported.without_effect.empty()) {
     notes.push_back(fmt::format("{}: no effect on time or memory: {}", file, fmt::join(imported.without_effect, ", ")));
@@ -314,8 +314,8 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   spec.stack = stack(imported, request.notes);
   if (spec.stack.empty() && !context.stack.empty()) {
     spec.stack = context.stack;
-    request.notes.push_back(
-        fmt::format("times are those of {}, which runs such files; choose another with --stack", spec.stack));
+    request.notes.push_back(fmt::format(
+        "predicted with the software stack {}, which runs such files; choose another with --stack", spec.stack));
   }
   const bool file_optimizer = imported != nullptr && imported->said.optimizer && !given("--optimizer");
   // Both are one of the choices.

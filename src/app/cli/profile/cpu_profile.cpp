@@ -90,7 +90,7 @@ std::string scaling_text(const std::vector<EdgeThreadScaling>& scaling) {
     for (const auto& [kind, speedup] : own.kinds) {
       parts.push_back(fmt::format("{} {:.2f}", edge_kind_name(kind), speedup.times));
     }
-    text += fmt::format("{} threads, times faster than one: {}\n", own.threads, fmt::join(parts, ", "));
+    text += fmt::format("speedup on {} threads: {}\n", own.threads, fmt::join(parts, ", "));
   }
   return wrap_lines(text, page_width, 2);
 }
@@ -140,7 +140,7 @@ Answer profile_cpu(const CpuProfileRequest& request) {
   Answer answer{.text = edge_fit_text(fit) + scaling_text(fit.predictor.thread_scaling), .json = edge_fit_json(fit)};
   if (skips_threads) {
     answer.text +=
-        "Other programs are using the cores, so speedups on more threads were not measured. Run this again on an idle "
+        "Other programs are using the cores, so speedups on more threads were not measured. Repeat this on an idle "
         "machine.\n";
   }
   answer.json.set("out", request.out).set("planned", plan.size());

@@ -90,7 +90,8 @@ class PlanServe : public Command {
     adapter_load_.check_use(*options_, lora_.enabled, !load_.trace.empty());
     if (users_ == 0) options_->refuse({"--user-pause"}, {}, "no --users");
     if (day_.empty())
-      options_->refuse({"--autoscaler", "--min-replicas", "--scale-utilization", "--cold-start"}, {}, "no --day");
+      options_->refuse({"--autoscaler", "--min-replicas", "--scale-utilization", "--cold-start"}, {},
+                       "a plan without --day");
     if (quick_)
       options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out", "--goal-seek", "--time-limit"}, {},
                        "--quick");
@@ -150,15 +151,15 @@ class PlanServe : public Command {
                    "With --users: mean time between an answer and the same user's next request, in seconds");
     options.text(
         "--day", day_,
-        "Also show the cost of a day, with replicas for its peak and with an autoscaler: a CSV file with the "
-        "columns hour (0 to 24) and requests_per_s, or sine:0.5 = --request-rate as the daily mean, varying by "
-        "50%. The layout is chosen for the peak");
+        "Also show the cost of a day, with replicas for its peak and with an autoscaler. Give a CSV file with the "
+        "columns hour (0 to 24) and requests_per_s, or sine:0.5 for a rate that varies by 50% around "
+        "--request-rate. The layout is chosen for the peak");
     options.choice("--autoscaler", day_settings_.autoscaler, scaling_names(),
                    "With --day: how the number of replicas is chosen (see foretoken serve --help)");
     options.integer("--min-replicas", day_settings_.least_replicas, {.least = 1, .most = 100'000},
                     "With --day: minimum number of replicas");
     options.number("--scale-utilization", day_settings_.utilization, {.least = 0.01, .most = 1},
-                   "With --day: share of each replica's capacity that the autoscaler plans for");
+                   "With --day: target load of each replica, as a share of its capacity");
     options.number("--cold-start", cold_start_s_, {.least = -1, .most = 1e6},
                    "With --day: time until a new replica serves requests, in seconds; -1 = 60 s to provision, time to "
                    "load the weights, and 40 s to start the engine");
@@ -203,9 +204,10 @@ class PlanServe : public Command {
                  "Maximum numbers of tokens per step to try [the engine's default, 2048, 8192]");
     options.flag("--disaggregate", separate_pools_, "Also try separate engines for prefill and decode [on]");
     options.flag("--mix-hardware", mixed_pools_, "Also try different devices for prefill and decode");
-    options.list("--kv-offloading-per-gpu", offloading_,
-                 "Host memory below the KV cache to try, in GiB per GPU; 0 = none [0; also as much as the GPU's memory "
-                 "if prompts share prefixes]");
+    options.list(
+        "--kv-offloading-per-gpu", offloading_,
+        "Sizes of host memory for KV offloading to try, in GiB per GPU; 0 = none [0; if prompts share prefixes, also "
+        "the size of the GPU's memory]");
     options.integer("--max-model-len", max_model_len_, {.least = 0, .most = 100'000'000},
                     "Maximum length of a sequence in tokens, prompt and output together; 0 = what the requests need");
     options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", memory_fraction_,
@@ -291,15 +293,15 @@ class PlanServe : public Command {
     constexpr std::string_view sine = "sine";
     constexpr double usual_swing = 0.5, most_swing = 0.99;
     if (!day_.starts_with(sine) || (day_.size() > sine.size() && day_[sine.size()] != ':')) {
-      options_->refuse({"--request-rate", "--users"}, {}, "--day FILE, which has the rates");
+      options_->refuse({"--request-rate", "--users"}, {}, "--day FILE, because the file contains the rates");
       return read_day(day_);
     }
     const std::string swing = day_.size() > sine.size() ? day_.substr(sine.size() + 1) : number_text(usual_swing);
     const double share = parse_listed_number("--day", swing, {.least = 0, .most = most_swing},
-                                             "sine:SWING with a share from 0 to 0.99, as in sine:0.5");
+                                             "sine:SWING with a SWING from 0 to 0.99, for example sine:0.5");
     if (!std::isfinite(load.rate()) || load.rate() <= 0) {
       throw InputError(
-          {.source = "--request-rate", .expected = "with --day sine: the mean rate of the day, or --users"});
+          {.source = "--request-rate", .expected = "the mean rate of the day (or --users) for --day sine"});
     }
     return sine_day(load.rate(), share);
   }
@@ -375,7 +377,7 @@ class PlanServe : public Command {
     }
     if (users_ > 0) {
       sentences.push_back(
-          fmt::format("{} users are taken as {:.3g} requests/s: each pauses {} s "
+          fmt::format("{} users are counted as {:.3g} requests/s: each user pauses {} s "
                       "({{user_pause}}) and waits for answers "
                       "that take half as long as the limits allow.",
                       users_, day_.empty() ? flags.rate() : load_of_traffic(library).rate(), number_text(user_pause_)));
@@ -438,9 +440,9 @@ class PlanServe : public Command {
     if (!choices.host_as_gpu) return;
     planner.question.assumptions.emplace_back(
         "Prompts share prefixes, so layouts that keep KV blocks in host memory "
-        "were tried too, with as much of it per "
-        "GPU as the GPU's own memory ({kv_offloading_per_gpu} sets other "
-        "sizes; 0 leaves them out).");
+        "were also tried, with as much host memory per "
+        "GPU as the GPU has memory (set other sizes with {kv_offloading_per_gpu}; "
+        "0 = no host memory).");
   }
 
   void choose_slots(ServingPlanner& planner) const {
@@ -459,7 +461,7 @@ class PlanServe : public Command {
       flags.settings.max_cpu_loras = std::max(adapters, slots.back());
       question.assumptions.push_back(
           fmt::format("Host memory is assumed to hold all {} adapters "
-                      "({{max_cpu_loras}} changes it).",
+                      "(change this with {{max_cpu_loras}}).",
                       adapters));
     }
     question.lora = flags.read();

@@ -18,7 +18,7 @@ class ValidateImages : public Command {
     options.text("--out", out_, "Write every row with measured and predicted times and memory to this CSV file");
     options.footer(
         "Columns: device, model, part (step or decoder), mode, images, side, sustained_ms, peak_gb. Rows whose mode is "
-        "not\n`compiled` are not scored: predictions are of kernels that run back to back.\nExample:\n  foretoken "
+        "not\n`compiled` are not scored: predictions assume that kernels run back to back.\nExample:\n  foretoken "
         "validate images --data data/measured_images/h200_sxm.csv");
   }
 

@@ -11,8 +11,8 @@ class ValidateSchedules : public Command {
   void declare(Options& options) override {
     options.text("--data", data_, "CSV file of timed schedules", true);
     options.footer(
-        "Columns: device, m, n, k, bm, bn, bk, stages, warps, group, us. Rows of one product stand "
-        "together.\nExample:\n"
+        "Columns: device, m, n, k, bm, bn, bk, stages, warps, group, us. Keep rows with the same m, n "
+        "and k together.\nExample:\n"
         "  foretoken validate schedules --data data/measured_schedules/unfitted.csv");
   }
 
