@@ -160,7 +160,7 @@ struct Model {
   Scheme scheme = Scheme::bf16;            // linear layers, as quantization_config says
   std::optional<Scheme> attention_scheme;  // those of attention and recurrences where they differ
   Scheme expert_scheme = Scheme::bf16;     // routed experts where they differ (gpt-oss: mxfp4)
-  std::shared_ptr<const ExpertPopularity> expert_popularity;  // how tokens choose routed experts; nothing = by chance
+  std::shared_ptr<const ExpertPopularity> expert_popularity;  // how tokens choose routed experts; nothing = not known
   DType dtype = DType::bf16;                                  // activations, embeddings, norms
   std::optional<DType> cache_dtype = {};    // of the KV cache where the checkpoint states one; nothing = dtype
   std::optional<Scheme> named_scheme = {};  // the format that the checkpoint's name states

@@ -43,7 +43,7 @@ struct StepRequest {
   int64_t prompt_context_len = 0;  // mixed: tokens in the cache before each prompt
   int64_t decoder_len = 0;  // encoder-decoder: new decoder tokens of a prompt; 0 = one (inference), input_len (train)
   DType kv_dtype = DType::bf16;
-  Routing routing = Routing::random;
+  std::optional<Routing> routing = {};  // nothing = as routers usually are: step_feed_forward.cpp
   double power_law_exponent = 0;
   LoraAdapter lora;        // train: only the adapters are trained. Routed experts, routers, embeddings have none.
   bool recompute = false;  // train: run the layers' forward again in the backward pass

@@ -122,11 +122,11 @@ void write_moe(Writer& writer, const Moe& moe) {
                    .tp = rank.expert_tensor,
                    .ep = rank.expert_ranks,
                    .gated = moe.gated,
-                   .routing = writer.request().routing,
+                   .routing = writer.request().routing.value_or(Routing::random),
                    .power_law_exponent = writer.request().power_law_exponent,
                    .scheme = model.expert_scheme};
   const bool travels = rank.dispatches() && rank.exchange == ExpertExchange::all_to_all;
-  if (experts.routing == Routing::random && moe.experts > few_experts && !travels && !writer.training()) {
+  if (!writer.request().routing && moe.experts > few_experts && !travels && !writer.training()) {
     experts.routing = Routing::power_law;
     experts.power_law_exponent = usual_exponent;
   }

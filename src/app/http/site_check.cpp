@@ -27,7 +27,7 @@ bool is_allowed(const std::vector<std::string>& list, const std::string& name) {
 
 // Empty where both are served.
 std::string problem_of(const HttpRequest& request, bool serves_host, std::string_view hosts, bool serves_origin) {
-  if (!serves_host) return fmt::format("host {} is not served: {}", printable(request.header("host")), hosts);
+  if (!serves_host) return fmt::format("host {} is not allowed; expected {}", printable(request.header("host")), hosts);
   if (serves_origin) return "";
   return fmt::format("a page of {} may not use this server", printable(request.header("origin")));
 }

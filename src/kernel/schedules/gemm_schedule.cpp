@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
+#include "hardware/generation.h"
 
 namespace foretoken {
 namespace {
@@ -19,6 +22,8 @@ constexpr double cache_bytes_per_clock = 56.6;  // of a processor, from L2
 constexpr double shared_bytes_per_clock = 147;  // of a processor
 constexpr double more_registers = 8.1;          // of a thread, beside its sums
 constexpr double blend = 2.59;                  // how sharply the longest of several times hides the others
+
+constexpr std::string_view measured_generation = "Hopper";
 
 constexpr double launch = 3e-6;               // of the measurements, between two events
 constexpr double memory_share = 0.833;        // of the sheet's bandwidth, as streams reach
@@ -109,11 +114,12 @@ double memory_bytes(const GemmShape& shape, const GemmSchedule& one, double at_o
 }  // namespace
 
 void check_schedules_known(const GemmShape& shape, const Device& device) {
-  if (!device.asynchronous_multiplies || !device.asynchronous_multiplies->value) {
-    throw InputError(
-        {.field = "device",
-         .value = device.name,
-         .expected = "a GPU with asynchronous multiply instructions (Hopper or newer); others were not measured"});
+  if (generation_of(device) != measured_generation) {
+    throw InputError({.field = "device",
+                      .value = device.name,
+                      .expected = fmt::format("a GPU of NVIDIA's {} generation, such as h100_sxm; others were not "
+                                              "measured",
+                                              measured_generation)});
   }
   const bool known = device.processors && device.boost_clock && device.last_level_cache && device.memory_bandwidth &&
                      device.dense_peak[static_cast<size_t>(DType::bf16)];

@@ -33,8 +33,8 @@ struct RankedSchedule {
   ScheduleTime time;
 };
 
-// InputError where the device has no asynchronous multiplies (only Hopper was measured), lacks a fact that the model
-// needs, or the product is not in a 16-bit format.
+// InputError where the device is not of the generation that was measured (Hopper), lacks a fact that the model needs,
+// or the product is not in a 16-bit format.
 void check_schedules_known(const GemmShape& shape, const Device& device);
 
 // Nothing where its slices do not fit the shared memory of a processor.

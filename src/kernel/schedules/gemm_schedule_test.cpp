@@ -40,6 +40,7 @@ TEST(GemmSchedule, few_rows_want_low_tiles_and_large_products_large_ones) {
 
 TEST(GemmSchedule, devices_and_formats_that_were_not_measured_are_refused) {
   EXPECT_THROW(rank_schedules({}, usual_schedules(), device("a100_sxm")), InputError);
+  EXPECT_THROW(rank_schedules({}, usual_schedules(), device("b200_sxm")), InputError);
   EXPECT_THROW(rank_schedules({.scheme = Scheme::fp8}, usual_schedules(), device("h200_sxm")), InputError);
 }
 

@@ -129,9 +129,8 @@ class StepLog final : public RunObserver {
   std::vector<StepRecord> steps_;
 };
 
-// Output tokens that come out in the second half of the time in which requests
-// arrive: neither the beginning of a run, with its empty batches, nor its end,
-// when nobody comes any more, says what a queue that does not end would see.
+// Output tokens that come out in the second half of the time in which requests arrive: neither the beginning of a run,
+// with its empty batches, nor its end, when nobody comes any more, says what a queue that does not end would see.
 class SteadyOutput final : public RunObserver {
  public:
   explicit SteadyOutput(double arrivals_s)

@@ -40,8 +40,7 @@ struct EnginePool {
   bool operator==(const EnginePool&) const = default;
 };
 
-// Host memory of one engine below its KV cache, in whole units of the engine's
-// flag.
+// Host memory of one engine below its KV cache, in whole units of the engine's flag.
 double host_cache_bytes(const EnginePool& pool);
 // What the flag says.
 double host_cache_value(const EnginePool& pool);

@@ -43,14 +43,12 @@ struct ServingPlanner {
 
   ServingSearchResult search() const;
   ServingFacts facts() const;
-  // Of the winner, or where the rate is too high for all, of what sustains
-  // most; also with measured devices of the library that have a price.
+  // Of the winner, or where the rate is too high for all, of what sustains most; also with measured devices of the
+  // library that have a price.
   SoughtGoals seek(const ServingSearchResult& result) const;
-  // Of the winner at the rate asked for, else at its capacity; nothing where
-  // nothing was simulated, or nobody waits.
+  // Of the winner at the rate asked for, else at its capacity; nothing where nothing was simulated, or nobody waits.
   std::optional<LayoutExplanation> explain(const ServingSearchResult& result) const;
-  // Of the best layouts; nothing where none serves what is asked, or nobody
-  // waits.
+  // Of the best layouts; nothing where none serves what is asked, or nobody waits.
   std::optional<DayPlan> day(const ServingSearchResult& result, const DaySettings& settings) const;
 
  private:

@@ -57,8 +57,7 @@ void add_rate_charts(HtmlPage& page, const std::vector<RatePoint>& points, const
 // the points by a straight line. Nothing where it does not.
 std::optional<double> knee_rate(const std::vector<RatePoint>& points, const MetricNumber& milliseconds);
 
-// What a slow request waits for, and how busy the devices are, at so many
-// requests/s where the load has a rate.
+// What a slow request waits for, and how busy the devices are, at so many requests/s where the load has a rate.
 void add_run_explanation(HtmlPage& page, const RunExplanation& explanation, const std::optional<double>& rate);
 
 // Requests that run and wait, and the KV cache.

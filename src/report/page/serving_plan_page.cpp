@@ -95,8 +95,7 @@ void add_winner(HtmlPage& page, const ServingPlanReport& report, const ShownLayo
   add_limits(page, report, winner, shown);
   if (const PlanRun* knee = knee_of(report.result.curve)) {
     page.paragraph(
-        fmt::format("The knee is at {:.3g} requests/s: beyond it, the speed "
-                    "for each user falls faster than throughput "
+        fmt::format("The knee is at {:.3g} requests/s: beyond it, the speed for each user falls faster than throughput "
                     "grows.",
                     knee->rate));
   }

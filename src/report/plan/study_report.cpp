@@ -157,8 +157,7 @@ struct BestCase {
   std::vector<const Json*> tied;  // within prediction error of it, in the order of the cases
 };
 
-// At the good end of its interval, the other is as good as the best at the bad
-// end of its own.
+// At the good end of its interval, the other is as good as the best at the bad end of its own.
 bool is_tied(const BestCase& best, const Json& other) {
   if (best.by_cost) {
     const double own = *cost_of(*best.row), theirs = *cost_of(other);
@@ -172,8 +171,8 @@ bool is_tied(const BestCase& best, const Json& other) {
   return (high > 0 ? high : theirs) >= (low > 0 ? low : own);
 }
 
-// Of each model with each traffic, the case with the cheapest tokens; where a
-// price is missing, with most requests/s of a GPU.
+// Of each model with each traffic, the case with the cheapest tokens; where a price is missing, with most requests/s of
+// a GPU.
 std::vector<BestCase> best_cases(const StudyReport& report) {
   std::vector<BestCase> best;
   for (const Json& row : report.rows.items()) {

@@ -8,8 +8,7 @@
 
 namespace foretoken {
 
-// "a p99 TTFT of 412 ms consists of 300 ms in the queue, ... . GPUs run steps
-// 93% of the time ...".
+// "a p99 TTFT of 412 ms consists of 300 ms in the queue, ... . GPUs run steps 93% of the time ...".
 std::string run_explanation_words(const RunExplanation& explanation);
 // Adds its numbers to an object.
 void set_run_explanation(Json& json, const RunExplanation& explanation);

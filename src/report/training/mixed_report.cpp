@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
@@ -26,9 +27,12 @@ std::string verdict_text(MemoryVerdict verdict) {
 }
 
 std::string work_text(const PoolWork& work, PoolAxis axis) {
-  if (axis == PoolAxis::data) return fmt::format("{} replicas x {} micro-batches", work.replicas, work.micro_batches);
-  return fmt::format("stages {} to {}: {} layers", work.first_stage,
-                     work.first_stage + static_cast<int64_t>(work.layers.size()) - 1, fmt::join(work.layers, ", "));
+  if (axis == PoolAxis::data)
+    return fmt::format("{} x {}", counted(work.replicas, "replica"), counted(work.micro_batches, "micro-batch"));
+  const std::string layers = fmt::format("{} layers", fmt::join(work.layers, ", "));
+  const auto stages = static_cast<int64_t>(work.layers.size());
+  if (stages == 1) return fmt::format("stage {}: {}", work.first_stage, layers);
+  return fmt::format("stages {} to {}: {}", work.first_stage, work.first_stage + stages - 1, layers);
 }
 
 }  // namespace

@@ -18,8 +18,7 @@ KvTierSettings tier_settings(const ReplicaGroup& group, const std::optional<Node
   if (!options.enable_prefix_caching || !scheduler_kind(group.config.scheduler).reads.prefix_caching) {
     throw InputError({.field = "kv_tier",
                       .value = "scheduler " + group.config.scheduler,
-                      .expected = "a scheduler with prefix caching, which KV "
-                                  "tiers need: add {enable_prefix_caching}"});
+                      .expected = "a scheduler with prefix caching, which KV tiers need: add {enable_prefix_caching}"});
   }
   KvTierSettings settings;
   settings.kv_bytes_per_token = kv_bytes_per_token(group.model, group.kv_dtype).value();

@@ -165,8 +165,8 @@ constexpr LaunchFlag listed_flags[] = {
      "--attention-backend --attention-config --calculate-kv-scales --cpu-offload-gb "
      "--dbo-decode-token-threshold --dbo-prefill-token-threshold --decode-context-parallel-size "
      "--diffusion-config --ec-transfer-config --expert-placement-strategy --hf-overrides --kernel-config "
-     "--kv-cache-dtype-skip-layers --linear-backend --mamba-block-size "
-     "--mamba-cache-dtype --mamba-ssm-cache-dtype --max-long-partial-prefills --max-num-partial-prefills "
+     "--kv-cache-dtype-skip-layers --linear-backend --mamba-block-size --mamba-cache-dtype --mamba-ssm-cache-dtype "
+     "--max-long-partial-prefills --max-num-partial-prefills "
      "--max-num-scheduled-tokens --max-seq-len-to-capture --mm-encoder-tp-mode --moe-backend "
      "--performance-mode --prefill-context-parallel-size --prefill-schedule-interval --ubatch-size -dcp -pcp",
      "", LaunchFlagUse::other},
@@ -203,8 +203,8 @@ constexpr LaunchFlag listed_flags[] = {
      "--cuda-graph-max-bs-prefill --dcp-size --decode-attention-backend --decode-context-parallel-size "
      "--deepep-config --flashinfer-mxfp4-moe-precision --fp4-gemm-backend --fp4-gemm-runner-backend "
      "--fp8-gemm-backend --fp8-gemm-runner-backend --hicache-io-backend --hicache-mem-layout --hicache-ratio "
-     "--hicache-storage-backend --hicache-storage-prefetch-policy "
-     "--lora-backend --lora-paths --lora-target-modules --mamba-ssm-dtype --max-loaded-loras --max-lora-rank "
+     "--hicache-storage-backend --hicache-storage-prefetch-policy --lora-backend --lora-paths --lora-target-modules "
+     "--mamba-ssm-dtype --max-loaded-loras --max-lora-rank "
      "--max-loras-per-batch --max-mamba-cache-size --max-prefill-tokens --moe-data-parallel-size "
      "--moe-dense-tp-size --moe-dp-size --moe-runner-backend --num-continuous-decode-steps "
      "--piecewise-cuda-graph-max-tokens --pp-max-micro-batch-size --prefill-attention-backend "
@@ -216,8 +216,8 @@ constexpr LaunchFlag listed_flags[] = {
      "--disable-chunked-prefix-cache --disable-cuda-graph-padding --disable-custom-all-reduce "
      "--disable-flashinfer-autotune --disable-piecewise-cuda-graph --disable-prefill-cuda-graph "
      "--disable-shared-experts-fusion --enable-deterministic-inference --enable-dp-lm-head "
-     "--enable-dynamic-chunking --enable-flashinfer-allreduce-fusion "
-     "--enable-lmcache --enable-lora --enable-mixed-chunk --enable-mscclpp --enable-nccl-nvls --enable-pdmux "
+     "--enable-dynamic-chunking --enable-flashinfer-allreduce-fusion --enable-lmcache --enable-lora "
+     "--enable-mixed-chunk --enable-mscclpp --enable-nccl-nvls --enable-pdmux "
      "--enable-priority-scheduling --enable-single-batch-overlap --enable-symm-mem --enable-torch-compile",
      "", LaunchFlagUse::other_on},
     {LaunchStyle::trtllm,
@@ -234,8 +234,8 @@ constexpr LaunchFlag listed_flags[] = {
      "", LaunchFlagUse::harmless_on},
     {LaunchStyle::trtllm,
      "--allreduce-strategy --attention-dp-config.batching-wait-iters --attention-dp-config.enable-balance "
-     "--attention-dp-config.timeout-iters --attn-backend --cluster-size "
-     "--kv-cache-config.max-attention-window --kv-cache-config.max-tokens --moe-cluster-parallel-size "
+     "--attention-dp-config.timeout-iters --attn-backend --cluster-size --kv-cache-config.max-attention-window "
+     "--kv-cache-config.max-tokens --moe-cluster-parallel-size "
      "--moe-config.backend --moe-config.max-num-tokens --stream-interval",
      "", LaunchFlagUse::other},
     {LaunchStyle::trtllm,

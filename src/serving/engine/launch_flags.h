@@ -46,15 +46,13 @@ std::string launch_flag_name(LaunchStyle style, std::string_view field);
 // What is written before the flags; {} stands for the model.
 std::string_view launch_program(LaunchStyle style);
 
-// Host memory below the KV cache of an engine on so many devices: what its flag
-// says where each device has so many bytes, and the bytes of the whole engine
-// that a flag says. vLLM counts GiB of all devices, SGLang GB and TensorRT-LLM
+// Host memory below the KV cache of an engine on so many devices: what its flag says where each device has so many
+// bytes, and the bytes of the whole engine that a flag says. vLLM counts GiB of all devices, SGLang GB and TensorRT-LLM
 // bytes of each; all of them in whole numbers.
 double host_cache_value(LaunchStyle style, int64_t devices, double bytes_each);
 double host_cache_bytes(LaunchStyle style, int64_t devices, double value);
 
-// The engine's tensor-parallel size counts the ranks of data-parallel attention
-// too.
+// The engine's tensor-parallel size counts the ranks of data-parallel attention too.
 bool tensor_size_counts_attention_ranks(LaunchStyle style);
 
 // Data-parallel attention has every rank attend alone: none of them is cut by tensor parallelism.

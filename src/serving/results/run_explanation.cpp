@@ -26,8 +26,7 @@ double host_share(const std::vector<TypicalStep>& steps) {
   return all > 0 ? waits / all : 0;
 }
 
-// What steps of a pool reach of a peak while they run, times the seconds that
-// they run.
+// What steps of a pool reach of a peak while they run, times the seconds that they run.
 template <class Reached>
 std::optional<double> reached_seconds(const std::vector<TypicalStep>& steps, const Reached& reached) {
   double sum = 0;

@@ -1,5 +1,4 @@
-// Where the time of a run goes: what a slow request waits for, and how busy the
-// devices are.
+// Where the time of a run goes: what a slow request waits for, and how busy the devices are.
 #pragma once
 
 #include <functional>
@@ -14,8 +13,7 @@
 
 namespace foretoken {
 
-// Of the requests around a percentile of TTFT, in the mean: the parts make up
-// the whole.
+// Of the requests around a percentile of TTFT, in the mean: the parts make up the whole.
 struct TtftParts {
   double percentile = 99;
   double ttft_ms = 0;
@@ -29,26 +27,22 @@ struct TtftParts {
 struct RunExplanation {
   TtftParts ttft;
   double busy_share = 0;  // of the time that devices run steps
-  // Of all devices, idle time included: model FLOPs of their peak, and weights
-  // and cache read of their bandwidth. Nothing where steps have no operators,
-  // as with drafts.
+  // Of all devices, idle time included: model FLOPs of their peak, and weights and cache read of their bandwidth.
+  // Nothing where steps have no operators, as with drafts.
   std::optional<double> model_flops_utilization, memory_bandwidth_utilization;
 };
 
-// When the last step that computed a request's prompt ended, before its first
-// token.
+// When the last step that computed a request's prompt ended, before its first token.
 class PromptEnds final : public RunObserver {
  public:
-  // Watching every step of every request takes time: only where somebody asks
-  // for the ends.
+  // Watching every step of every request takes time: only where somebody asks for the ends.
   explicit PromptEnds(bool is_needed, std::function<void()> check_wanted = {})
       : is_needed_(is_needed), check_wanted_(std::move(check_wanted)) {}
   bool watches(int64_t request) const override;
   void request_stepped(const RequestStep& own, const StepRecord& step) override;
   void step_ran(const StepRecord& step) override;
   bool is_needed() const { return is_needed_; }
-  // No later than the first token: a preempted request computes its prompt
-  // again.
+  // No later than the first token: a preempted request computes its prompt again.
   Picoseconds end_of(const RequestRecord& record) const;
 
  private:
@@ -65,8 +59,7 @@ struct ExplainedPool {
   std::vector<TypicalStep> steps;  // empty where steps have no operators
 };
 
-// `device_seconds`: of all devices, from the first request to the last token.
-// Nothing where no request completed.
+// `device_seconds`: of all devices, from the first request to the last token. Nothing where no request completed.
 std::optional<RunExplanation> explain_run(const TtftRanking& ranking, const PromptEnds& prompts, double percentile,
                                           std::span<const ExplainedPool> pools, double device_seconds);
 

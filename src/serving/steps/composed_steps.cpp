@@ -398,6 +398,7 @@ class ComposedSteps final : public StepTimes {
         KernelShape shape = for_sequences(reader.shape, decodes);
         if (auto* latent = std::get_if<LatentAttentionShape>(&shape)) latent->q_len = queries;
         if (auto* scores = std::get_if<GemmShape>(&shape)) scores->m *= queries;
+        if (auto* chosen = std::get_if<ElementwiseShape>(&shape)) chosen->elements *= queries;
         add(shape, reader, kernels);
       }
       return kernels.total();

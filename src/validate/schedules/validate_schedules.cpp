@@ -17,6 +17,7 @@ struct TimedSchedule {
 };
 
 struct TimedProduct {
+  std::string device;
   GemmShape shape;
   std::vector<TimedSchedule> schedules;
 };
@@ -76,7 +77,9 @@ ScheduleValidation validate_schedules(const std::filesystem::path& data, const H
       check_schedules_known(shape, device);
       const std::optional<ScheduleTime> time = schedule_time(shape, schedule, device);
       if (!time) throw InputError({.value = "tile and stages", .expected = "a schedule that fits in shared memory"});
-      if (products.empty() || !(products.back().shape == shape)) products.push_back({.shape = shape, .schedules = {}});
+      const bool another =
+          products.empty() || products.back().device != device.name || !(products.back().shape == shape);
+      if (another) products.push_back({.device = device.name, .shape = shape, .schedules = {}});
       products.back().schedules.push_back({.ranked = {schedule, *time}, .measured_us = measured});
       tally.add(fmt::format("{} x {} x {}", shape.m, shape.n, shape.k),
                 {.measured = measured, .predicted = 1e6 * time->seconds}, 0);

@@ -55,8 +55,7 @@ class DemoCommand : public Command {
                                    .explanation = explanation ? &*explanation : nullptr};
     files_.write(planner, report);
     return {.text = "How to serve Llama-3.1-70B to chat users on eight H100s?\n\n" + serving_plan_text(report) +
-                    "\nNext: `foretoken plan serve --help`, `foretoken serve "
-                    "--help`, `foretoken step --help`.\n",
+                    "\nNext: `foretoken plan serve --help`, `foretoken serve --help`, `foretoken step --help`.\n",
             .json = serving_plan_json(report)};
   }
 

@@ -160,7 +160,7 @@ class StepCommand : public Command {
                         .expected = "a format that training stacks support: bf16, fp16, fp8 or nvfp4"});
     }
     TrainingJob job{.model = model, .sequence_length = request.input_len, .recipe = *recipe, .lora = request.lora};
-    if (options_->was_given("--routing")) job.routing = request.routing;
+    if (options_->was_given("--routing")) job.routing = request.routing.value_or(Routing::random);
     const TrainingPlan plan{.parallel = parallel,
                             .micro_batch = request.batch,
                             .global_batch = request.batch * parallel.data,

@@ -54,8 +54,7 @@ void KvTierFlags::declare(Options& options) {
                  "GiB, as in vLLM. Adds a first tier of kind host "
                  "that servers on one node do not share");
   options.choice("--kv-write-policy", writes, {std::begin(tier_write_names), std::end(tier_write_names)},
-                 "When to write blocks to the tier: when the GPU evicts them, "
-                 "when they are computed, or when they are "
+                 "When to write blocks to the tier: when the GPU evicts them, when they are computed, or when they are "
                  "used a second time");
   std::vector<std::string> ways(std::begin(tier_load_names), std::end(tier_load_names));
   ways.insert(ways.begin(), "engine");

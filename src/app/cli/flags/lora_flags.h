@@ -20,8 +20,7 @@ struct LoraFlags {
 
   // `slots`: where several numbers of them may be given, to try.
   void declare(Options& options, std::vector<std::string>* slots = nullptr);
-  // InputError for flags that were given without --enable-lora; `options` as
-  // given to declare, after parsing.
+  // InputError for flags that were given without --enable-lora; `options` as given to declare, after parsing.
   void check_use(const Options& options) const;
   // InputError for values that do not go together.
   LoraSettings read() const;

@@ -57,7 +57,7 @@ void ModelFlags::declare_parallelism(Options& options) {
   options.text("--expert-popularity", expert_popularity,
                "How tokens are distributed over experts: zipf:A (shares ~ 1/rank^A), a CSV table (columns "
                "expert,tokens), or balancedness:B (mean load of a rank divided by the busiest rank's load, as SGLang "
-               "reports it, for example 0.8) [random, all experts equally likely]");
+               "reports it, for example 0.8) [a power law for more than 8 experts, otherwise all equally likely]");
   options.integer("--num-redundant-experts", redundant_experts, {.least = 0, .most = 65'536},
                   "Number of redundant copies of busy experts, placed across the ranks (EPLB)");
   options.choice("--all2all-backend,--moe-a2a-backend", all2all_backend, backend_names(),

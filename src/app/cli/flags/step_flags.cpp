@@ -24,8 +24,10 @@ void StepFlags::declare(Options& options) {
                   "Tokens already in the KV cache of each sequence");
   options.integer("--prompts", request.prompts, zero_or_more,
                   "With --phase mixed: number of sequences in the batch that are prompts; the others decode");
-  options.choice("--routing", routing, {"random", "balanced", "pl1.01", "pl1.2"},
-                 "How tokens are distributed over experts: at random, evenly, or by a power law");
+  options.choice(
+      "--routing", routing, {"usual", "random", "balanced", "pl1.01", "pl1.2"},
+      "How tokens are distributed over experts: at random, evenly, or by a power law. usual = pl1.2 for more than "
+      "8 experts, random otherwise");
   options.integer("--lora-rank", request.lora.rank, zero_or_more,
                   "Rank of a LoRA adapter on all linear layers; 0 = no adapter");
   options.flag("--recompute", request.recompute,
@@ -37,6 +39,7 @@ void StepFlags::declare(Options& options) {
 StepRequest StepFlags::step_request() const {
   StepRequest result = request;
   result.phase = step_phase_from_name(phase).value();  // one of the choices
+  if (routing == "random") result.routing = Routing::random;
   if (routing == "balanced") result.routing = Routing::balanced;
   if (routing.starts_with("pl")) {
     result.routing = Routing::power_law;

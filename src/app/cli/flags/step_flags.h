@@ -12,7 +12,7 @@ namespace foretoken {
 
 struct StepFlags : ModelFlags {
   std::string phase = "decode";
-  std::string routing = "random";
+  std::string routing = "usual";
   PlacementFlags placement;
   StepRequest request{.batch = 1, .input_len = 1024, .context_len = 0};
 
