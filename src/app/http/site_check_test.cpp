@@ -46,7 +46,7 @@ TEST(SiteCheck, listed_hosts_and_origins_alone_are_served) {
   EXPECT_EQ(listed_problem_of({{"host", "API.local:8000"}}), "");
   EXPECT_EQ(listed_problem_of({{"host", "api.local"}, {"origin", "http://App.example"}}), "");
   EXPECT_EQ(listed_problem_of({{"host", "localhost"}}),
-            "host localhost is not served: a name given with --allowed-hosts");
+            "host localhost is not allowed; expected a name given with --allowed-hosts");
   EXPECT_EQ(listed_problem_of({{"host", "api.local"}, {"origin", "http://other.example"}}),
             "a page of http://other.example may not use this server");
 }

@@ -114,7 +114,7 @@ double memory_bytes(const GemmShape& shape, const GemmSchedule& one, double at_o
 }  // namespace
 
 void check_schedules_known(const GemmShape& shape, const Device& device) {
-  if (generation_of(device) != measured_generation) {
+  if (kernel_generation(device).title != measured_generation) {
     throw InputError({.field = "device",
                       .value = device.name,
                       .expected = fmt::format("a GPU of NVIDIA's {} generation, such as h100_sxm; others were not "
