@@ -312,6 +312,9 @@ class TracePorter {
     const Estimate parts[] = {work, result_.bubble_us, result_.gradients_us};
     const bool adds = result_.bubble_us.value > 0 || result_.gradients_us.value > 0;
     result_.ported_span_us = adds ? sum_of_correlated(parts) : work;
+    result_.lacks_backward = gets_replicas() && backward_us() == 0;
+    Confidence& kind = result_.ported_span_us.kind;
+    if (result_.lacks_backward) kind = std::max(kind, Confidence::extrapolated);
   }
 
   // 1F1B: every stage waits for one micro-batch's work of each other stage, and for its messages there and back.
@@ -328,13 +331,19 @@ class TracePorter {
     return sum_of_correlated(both);
   }
 
+  bool gets_replicas() const { return recorded_.plan.data < 2 && wanted_.plan.data > 1; }
+
+  double backward_us() const {
+    double sum = 0;
+    for (size_t i = 0; i < ported_.size(); ++i) sum += step_.kernels[i].backward ? ported_[i].value : 0;
+    return sum;
+  }
+
   // One all-reduce of the gradients beside the backward pass, as DistributedDataParallel does it: at least the last
   // bucket of 25 MiB comes after it, at most everything.
   Estimate new_gradients() const {
-    if (recorded_.plan.data > 1 || wanted_.plan.data < 2 || wanted_.network == nullptr) return exactly(0);
-    double backward_us = 0;
-    for (size_t i = 0; i < ported_.size(); ++i) backward_us += step_.kernels[i].backward ? ported_[i].value : 0;
-    if (backward_us == 0) return exactly(0);  // no training
+    const double backward = backward_us();
+    if (!gets_replicas() || wanted_.network == nullptr || backward == 0) return exactly(0);
     constexpr double bucket = 25.0 * (1 << 20);
     const double passes = static_cast<double>(std::max<int64_t>(1, micro_batches_));
     const double bytes = split_.weight_bytes() / passes * layers_;
@@ -344,7 +353,7 @@ class TracePorter {
       return scaled(wanted_.network->seconds({.shape = shape}), 1e6);
     };
     const Estimate whole = all_reduce(bytes), last = all_reduce(std::min(bytes, bucket));
-    return {.value = std::max(last.value, whole.value - backward_us / passes),
+    return {.value = std::max(last.value, whole.value - backward / passes),
             .low = last.low,
             .high = whole.high,
             .kind = std::max(whole.kind, Confidence::extrapolated)};

@@ -43,6 +43,7 @@ struct PortedTrace {
   Estimate ported_span_us;      // the host launches as it did
   Estimate bubble_us;           // of it, added for a pipeline that the trace does not have
   Estimate gradients_us;        // of it, added for the gradients of a trace without data parallelism
+  bool lacks_backward = false;  // nothing could be added: no kernel of the trace is known to be of a backward pass
   // Kernels whose sizes are known, on the GPU of the trace: a check of the estimates that the factors are made of.
   double sized_measured_us = 0, sized_predicted_us = 0;
 

@@ -54,6 +54,12 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
                     "of the matrix multiplies are assumed.",
                     interval_text(in_seconds(ported.gradients_us))));
   }
+  if (ported.lacks_backward) {
+    lines.emplace_back(
+        "No backward pass was found in the trace: no all-reduce of gradients was added. In training, data-parallel "
+        "ranks "
+        "need one.");
+  }
   if (ported.sized_measured_us > 0) {
     lines.push_back(
         fmt::format("Check: kernels with known sizes took {} on {}; the estimates say {} ({:+.0f}%).",
