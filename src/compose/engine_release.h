@@ -22,14 +22,18 @@ inline constexpr ReleaseNumber first_vllm_with_graphs_in_budget{.major = 0, .min
 
 struct EngineRelease {
   std::string_view family;   // of EngineKind
-  std::string_view version;  // as it was written
+  std::string_view version;  // as it was written, without a "v"
   ReleaseNumber number;
 };
 
-// Of a name such as "sglang-0.5.9"; nothing where it is no family with a number behind it.
+// Of a name such as "sglang-0.5.9", also "sglang-v0.5.9" and "sglang==0.5.9"; nothing where it is no family with a
+// number behind it.
 std::optional<EngineRelease> engine_release(std::string_view engine);
 
-// A sentence for users where the release is newer than all that stacks and kernels were fitted on; else empty.
-std::string newer_release_note(std::string_view engine);
+// "sglang-0.5.9", however it was written.
+std::string release_name(const EngineRelease& release);
+
+// A sentence for users where the release is newer or older than all that stacks and kernels were fitted on; else empty.
+std::string unfitted_release_note(std::string_view engine);
 
 }  // namespace foretoken

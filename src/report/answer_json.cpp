@@ -1,5 +1,6 @@
 #include "report/answer_json.h"
 
+#include "compose/engine_release.h"
 #include "report/plan/serving_plan_report.h"
 #include "report/step/step_report.h"
 #include "report/training/training_report.h"
@@ -7,8 +8,10 @@
 namespace foretoken {
 
 ReplicaSummary summary_of(const ReplicaGroup& group) {
+  const std::string& engine = group.memory.flags.engine;
   return {.device = group.models.kernels.device().name,
           .scheduler = group.config.scheduler,
+          .release = engine_release(engine) ? engine : std::string(),
           .count = group.count,
           .devices_each = group.cache_devices() + (group.ffn ? group.ffn->devices : 0),
           .kv_blocks = group.config.options.num_gpu_blocks * group.config.options.lock_step_ranks,

@@ -80,7 +80,7 @@ void DeviceNotes::add_network(const RankNetwork& network) {
 }
 
 void DeviceNotes::add_engine(std::string_view engine, const Device& device) {
-  if (const std::string note = newer_release_note(engine); !note.empty()) add_once(sentences, note);
+  if (const std::string note = unfitted_release_note(engine); !note.empty()) add_once(sentences, note);
   const auto kinds = engine_kinds();
   const std::string_view name = engine_release(engine) ? engine_kind(engine).name : engine;
   const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const EngineKind& one) { return one.name == name; });

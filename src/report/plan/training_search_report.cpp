@@ -103,7 +103,8 @@ Json search_json(const TrainingQuestion& question, const TrainingSearchResult& r
 
 }  // namespace
 
-std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result) {
+std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result,
+                                 bool with_megatron_flags) {
   std::string text = fmt::format(
       "{} on {} x {} ({}), {} x {} tokens per step: {} considered, {} of them too large, {} estimated in "
       "full.\n\n",
@@ -124,6 +125,7 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
                                megatron_flags(result.roomy->plan)),
                    page_width, 4);
   }
+  if (!with_megatron_flags) return text + "\n";
   const TrainingPlan& fastest = result.best.front().plan;
   text += "\nThe fastest plan, for Megatron-LM:\n";
   if (question.job.lora.rank > 0) {

@@ -9,8 +9,10 @@
 
 namespace foretoken {
 
-// `question` is what was asked, its plan the fastest one.
-std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result);
+// `question` is what was asked, its plan the fastest one, with the flags that start it in Megatron-LM unless another
+// framework is to run it.
+std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result,
+                                 bool with_megatron_flags = true);
 Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result);
 
 // Of a search in which nothing fits: `question` has the plan that needs least. The text begins with the sentence.

@@ -168,6 +168,7 @@ Json replicas_json(const ServingReport& report) {
                               {"devices_each", group.devices_each},
                               {"kv_blocks", group.kv_blocks},
                               {"block_size", group.block_size}});
+    if (!group.release.empty()) json.set("engine", group.release);
     if (!group.model.empty()) json.set("model", group.model);
     if (!group.links.empty()) json.set("links", links_json(group.links));
     groups.push(std::move(json));
@@ -179,8 +180,9 @@ std::string replica_lines(const ServingReport& report) {
   std::string text;
   for (const ReplicaSummary& group : report.replicas) {
     const int64_t devices = group.count * group.devices_each;
-    text += fmt::format("{} on {}{} ({} scheduler{})\n", group.model.empty() ? report.model : group.model,
-                        devices > 1 ? fmt::format("{} x ", devices) : "", group.device, group.scheduler,
+    text += fmt::format("{} on {}{} ({}{} scheduler{})\n", group.model.empty() ? report.model : group.model,
+                        devices > 1 ? fmt::format("{} x ", devices) : "", group.device,
+                        group.release.empty() ? "" : group.release + ", ", group.scheduler,
                         group.count > 1 ? fmt::format(", {} replicas", group.count) : "");
     for (const LinkTraffic& link : group.links) {
       text += fmt::format("  links: each GPU sends {} per token over {}{}\n", bytes_text(link.bytes), link.link,

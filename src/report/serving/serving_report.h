@@ -21,6 +21,7 @@ namespace foretoken {
 // Equal replicas.
 struct ReplicaSummary {
   std::string device, scheduler;
+  std::string release;         // of the engine, as in vllm-0.12; empty = none was asked for
   std::string model;           // where it is not the report's
   bool shares_device = false;  // with the group before it
   int64_t count = 1;
