@@ -23,17 +23,21 @@ struct TrainingLauncher {
   std::vector<Sharding> shardings = {};
   std::vector<Recompute> recomputes = {};
   bool has_pipelines = true;
-  bool recomputes_some_layers = true;  // not only all or none
-  bool has_experts = true;             // ranks that divide experts
-  bool has_model_ranks = true;         // tensor and context parallelism
-  std::string_view stack = {};         // whose times are those of the framework; empty = the usual one
+  bool recomputes_some_layers = true;   // not only all or none
+  bool has_experts = true;              // ranks that divide experts
+  bool has_model_ranks = true;          // tensor and context parallelism
+  bool splits_four_bit_weights = true;  // among tensor-parallel ranks
+  std::string_view stack = {};          // whose times are those of the framework; empty = the usual one
 };
 
 std::span<const TrainingLauncher> training_launchers();
 std::vector<std::string> training_launcher_names();
 const TrainingLauncher* find_training_launcher(std::string_view name);
 
+// Frozen ones, below adapters.
+bool has_four_bit_weights(const TrainingQuestion& question);
+
 // The choices without those that the framework cannot run; what users fixed stays.
-PlanChoices choices_of(const TrainingLauncher& launcher, PlanChoices choices);
+PlanChoices choices_of(const TrainingLauncher& launcher, PlanChoices choices, bool four_bits = false);
 
 }  // namespace foretoken

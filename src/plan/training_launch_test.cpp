@@ -123,6 +123,24 @@ TEST(TrainingLaunch, adapters_are_in_the_file_or_it_is_refused) {
   EXPECT_THAT(find_training_launcher("torchtitan")->refusal(question), HasSubstr("no adapters"));
 }
 
+TEST(TrainingLaunch, a_file_of_axolotl_fills_its_sequences_and_scales_its_adapters) {
+  TrainingQuestion question = launched();
+  question.job.lora = {.rank = 16};
+  question.plan.parallel = {.tensor = 2, .data = 16};
+  expect_same_plan("axolotl", question);
+  const std::string file = find_training_launcher("axolotl")->write(question);
+  for (const char* line : {"\nsample_packing: true\n", "\npad_to_sequence_len: true\n", "\nlora_alpha: 32 ",
+                           "\nlora_target_linear: true\n", "\ntensor_parallel_size: 2\n"}) {
+    EXPECT_THAT(file, HasSubstr(line));
+  }
+  EXPECT_EQ(read_back("axolotl", question).said.packed, true);
+  question.formats.frozen_weight_bytes = 0.516;
+  EXPECT_THAT(find_training_launcher("axolotl")->refusal(question), HasSubstr("4-bit weights"));
+  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}, true).tensor, 1);
+  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {.tensor = 2}, true).tensor, 2);
+  EXPECT_FALSE(choices_of(*find_training_launcher("torchtune"), {}, true).tensor);
+}
+
 TEST(TrainingLaunch, a_search_for_a_framework_tries_what_it_can_run) {
   const PlanChoices titan = choices_of(*find_training_launcher("torchtitan"), {});
   EXPECT_EQ(titan.shardings, (std::vector{Sharding::none, Sharding::parameters}));

@@ -10,7 +10,10 @@ namespace {
 std::string axolotl_refusal(const TrainingQuestion& question) {
   return first_reason({without_pipeline(question, "Axolotl"), without_selection(question, "Axolotl"),
                        without_low_precision(question, "Axolotl"),
-                       question.plan.parallel.expert > 1 ? "the file has no expert parallelism" : ""});
+                       question.plan.parallel.expert > 1 ? "the file has no expert parallelism" : "",
+                       has_four_bit_weights(question) && question.plan.parallel.tensor > 1
+                           ? "Axolotl is not known to divide 4-bit weights among tensor-parallel ranks"
+                           : ""});
 }
 
 std::string axolotl_file(const TrainingQuestion& question) {
@@ -25,10 +28,13 @@ std::string axolotl_file(const TrainingQuestion& question) {
       job.model.name, job.sequence_length, plan.micro_batch, plan.micro_batches(), plan.recompute == Recompute::full,
       job.recipe.name);
   text += "datasets:  # replace with your own\n  - path: tatsu-lab/alpaca\n    type: alpaca\noutput_dir: ./outputs\n";
-  if (job.packed_length > 0) text += "sample_packing: true\n";
+  // Steps are priced with full sequences.
+  text += "sample_packing: true\npad_to_sequence_len: true\n";
   if (job.lora.rank > 0) {
-    const bool four_bits = question.formats.frozen_weight_bytes < 1;
-    text += fmt::format("adapter: {}\nlora_r: {}\n", four_bits ? "qlora" : "lora", job.lora.rank);
+    const bool four_bits = has_four_bit_weights(question);
+    text +=
+        fmt::format("adapter: {}\nlora_r: {}\nlora_alpha: {}  # replace with your own; no effect on time or memory\n",
+                    four_bits ? "qlora" : "lora", job.lora.rank, 2 * job.lora.rank);
     if (four_bits) text += "load_in_4bit: true\n";
     if (job.lora.on_attention && job.lora.on_mlp) {
       text += "lora_target_linear: true\n";
@@ -61,6 +67,7 @@ TrainingLauncher axolotl_launcher() {
           .has_pipelines = false,
           .recomputes_some_layers = false,
           .has_experts = false,
+          .splits_four_bit_weights = false,
           .stack = "pytorch-fsdp"};
 }
 

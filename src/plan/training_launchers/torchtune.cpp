@@ -21,7 +21,7 @@ std::string tune_file(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   const TrainingJob& job = question.job;
   const TuneName name = tune_of_model(job.model.name).value();
-  const bool adapts = job.lora.rank > 0, four_bits = adapts && question.formats.frozen_weight_bytes < 1;
+  const bool adapts = job.lora.rank > 0, four_bits = has_four_bit_weights(question);
   std::string text =
       fmt::format("# tune run --nnodes {} --nproc_per_node {} {}_finetune_distributed --config this-file\n",
                   launched_nodes(question), launched_devices_of_a_node(question), adapts ? "lora" : "full");

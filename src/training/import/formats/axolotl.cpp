@@ -113,6 +113,7 @@ constexpr std::string_view axolotl_harmless[] = {"base_model_config",
                                                  "seed",
                                                  "train_on_inputs",
                                                  "pad_to_sequence_len",
+                                                 "flash_attention",
                                                  "lora_alpha",
                                                  "lora_dropout",
                                                  "lora_fan_in_fan_out",
@@ -134,10 +135,19 @@ constexpr std::string_view axolotl_harmless[] = {"base_model_config",
                                                  "shuffle_merged_datasets",
                                                  "remove_unused_columns"};
 
-constexpr std::string_view axolotl_not_modeled[] = {
-    "unfrozen_parameters",  "liger_*", "flash_attention", "sdp_attention",   "attn_implementation", "group_by_length",
-    "lora_modules_to_save", "ddp_*",   "lora_mlp_kernel", "lora_qkv_kernel", "lora_o_kernel",       "plugins",
-    "torch_compile*",       "rl"};
+constexpr std::string_view axolotl_not_modeled[] = {"unfrozen_parameters",
+                                                    "liger_*",
+                                                    "sdp_attention",
+                                                    "attn_implementation",
+                                                    "group_by_length",
+                                                    "lora_modules_to_save",
+                                                    "ddp_*",
+                                                    "lora_mlp_kernel",
+                                                    "lora_qkv_kernel",
+                                                    "lora_o_kernel",
+                                                    "plugins",
+                                                    "torch_compile*",
+                                                    "rl"};
 
 }  // namespace
 
