@@ -79,8 +79,8 @@ class PortCommand : public Command {
                                 ? read_chakra_step(trace_, recorded_.data > 0 ? rank_count(recorded_.over({})) : 0)
                                 : ChakraStep{.step = read_profile(trace_), .graph = {}};
     const ProfiledStep& step = read.step;
-    const KernelPredictor from = library.predictor(device_of(step), tier_from_name(tier_).value());
-    const KernelPredictor to = to_.empty() ? from : library.predictor(to_, tier_from_name(tier_).value());
+    const KernelPredictor from = predictor(library, "--device", device_of(step));
+    const KernelPredictor to = to_.empty() ? from : predictor(library, "--to", to_);
     check_gpu("--device", from.device());
     check_gpu("--to", to.device());
     const ParallelPlan recorded = plan_in(step), wanted = wanted_.over(recorded);
@@ -113,6 +113,16 @@ class PortCommand : public Command {
                       .path = "deviceProperties",
                       .value = "no device name",
                       .expected = "--device, the GPU that was profiled, because this trace does not name it"});
+  }
+
+  KernelPredictor predictor(const Library& library, const std::string& flag, const std::string& device) const {
+    try {
+      return library.predictor(device, tier_from_name(tier_).value());
+    } catch (const InputError& error) {
+      InputProblem problem = error.problem();
+      if (problem.source == "device") problem.source = flag;  // a name that is not known
+      throw InputError(std::move(problem));
+    }
   }
 
   // A trace holds CUDA or HIP kernels.

@@ -82,9 +82,9 @@ class TrainCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    if (!pools_.empty()) return run_on_pools(library);
-    options_->refuse({"--pool-axis"}, {}, "one kind of GPU (no --pool)");
-    const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan);
+    if (pools_.size() > 1) return run_on_pools(library);
+    options_->refuse({"--pool-axis"}, {}, "one kind of GPU (fewer than two --pool)");
+    const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan, {.pool = only_pool()});
     const TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
     const TrainingEstimate estimate = [&] {
@@ -132,10 +132,22 @@ class TrainCommand : public Command {
             .devices = parse_size("--pool", text.substr(colon + 1), {.least = 1, .most = 1 << 20})};
   }
 
+  void refuse_other_machines() const {
+    options_->refuse({"--cluster", "--device", "--devices", "--nodes"}, {}, "--pool");
+  }
+
+  // One pool is the job's machine, like --device with --devices.
+  std::optional<PoolMachine> only_pool() const {
+    if (pools_.empty()) return std::nullopt;
+    refuse_other_machines();
+    return pool_named(pools_.front());
+  }
+
   Answer run_on_pools(const Library& library) const {
-    options_->refuse({"--cluster", "--device", "--devices", "--nodes", "--optimizer-cpu-offload", "--param-cpu-offload",
-                      "--activation-offload-fraction", "--timeline", "--trace", "--export-chakra", "--html"},
-                     {"A long run"}, "--pool");
+    refuse_other_machines();
+    options_->refuse({"--optimizer-cpu-offload", "--param-cpu-offload", "--activation-offload-fraction", "--timeline",
+                      "--trace", "--export-chakra", "--html"},
+                     {"A long run"}, "several kinds of GPU (--pool)");
     std::vector<PoolMachine> machines;
     int64_t devices = 0;
     for (const std::string& text : pools_) {

@@ -286,6 +286,22 @@ void TrainingFlags::set_offloads(TrainingSpec& spec, const ImportedTraining* imp
   spec.offloaded_activations = given("--activation-offload-fraction") ? activation_fraction_ : file_fraction;
 }
 
+TrainingQuestion TrainingFlags::opened(const Library& library, const TrainingSpec& spec, bool is_pool) const {
+  try {
+    return open_training(library, spec);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    if (problem.source != "cluster" || (!is_pool && !cluster_.empty())) throw;
+    problem.source = is_pool ? "--pool" : "--device";
+    problem.expected = "the name of a device, node or cluster, or a path to the .json file of a cluster";
+    const HardwareCatalogue hardware = library.hardware();
+    for (const auto& names : {hardware.device_names(), hardware.node_names()}) {
+      if (problem.suggestion.empty()) problem.suggestion = nearest_name(spec.cluster, names).value_or("");
+    }
+    throw InputError(std::move(problem));
+  }
+}
+
 TrainingRequest TrainingFlags::request(const Library& library, Use use, const RequestContext& context) const {
   const std::optional<PoolMachine>& pool = context.pool;
   const std::optional<ImportedTraining> file = imported_config();
@@ -329,7 +345,7 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   if (imported != nullptr) spec.logit_bytes = imported->said.logit_bytes;
   spec.usable_memory = usable_memory_;
   if (given("--flops")) spec.flops = convention_;
-  question = open_training(library, spec);
+  question = opened(library, spec, pool.has_value());
   if (use == Use::one_plan) {
     question.plan = plan_.plan(imported, question.job.model, question.job.sequence_length, question.devices);
     check_devices(question);

@@ -60,6 +60,8 @@ struct TrainingFlags {
   // Empty = the usual one.
   std::string stack(const ImportedTraining* imported, std::vector<std::string>& notes) const;
   void set_offloads(TrainingSpec& spec, const ImportedTraining* imported) const;
+  // InputErrors about the machine name the flag that it was given by.
+  TrainingQuestion opened(const Library& library, const TrainingSpec& spec, bool is_pool) const;
   std::optional<LongRun> long_run(const Library& library, const Cluster& cluster) const;
 
   const Options* options_ = nullptr;

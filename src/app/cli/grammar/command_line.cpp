@@ -75,7 +75,14 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
     problem.value = printable(typed);
     if (typed.starts_with("-")) {
       problem.expected = "a flag of this command" + help;
-      problem.suggestion = nearest_name(typed.substr(0, typed.find('=')), flags).value_or("");
+      const std::string typed_flag = typed.substr(0, typed.find('='));
+      problem.suggestion = nearest_name(typed_flag, flags).value_or("");
+      // What some commands call it.
+      const auto has = [&](const char* name) { return std::find(flags.begin(), flags.end(), name) != flags.end(); };
+      if (typed_flag == "--hardware" && has("--device")) {
+        problem.suggestion = has("--devices") ? "--device with --devices" : "--device";
+        if (has("--cluster")) problem.suggestion += ", or --cluster";
+      }
     } else {
       problem.expected =
           names.empty() ? "no further argument" + help : fmt::format("one of {}", fmt::join(names, ", "));

@@ -73,11 +73,16 @@ Json strings_json(const std::vector<std::string>& texts) {
 }
 
 // A list that names a release of an engine takes its other releases too: "vllm-0.12" beside "vllm" and "vllm-0.19".
-bool is_other_release(const std::string& value, const std::vector<std::string>& allowed) {
+bool takes_releases(const std::vector<std::string>& allowed) {
+  return std::any_of(allowed.begin(), allowed.end(), [](const std::string& name) { return engine_release(name); });
+}
+
+// The name of such a release; empty for other values.
+std::string other_release(const std::string& value, const std::vector<std::string>& allowed) {
   const std::optional<EngineRelease> release = engine_release(value);
-  const bool lists_releases =
-      std::any_of(allowed.begin(), allowed.end(), [](const std::string& name) { return engine_release(name); });
-  return release && lists_releases && std::find(allowed.begin(), allowed.end(), release->family) != allowed.end();
+  if (!release || !takes_releases(allowed)) return {};
+  const bool is_listed = std::find(allowed.begin(), allowed.end(), release->family) != allowed.end();
+  return is_listed ? lower_case(release_name(*release)) : std::string();
 }
 
 }  // namespace
@@ -233,11 +238,12 @@ void Options::choice(const std::string& names, std::string& target, std::vector<
       [&target, allowed](const std::string& flag, const std::string& value) {
         const auto found = std::find_if(allowed.begin(), allowed.end(),
                                         [&](const std::string& name) { return lower_case(name) == lower_case(value); });
-        if (found == allowed.end() && !is_other_release(value, allowed)) {
-          fail(flag, value, fmt::format("one of {}", fmt::join(allowed, ", ")),
-               nearest_name(value, allowed).value_or(""));
-        }
-        target = found == allowed.end() ? lower_case(value) : *found;
+        target = found == allowed.end() ? other_release(value, allowed) : *found;
+        if (found != allowed.end() || !target.empty()) return;
+        fail(flag, value,
+             fmt::format("one of {}{}", fmt::join(allowed, ", "),
+                         takes_releases(allowed) ? ", or one with a release, as in vllm-0.12" : ""),
+             nearest_name(value, allowed).value_or(""));
       },
       [&target] { return Json(target); });
 }

@@ -64,7 +64,8 @@ class PlanTrain : public Command {
       throw InputError(
           {.source = "--launch-out", .value = launch_out_, .expected = "--launch too, with the framework of the file"});
     }
-    if (launcher != nullptr) request.choices = choices_of(*launcher, std::move(request.choices));
+    if (launcher != nullptr)
+      request.choices = choices_of(*launcher, std::move(request.choices), has_four_bit_weights(question));
     OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     show_progress("searching plans");
     TrainingSearchResult result;
@@ -89,8 +90,10 @@ class PlanTrain : public Command {
     if (result.best.size() > static_cast<size_t>(best_)) result.best.resize(static_cast<size_t>(best_));
     question.plan = result.best.front().plan;
     const TrainingEstimate estimate = estimate_training(question, *machine);
-    Answer answer{.text = training_search_text(question, result) + training_text(question, estimate),
-                  .json = training_search_json(question, result)};
+    const bool shows_megatron_flags = launcher == nullptr || launcher->name == "megatron-lm";
+    Answer answer{
+        .text = training_search_text(question, result, shows_megatron_flags) + training_text(question, estimate),
+        .json = training_search_json(question, result)};
     answer.json.set("fastest", training_json(question, estimate));
     if (launcher != nullptr) add_launch(*launcher, question, ranked, answer);
     add_notes(answer, request.notes, *machine->machine().kernels);
