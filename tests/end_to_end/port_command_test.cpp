@@ -59,6 +59,20 @@ TEST_F(PortCommand, a_trace_of_one_gpu_is_told_for_a_pipeline) {
   EXPECT_THAT(in_one_line(run_foretoken(line).out), HasSubstr("with TP1 PP2 DP1"));
 }
 
+TEST_F(PortCommand, replicas_without_a_backward_pass_say_that_no_all_reduce_was_added) {
+  const std::string line = "port " + trace() + " --device h100_sxm --to-dp 8";
+  const std::string words = "No backward pass was found in the trace: no all-reduce of gradients was added";
+  const Outcome text = run_foretoken(line);
+  ASSERT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(in_one_line(text.out), HasSubstr(words));
+  const Outcome json = run_foretoken(line + " --json");
+  EXPECT_THAT(json.out, HasSubstr(words));
+  const Json document = parse_json(json.out, "port");
+  EXPECT_EQ(JsonView(document, "port").at("seconds").at("confidence").string(), "extrapolated");
+  EXPECT_THAT(run_foretoken("port " + trace() + " --device h100_sxm --to h200_sxm").out,
+              testing::Not(HasSubstr("backward pass")));
+}
+
 TEST_F(PortCommand, a_chakra_trace_of_a_profile_takes_as_long) {
   const std::string prefix = path("run");
   ASSERT_EQ(run_foretoken("import profile " + trace() + " --as-chakra " + prefix).status, 0);
@@ -73,7 +87,8 @@ TEST_F(PortCommand, a_chakra_trace_of_a_profile_takes_as_long) {
 
 TEST_F(PortCommand, refusals_say_what_is_missing) {
   expect_refused(run_foretoken("port " + trace() + " --to h200_sxm"), "--device, the GPU that was profiled");
-  expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to h20000"), "h20000");
+  expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to h20000"), "--to: h20000");
+  expect_refused(run_foretoken("port " + trace() + " --device banana --to h200_sxm"), "--device: banana");
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm"), "--to");
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to-tp 2"), "tensor parallelism");
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to-pp 2"), "micro-batches");

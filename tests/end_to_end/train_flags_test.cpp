@@ -165,6 +165,7 @@ sample_packing: true
 micro_batch_size: 2
 gradient_accumulation_steps: 4
 gradient_checkpointing: true
+flash_attention: true
 optimizer: paged_adamw_8bit
 bf16: auto
 learning_rate: 0.0002
@@ -176,8 +177,8 @@ frobnicate: 3
   const std::string text = in_one_line(run.out);
   for (const char* part :
        {"Llama-3.1-8B", "a step of 64 x 2048 tokens", "LoRA of rank 32", "recompute full", "sharding parameters",
-        "0.516 bytes per weight", "pytorch-fsdp", "no effect on time or memory: learning_rate",
-        "unknown keys, ignored: frobnicate (line 14)", "--packed-length"}) {
+        "0.516 bytes per weight", "pytorch-fsdp", "no effect on time or memory: flash_attention, learning_rate",
+        "unknown keys, ignored: frobnicate (line 15)", "--packed-length"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << run.out;
   }
 }
@@ -205,6 +206,7 @@ TEST_F(Train, a_plan_for_a_framework_is_timed_with_its_software_and_has_what_it_
   EXPECT_NE(text.find("predicted with the software stack pytorch-fsdp"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("\ndatasets:"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("\noutput_dir:"), std::string::npos) << run.out;
+  EXPECT_EQ(run.out.find("for Megatron-LM"), std::string::npos) << run.out;
 }
 
 TEST_F(Train, errors_about_a_file_name_its_keys_unless_a_flag_overrides_them) {
@@ -233,6 +235,23 @@ TEST_F(Train, gpus_of_two_kinds_share_a_job_by_their_speed) {
   expect_refused(run_foretoken(start + "--cluster h100_ib_rail"), "--pool");
   expect_refused(run_foretoken("train --model Llama-3.1-8B --pool h100_sxm"), "--pool");
   expect_refused(run_foretoken("train --model Llama-3.1-8B --device h100_sxm --devices 8 --pool-axis data"), "--pool");
+}
+
+TEST_F(Train, one_pool_is_a_device_with_its_number) {
+  const std::string more = " --seq-length 4096 --sharding parameters --global-batch-size 64";
+  const Outcome pool = run_foretoken("train --model Llama-3.1-8B --pool h100_sxm:8" + more);
+  ASSERT_EQ(pool.status, 0) << pool.err;
+  EXPECT_EQ(pool.out, run_foretoken("train --model Llama-3.1-8B --device h100_sxm --devices 8" + more).out);
+  expect_refused(run_foretoken("train --model Llama-3.1-8B --pool h100_sxm:8 --devices 8"), "--pool");
+  expect_refused(run_foretoken("train --model Llama-3.1-8B --pool h100_sxm:8 --pool-axis data"), "--pool");
+}
+
+TEST_F(Train, an_unknown_machine_is_named_by_its_flag) {
+  const std::string start = "train --model Llama-3.1-8B ";
+  expect_refused(run_foretoken(start + "--pool banana:8"), "--pool: banana");
+  expect_refused(run_foretoken(start + "--pool h100_sxm:8 --pool banana:8"), "--pool: banana");
+  expect_refused(run_foretoken(start + "--device banana --devices 8"), "--device: banana");
+  expect_refused(run_foretoken("plan " + start + "--hardware h100_sxm:8"), "--device with --devices");
 }
 
 TEST_F(Train, dispatchers_of_tokens_differ_in_what_they_send) {
