@@ -99,7 +99,16 @@ TEST(ParseSettings, a_list_that_names_a_release_takes_other_releases) {
   EXPECT_EQ(engine, "vllm-0.12.1");
   parse_settings("--replica", "engine=vllm-0.19", declare);
   EXPECT_EQ(engine, "vllm-0.19");
-  EXPECT_THROW(parse_settings("--replica", "engine=vllm-newest", declare), InputError);
+  for (const char* written : {"vllm-v0.12", "vllm==0.12"}) {
+    parse_settings("--replica", std::string("engine=") + written, declare);
+    EXPECT_EQ(engine, "vllm-0.12") << written;
+  }
+  try {
+    parse_settings("--replica", "engine=vllm-newest", declare);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(error.problem().expected.find("or one with a release, as in vllm-0.12"), std::string::npos);
+  }
   EXPECT_THROW(parse_settings("--replica", "engine=trtllm-1.1", declare), InputError);
   EXPECT_THROW(parse_settings("--replica", "color=vllm-0.12", declare), InputError);
 }
