@@ -98,14 +98,14 @@ class DayPlanner {
     return layout.decode ? 1 : std::max<int64_t>(1, layout.pool.replicas / few_replicas);
   }
 
-  int64_t wanted(double rate, double each) const {
+  int64_t wanted(double rate, double each, int64_t least_replicas) const {
     const double replicas = std::ceil(rate / (each * settings_.utilization) - 1e-9);
-    return std::max(settings_.least_replicas, static_cast<int64_t>(replicas));
+    return std::max(least_replicas, static_cast<int64_t>(replicas));
   }
 
   int64_t most_replicas(const ServingLayout& layout, double each) const {
     const int64_t offered = question_.hardware_of(layout.pool.engine.device).most_devices;
-    return std::clamp(wanted(settings_.rates.peak(), each), layout.pool.replicas,
+    return std::clamp(wanted(settings_.rates.peak(), each, settings_.least_replicas), layout.pool.replicas,
                       std::max(layout.pool.replicas, offered / layout.pool.engine.devices()));
   }
 
@@ -114,7 +114,7 @@ class DayPlanner {
     DayRun run{.least_replicas = most};
     double sum = 0;
     for (const double rate : settings_.rates.requests_per_s) {
-      const int64_t replicas = std::min(most, wanted(rate, each));
+      const int64_t replicas = std::min(most, wanted(rate, each, settings_.least_replicas));
       run.least_replicas = std::min(run.least_replicas, replicas);
       run.most_replicas = std::max(run.most_replicas, replicas);
       sum += static_cast<double>(replicas);
@@ -137,12 +137,13 @@ class DayPlanner {
         .members = {}, .pools = {}, .region_policy = {}, .scaling = {}, .failures = {}, .drains = {}, .admission = {}};
     config.members.assign(static_cast<size_t>(part.pool.replicas),
                           {.devices = devices, .cold_start = cold_start(engine, devices)});
-    const int64_t first = wanted(settings_.rates.requests_per_s.front() / static_cast<double>(parts), each);
+    const int64_t least = (settings_.least_replicas + parts - 1) / parts;
+    const int64_t first = wanted(settings_.rates.requests_per_s.front() / static_cast<double>(parts), each, least);
     config.pools = {{.members = part.pool.replicas,
                      .at_start = std::min(first, part.pool.replicas),
                      .capacity = [each](double /*input*/, double /*output*/) { return each; }}};
     config.scaling.kind = settings_.autoscaler;
-    config.scaling.least = std::min(settings_.least_replicas, part.pool.replicas);
+    config.scaling.least = std::min(least, part.pool.replicas);
     config.scaling.utilization = settings_.utilization;
     config.scaling.period_s = seconds_of_day / speed_;
     return config;

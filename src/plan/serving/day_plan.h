@@ -28,7 +28,7 @@ struct DayRun {
   std::optional<double> usd;
   std::optional<double> good_share;  // of the requests that meet every limit;
                                      // nothing where none was simulated
-  int64_t starts = 0;
+  std::optional<int64_t> starts;     // of replicas; nothing where none was simulated
 };
 
 struct DayOfLayout {

@@ -20,8 +20,8 @@ std::filesystem::path day_file(const std::string& text) {
 
 TEST(DayRates, a_sine_has_its_mean_and_its_peak) {
   const DayRates day = sine_day(10, 0.4);
-  EXPECT_NEAR(day.mean(), 10, 0.05);
-  EXPECT_NEAR(day.peak(), 14, 0.05);
+  EXPECT_NEAR(day.mean(), 10, 1e-9);
+  EXPECT_DOUBLE_EQ(day.peak(), 14);
   EXPECT_NEAR(day.at(0.75 * seconds_of_day), 6, 0.05);
 }
 
@@ -105,6 +105,7 @@ TEST(DayPlan, an_autoscaler_pays_for_fewer_replicas_than_the_peak_needs) {
   const DayPlan formula = plan_day(question, small_traffic(), facts, quick, settings);
   ASSERT_TRUE(formula.layouts.front().scaled.has_value());
   EXPECT_FALSE(formula.layouts.front().scaled->good_share);
+  EXPECT_FALSE(formula.layouts.front().scaled->starts);
   EXPECT_LT(*formula.layouts.front().scaled->usd, *formula.layouts.front().fixed.usd);
 }
 

@@ -31,7 +31,7 @@ double DayRates::at(double second) const {
 DayRates sine_day(double mean, double swing) {
   DayRates day;
   for (int64_t i = 0; i < sine_parts; ++i) {
-    const double turns = (static_cast<double>(i) + 0.5) / sine_parts;
+    const double turns = static_cast<double>(i) / sine_parts;  // one of them is the peak itself
     day.requests_per_s.push_back(mean * (1 + swing * sine_of_turns(turns)));
   }
   return day;

@@ -124,7 +124,7 @@ std::optional<JudgedLayout> best_by_closed_form(const ServingQuestion& question,
     if (question.drafts && !layout.pool.engine.speculates) continue;
     const LayoutJudgement judgement = simulator.judge(layout);
     if (judgement.pruned) continue;
-    const double sustained = judgement.most_requests_per_s * usually_reached(layout).usual * scale;
+    const double sustained = judgement.most_requests_per_s * usually_reached(layout, judgement.shape).usual * scale;
     const std::optional<LayoutScore> own = layout_score(question, layout, sustained);
     if (own <= score) continue;
     score = own;
@@ -168,7 +168,8 @@ class GoalSeeker {
     {
       EngineShelf shelf(question_, facts_, traffic_);
       LayoutSimulator simulator(question_, traffic_, shelf, check_wanted_);
-      known = simulator.judge(winner_.layout).most_requests_per_s * usually_reached(winner_.layout).usual;
+      const LayoutJudgement judgement = simulator.judge(winner_.layout);
+      known = judgement.most_requests_per_s * usually_reached(winner_.layout, judgement.shape).usual;
     }
     if (known <= 0) return;
     const double scale = winner_.capacity.value / known;

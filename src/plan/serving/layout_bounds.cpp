@@ -98,6 +98,24 @@ EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestio
           .step_tokens = options.max_num_batched_tokens};
 }
 
+// `whole`: requests/s of a rank with all their work.
+double prompt_share(const ReadyEngine& engine, const TrafficLengths& lengths, double whole) {
+  const CapacityQuestion prompts{.input_tokens = lengths.mean_fresh_input, .work = ReplicaWork::prompts};
+  const SchedulerOptions& options = engine.group.config.options;
+  const auto stages = static_cast<double>(options.pipeline_stages);
+  return std::clamp(whole / (stages * requests_per_second(*engine.group.times, options, prompts)), 0.0, 1.0);
+}
+
+double ttft_slack(const ServingQuestion& question, const std::vector<double>& alone_ms) {
+  constexpr double least = 0.05;  // a request alone is judged with 5% to spare
+  double slack = 1;
+  for (size_t i = 0; i < alone_ms.size(); ++i) {
+    const LatencySlo& slo = question.slos[i];
+    if (slo.metric == SloMetric::ttft) slack = std::min(slack, std::max(least, 1 - alone_ms[i] / slo.limit_ms));
+  }
+  return slack;
+}
+
 bool prefixes_fit(const ReadyEngine& engine, const TrafficLengths& lengths, int64_t seats) {
   const SchedulerOptions& options = engine.group.config.options;
   const double running = static_cast<double>(seats) * (lengths.mean_fresh_input + lengths.mean_output / 2);
@@ -180,14 +198,18 @@ EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traff
   const bool separate = engines.decode != nullptr;
   bounds.pool = most_requests(prefill, question, lengths, separate ? ReplicaWork::prompts : ReplicaWork::all);
   if (separate) bounds.decode = most_requests(decode, question, lengths, ReplicaWork::decodes);
+  bounds.shape = {.prompt_share = separate ? 0 : prompt_share(prefill, lengths, bounds.pool.requests_per_s),
+                  .ttft_slack = ttft_slack(question, bounds.alone_ms),
+                  .fresh_share = std::min(1.0, lengths.mean_fresh_input / std::max(1.0, lengths.mean_input))};
   bounds.prefixes_fit = prefixes_fit(prefill, lengths, bounds.pool.seats);
   return bounds;
 }
 
 LayoutJudgement judge_layout(const EngineBounds& bounds, const ServingLayout& layout) {
-  LayoutJudgement judgement{.pruned = bounds.pruned, .alone_ms = bounds.alone_ms, .reachable = {}};
+  LayoutJudgement judgement{.pruned = bounds.pruned, .shape = {}, .alone_ms = bounds.alone_ms, .reachable = {}};
   if (judgement.pruned) return judgement;
   double most = requests_of(bounds.pool, layout.pool.replicas);
+  judgement.shape = bounds.shape;
   judgement.reachable = {bounds.pool.seats, bounds.pool.step_tokens};
   if (layout.pool.host_gib > 0 && !bounds.prefixes_fit) judgement.reachable.push_back(layout.pool.host_gib);
   if (layout.decode) {

@@ -22,10 +22,18 @@ enum class PruneReason : uint8_t {
 inline constexpr size_t prune_reasons = 7;
 std::string_view prune_reason_text(PruneReason reason);
 
+// What keeps a layout below its bound of throughput.
+struct LoadShape {
+  double prompt_share = 0;  // of an engine's time at its bound, what prompts alone take; 0 of separate pools
+  double ttft_slack = 1;    // of the TTFT limit, what a request alone leaves for waiting
+  double fresh_share = 1;   // of the prompts' tokens, what no earlier prompt began with: the bound computes no others
+};
+
 struct LayoutJudgement {
   std::optional<PruneReason> pruned;
   double most_requests_per_s = 0;  // of the whole layout; 0 where it does not start
-  std::vector<double> alone_ms;    // of each limit: at least what a request alone takes; empty where it does not start
+  LoadShape shape;
+  std::vector<double> alone_ms;  // of each limit: at least what a request alone takes; empty where it does not start
   // Of the engines' limits, as far as a run within the latency limits can reach them. Layouts of equal engines with
   // equal ones run alike.
   std::vector<int64_t> reachable;
@@ -48,6 +56,7 @@ struct EngineBounds {
   };
   std::optional<PruneReason> pruned;
   std::vector<double> alone_ms;
+  LoadShape shape;
   bool prefixes_fit = false;  // all that requests share, beside the sequences that run: no memory below could help
   Pool pool, decode;
 };

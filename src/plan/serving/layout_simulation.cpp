@@ -170,11 +170,30 @@ Estimate usual_step(const ReadyEngine& engine, const TrafficLengths& lengths) {
 
 }  // namespace
 
-// By simulations of Llama, Qwen and DeepSeek models on one to eight H100 and H200 (docs/planning.md).
-ReachedShare usually_reached(const ServingLayout& layout) {
-  if (layout.decode) return {.usual = 0.35, .low = 0.12, .high = 0.65};
-  if (layout.pool.engine.pipeline > 1) return {.usual = 0.2, .low = 0.08, .high = 0.6};
-  return {.usual = 0.65, .low = 0.4, .high = 0.85};
+namespace {
+
+// With limits far above what a request alone takes, and no prefixes: by simulations of Llama, Qwen and DeepSeek models
+// on one to eight H100 and H200 (docs/planning.md).
+ReachedShare reached_without_haste(const ServingLayout& layout, double prompt_share) {
+  if (layout.decode) return {.usual = 0.44, .low = 0.15, .high = 0.8};
+  if (layout.pool.engine.pipeline > 1) return {.usual = 0.25, .low = 0.1, .high = 0.75};
+  constexpr ReachedShare decodes = {.usual = 0.82, .low = 0.5, .high = 0.95};
+  constexpr ReachedShare prompts = {.usual = 0.5, .low = 0.3, .high = 0.75};
+  constexpr double few_prompts = 0.7;
+  const double part = std::clamp((prompt_share - few_prompts) / (1 - few_prompts), 0.0, 1.0);
+  return {.usual = std::lerp(decodes.usual, prompts.usual, part),
+          .low = std::lerp(decodes.low, prompts.low, part),
+          .high = std::lerp(decodes.high, prompts.high, part)};
+}
+
+}  // namespace
+
+ReachedShare usually_reached(const ServingLayout& layout, const LoadShape& shape) {
+  ReachedShare share = reached_without_haste(layout, shape.prompt_share);
+  share.usual *= shape.ttft_slack * std::sqrt(shape.fresh_share);
+  share.low *= shape.ttft_slack * shape.fresh_share;
+  share.high *= shape.ttft_slack;
+  return share;
 }
 
 std::string_view effort_name(Effort effort) {
@@ -396,7 +415,7 @@ struct LayoutSimulator::Trial {
 PlanPoint LayoutSimulator::by_closed_form(PlanPoint point, const LayoutJudgement& judgement,
                                           const Estimate& step) const {
   const double most = judgement.most_requests_per_s;
-  const ReachedShare share = usually_reached(point.layout);
+  const ReachedShare share = usually_reached(point.layout, judgement.shape);
   point.capacity = {.value = most * share.usual, .low = most * share.low, .high = most * share.high};
   const bool at_rate = question_->rate && *question_->rate <= point.capacity.value;
   PlanRun run{.rate = at_rate ? *question_->rate : point.capacity.value, .attained = true, .achieved_ms = {}};

@@ -57,13 +57,21 @@ Json judgement_json(const LayoutJudgement& judgement) {
   for (const int64_t each : judgement.reachable) reachable.push(each);
   return Json::object({{"pruned", judgement.pruned ? Json(static_cast<int64_t>(*judgement.pruned)) : Json()},
                        {"most_requests_per_s", judgement.most_requests_per_s},
+                       {"prompt_share", judgement.shape.prompt_share},
+                       {"ttft_slack", judgement.shape.ttft_slack},
+                       {"fresh_share", judgement.shape.fresh_share},
                        {"alone_ms", std::move(alone)},
                        {"reachable", std::move(reachable)}});
 }
 
 LayoutJudgement read_judgement(const JsonView& json) {
-  LayoutJudgement judgement{
-      .pruned = {}, .most_requests_per_s = json.at("most_requests_per_s").number(), .alone_ms = {}, .reachable = {}};
+  LayoutJudgement judgement{.pruned = {},
+                            .most_requests_per_s = json.at("most_requests_per_s").number(),
+                            .shape = {.prompt_share = json.at("prompt_share").number(),
+                                      .ttft_slack = json.at("ttft_slack").number(),
+                                      .fresh_share = json.at("fresh_share").number()},
+                            .alone_ms = {},
+                            .reachable = {}};
   for (const JsonView& each : json.at("reachable").items()) judgement.reachable.push_back(each.integer());
   for (const JsonView& each : json.at("alone_ms").items()) judgement.alone_ms.push_back(each.number());
   if (const auto pruned = json.find("pruned")) {

@@ -36,10 +36,11 @@ struct Candidate {
   double bound = 0;                // by closed form
   double most_requests_per_s = 0;  // at least what it can serve: the bound, and
                                    // what others of its kind taught
-  std::string group;               // the same but for limits
-  std::string kind;                // the same but for the number of replicas
-  std::string plain_group;         // the group without host memory below the caches, of
-                                   // layouts that have some
+  LoadShape shape;
+  std::string group;        // the same but for limits
+  std::string kind;         // the same but for the number of replicas
+  std::string plain_group;  // the group without host memory below the caches, of
+                            // layouts that have some
   bool stands_for_group = false;
   std::optional<PlanPoint> point;
 };
@@ -117,6 +118,7 @@ class LayoutSearch {
       judge_best_of_each();
       return;
     }
+    simulate_each_host_memory();
     for (int round = 0; round < most_rounds_of_finalists; ++round) {
       explore(true, limits_.quick * 2 / 3);
       explore(false, limits_.quick);
@@ -129,12 +131,20 @@ class LayoutSearch {
     std::map<std::string, size_t> best;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const auto [place, is_first] = best.emplace(kind_of_layout(*candidates_[i].layout), i);
-      if (!is_first && best_hope(candidates_[i]) > best_hope(candidates_[place->second])) place->second = i;
+      if (!is_first && is_better_by_closed_form(candidates_[i], candidates_[place->second])) place->second = i;
     }
     std::vector<size_t> chosen;
     for (const auto& [kind, i] : best) chosen.push_back(i);
     evaluate(chosen, Effort::closed_form);
     result_.by_closed_form = true;
+  }
+
+  // Closed forms do not know that requests wait for slots of adapters: the more of them the better.
+  bool is_better_by_closed_form(const Candidate& one, const Candidate& other) const {
+    const int64_t slots = one.layout->pool.max_loras, others = other.layout->pool.max_loras;
+    const std::optional<LayoutScore> hope = best_hope(one);
+    if (slots != others && hope) return slots > others;
+    return hope > best_hope(other);
   }
 
   // Whether a point may win: simulated at length, where anything is that serves what is asked.
@@ -183,6 +193,7 @@ class LayoutSearch {
       candidates_.push_back({.layout = &layouts_[i],
                              .bound = judgements[i].most_requests_per_s,
                              .most_requests_per_s = judgements[i].most_requests_per_s,
+                             .shape = judgements[i].shape,
                              .group = group,
                              .kind = engines_key(layouts_[i], true),
                              .plain_group = plain_group,
@@ -234,7 +245,7 @@ class LayoutSearch {
     const auto slow = slow_share_.find(devices_text(*one.layout));
     const bool by_slow_end = result_.ranked_by_slow_end && slow != slow_share_.end();
     const auto reached = reached_.find(kind_of_layout(*one.layout));
-    double share = limits_.closed_form ? usually_reached(*one.layout).usual : by_slow_end ? slow->second : 1;
+    double share = limits_.closed_form ? usually_reached(*one.layout, one.shape).usual : by_slow_end ? slow->second : 1;
     if (reached != reached_.end() && reached->second.layouts >= least_reached) {
       share = std::min(share, reached->second.most * reached_doubt);
     }
@@ -279,6 +290,26 @@ class LayoutSearch {
       simulated_ += next.size();
       say(fmt::format("{} layouts simulated", simulated_));
     }
+  }
+
+  // Whoever asks for several sizes of host memory sees a layout of each, unless it is the same as one without.
+  void simulate_each_host_memory() {
+    if (question_.choices.host_gib.size() < 2) return;
+    std::vector<size_t> chosen;
+    for (const int64_t size : question_.choices.host_gib) {
+      std::optional<size_t> best;
+      bool is_known = false;
+      for (size_t i = 0; i < candidates_.size(); ++i) {
+        const Candidate& one = candidates_[i];
+        if (one.layout->pool.host_gib != size) continue;
+        is_known = is_known || one.point;
+        if (!best || best_hope(one) > best_hope(candidates_[*best])) best = i;
+      }
+      if (best && !is_known && simulated_ + chosen.size() < limits_.quick) chosen.push_back(*best);
+    }
+    if (chosen.empty()) return;
+    evaluate(chosen, Effort::quick);
+    simulated_ += chosen.size();
   }
 
   void evaluate(const std::vector<size_t>& chosen, Effort effort) {
@@ -452,7 +483,7 @@ class LayoutSearch {
       TriedEngine* tried = tried_with(*one.layout);
       if (one.point) {
         result_.points.push_back(std::move(*one.point));
-        if (tried != nullptr) ++tried->simulated;
+        if (tried != nullptr && !limits_.closed_form) ++tried->simulated;
       } else {
         const std::optional<LayoutScore> hope = best_hope(one);
         ++(hope && hope > best ? result_.unexplored : result_.beaten);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/table.h"
 #include "report/plan/serving_plan_words.h"
@@ -24,7 +25,7 @@ Json day_run_json(const DayRun& run) {
                        {"gpu_hours", run.gpu_hours},
                        {"usd_per_day", run.usd ? Json(*run.usd) : Json()},
                        {"share_within_limits", run.good_share ? Json(*run.good_share) : Json()},
-                       {"starts", run.starts}});
+                       {"starts", run.starts ? Json(*run.starts) : Json()}});
 }
 
 // What autoscaling gains for the first layout.
@@ -32,11 +33,16 @@ std::string day_sentence(const DayPlan& plan) {
   if (plan.layouts.empty()) return "";
   const DayOfLayout& best = plan.layouts.front();
   if (!best.scaled || best.fixed.gpu_hours <= 0) return "";
-  std::string text = fmt::format(
-      "Autoscaled between {} and {} replicas, {} uses {:.0f}% of the "
-      "GPU-hours of {} replicas all day",
-      best.scaled->least_replicas, best.scaled->most_replicas, layout_text(best.layout),
-      100 * best.scaled->gpu_hours / best.fixed.gpu_hours, best.fixed.most_replicas);
+  const std::string all_day = counted(best.fixed.most_replicas, "replica");
+  if (best.scaled->least_replicas == best.fixed.most_replicas && best.scaled->most_replicas == best.fixed.most_replicas)
+    return fmt::format("Autoscaling changes nothing for {}: {} all day.\n", layout_text(best.layout), all_day);
+  const std::string scaled =
+      best.scaled->least_replicas == best.scaled->most_replicas
+          ? counted(best.scaled->most_replicas, "replica")
+          : fmt::format("{} to {} replicas", best.scaled->least_replicas, best.scaled->most_replicas);
+  std::string text =
+      fmt::format("Autoscaled with {}, {} uses {:.0f}% of the GPU-hours of {} all day", scaled,
+                  layout_text(best.layout), 100 * best.scaled->gpu_hours / best.fixed.gpu_hours, all_day);
   if (best.scaled->good_share && best.fixed.good_share) {
     text += fmt::format("; {:.1f}% of the requests meet every limit, instead of {:.1f}%",
                         100 * *best.scaled->good_share, 100 * *best.fixed.good_share);
@@ -70,12 +76,18 @@ std::string day_plan_text(const DayPlan& plan) {
                                       fmt::format("{}", day.fixed.most_replicas), usd_of_day(day.fixed),
                                       good_of_day(day.fixed)};
     if (day.scaled) {
-      cells.insert(cells.end(),
-                   {fmt::format("{}-{}", day.scaled->least_replicas, day.scaled->most_replicas),
-                    usd_of_day(*day.scaled), good_of_day(*day.scaled), fmt::format("{}", day.scaled->starts)});
+      cells.insert(cells.end(), {fmt::format("{}-{}", day.scaled->least_replicas, day.scaled->most_replicas),
+                                 usd_of_day(*day.scaled), good_of_day(*day.scaled),
+                                 day.scaled->starts ? fmt::format("{}", *day.scaled->starts) : "-"});
     } else {
       cells.insert(cells.end(), {"-", "-", "-", "-"});
       reasons += wrap_lines(fmt::format("  {}: {}.\n", layout_text(day.layout), day.why_not_scaled), page_width, 4);
+    }
+    if (day.scaled && day.scaled->most_replicas < plan.settings.least_replicas) {
+      reasons += wrap_lines(
+          fmt::format("  {}: the devices hold {}, not the {} of {{min_replicas}}.\n", layout_text(day.layout),
+                      counted(day.scaled->most_replicas, "replica"), plan.settings.least_replicas),
+          page_width, 4);
     }
     table.add(std::move(cells));
   }

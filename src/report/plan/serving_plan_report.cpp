@@ -42,7 +42,7 @@ std::string cost_text(const ServingQuestion& question, const PlanPoint& point) {
   if (!usd || run == nullptr) return "";
   return fmt::format(", for ${:.2f} an hour (${:.2f} per million output tokens{})", *usd,
                      usd_per_million_tokens(question, point.layout, *run).value_or(0),
-                     question.rate ? fmt::format(" at {} requests/s", number_text(*question.rate)) : "");
+                     question.rate ? fmt::format(" at {} requests/s", asked_rate_number(*question.rate)) : "");
 }
 
 std::string joules_text(const PlanRun& run) {
@@ -122,12 +122,13 @@ std::string decision_text(const ServingPlanReport& report) {
                             page_width, 4);
     }
   }
-  const std::string at = question.rate ? fmt::format("at {} requests/s", number_text(*question.rate))
+  const std::string at = question.rate ? fmt::format("at {} requests/s", asked_rate_number(*question.rate))
                                        : "at the most requests/s that it sustains";
   std::string text = wrap_lines(
-      fmt::format("The best layout of each device and engine {} (latencies in ms at the percentiles asked for; ~ from "
-                  "short simulations; tied = within prediction error of the best{}):\n",
-                  at, question.rate ? "; too few = below the rate, shown at its own maximum" : ""),
+      fmt::format("The best layout of each device and engine {} (latencies in ms at the percentiles asked for; ~ {}; "
+                  "tied = within prediction error of the best{}):\n",
+                  at, report.result.by_closed_form ? "by closed form" : "from short simulations",
+                  question.rate ? "; too few = below the rate, shown at its own maximum" : ""),
       page_width, 2);
   text = is_empty ? "" : text + table.text();
   return reasons.empty() ? text : text + "Not as asked:\n" + reasons;
@@ -145,7 +146,12 @@ std::string best_in_text(const FrontierRun& one) {
 
 std::string stopped_note(const ServingSearchResult& result) {
   if (result.by_closed_form) {
-    return "The search was stopped before it had simulated any layout: this answer is by closed form, as with {quick}.";
+    const PlanPoint* winner = result.winner();
+    const bool has_adapters = winner != nullptr && winner->layout.pool.max_loras > 0;
+    return fmt::format(
+        "The search was stopped before it had simulated any layout: this answer is by closed form, as with "
+        "{{quick}}{}.",
+        has_adapters ? ", which does not price waiting for adapter slots: the service may sustain far less" : "");
   }
   const auto at_length = std::count_if(result.points.begin(), result.points.end(),
                                        [](const PlanPoint& point) { return point.effort == Effort::full; });
@@ -176,7 +182,7 @@ std::string goal_seek_table(const ServingPlanReport& report) {
   const std::optional<double>& rate = report.question.rate;
   std::vector<Table::Column> columns = {{"change", Table::Align::left}, {"max req/s"}, {"capacity"}};
   if (rate) {
-    columns.insert(columns.end(), {{fmt::format("cost at {} req/s", number_text(*rate))}, {"GPUs there"}});
+    columns.insert(columns.end(), {{fmt::format("cost at {} req/s", asked_rate_number(*rate))}, {"GPUs there"}});
   } else {
     columns.push_back({"cost at full load"});
   }
@@ -317,7 +323,7 @@ std::string frontier_table(const ServingPlanReport& report) {
 
 // The rate that was asked for; without one, the search looks for the most that a layout sustains.
 std::string asked_rate_words(const ServingQuestion& question) {
-  return question.rate ? fmt::format(" and arrive at {} requests/s", number_text(*question.rate)) : "";
+  return question.rate ? fmt::format(" and arrive at {} requests/s", asked_rate_number(*question.rate)) : "";
 }
 
 std::string search_text(const ServingSearchResult& result) {
@@ -337,7 +343,8 @@ std::string search_text(const ServingSearchResult& result) {
                                                : "not tried, although some might be better (raise {most_simulated})");
   }
   if (result.without_rate) {
-    text += line(result.without_rate->points.size(), "also simulated without the rate, to show what is possible");
+    text += line(result.without_rate->points.size(), fmt::format("also {} without the rate, to show what is possible",
+                                                                 result.by_closed_form ? "judged" : "simulated"));
   }
   if (result.largest_gap > 0) {
     text += fmt::format(
@@ -459,7 +466,7 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
   text += cost_text(question, *winner) + energy_text(question, *winner) + ".";
   if (question.rate) {
     if (const PlanRun* run = winner->at_rate(*question.rate)) {
-      text += fmt::format(" At {} requests/s: {}.", number_text(*question.rate), achieved_text(question, *run));
+      text += fmt::format(" At {} requests/s: {}.", asked_rate_number(*question.rate), achieved_text(question, *run));
     }
     if (winner->capacity.low < *question.rate) {
       text += fmt::format(
@@ -526,9 +533,10 @@ std::string serving_plan_text(const ServingPlanReport& report) {
   if (!report.result.frontier.empty()) {
     text += "\n" +
             wrap_lines(
-                "Trade-off between speed for each user (tok/s/user) and throughput, cost and energy. No simulated "
-                "run that is at least as fast for a user has more tokens/s per GPU (best in: work), a lower cost "
-                "($) or less facility energy (J):\n",
+                fmt::format("Trade-off between speed for each user (tok/s/user) and throughput, cost and energy. No {} "
+                            "that is at least as fast for a user has more tokens/s per GPU (best in: work), a lower "
+                            "cost ($) or less facility energy (J):\n",
+                            report.result.by_closed_form ? "layout shown" : "simulated run"),
                 page_width, 2) +
             frontier_table(report);
   }
@@ -537,9 +545,11 @@ std::string serving_plan_text(const ServingPlanReport& report) {
           wrap_lines(
               search_text(report.result) +
                   fmt::format("Requests average {:.0f} prompt and {:.0f} output tokens{}. Engines are set up for the "
-                              "longest request. Intervals cover the error of step times and the variation between "
-                              "samples of such requests.\n",
-                              lengths.mean_input, lengths.mean_output, asked_rate_words(report.question)),
+                              "longest request. Intervals cover {}.\n",
+                              lengths.mean_input, lengths.mean_output, asked_rate_words(report.question),
+                              report.result.by_closed_form
+                                  ? "what simulations of other layouts reached of such closed forms"
+                                  : "the error of step times and the variation between samples of such requests"),
               page_width, 0);
   return text + device_notes_text(plan_device_notes(report));
 }

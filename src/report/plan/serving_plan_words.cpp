@@ -14,6 +14,11 @@ std::string rate_number(double requests_per_s) {
                                 : fmt::format("{:.2f}", requests_per_s);
 }
 
+std::string asked_rate_number(double requests_per_s) {
+  constexpr double least_whole = 100;
+  return requests_per_s >= least_whole ? fmt::format("{:.0f}", requests_per_s) : fmt::format("{:.3g}", requests_per_s);
+}
+
 int64_t devices_for_rate(double rate, const PlanPoint& point) {
   const int64_t parts = point.layout.decode ? 1 : point.layout.pool.replicas;
   const double each = point.capacity.value / static_cast<double>(parts);

@@ -8,6 +8,7 @@
 namespace foretoken {
 
 std::string rate_number(double requests_per_s);
+std::string asked_rate_number(double requests_per_s);  // three digits, fewer where they say it all: "40", "51.9"
 // Devices that serve the rate as the point's layout does: such engines side by side; of separate pools, such pools.
 int64_t devices_for_rate(double rate, const PlanPoint& point);
 std::string capacity_interval(const Headline& capacity);  // "19.1 requests/s (17.2 to 21.0)"

@@ -109,7 +109,7 @@ std::string reason_of(const ServingPlanReport& report, const TriedEngine& tried)
 
 std::string below_rate_text(const ServingQuestion& question, const PlanPoint& point) {
   return fmt::format("sustains {} of {} requests/s; about {} would be enough", rate_number(point.capacity.value),
-                     number_text(*question.rate), counted(devices_for_rate(*question.rate, point), "GPU"));
+                     asked_rate_number(*question.rate), counted(devices_for_rate(*question.rate, point), "GPU"));
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
       "{} {}",
       result.layouts == 1 ? "The only layout does not serve" : fmt::format("None of {} layouts serves", result.layouts),
       question.model.served_name());
-  if (question.rate) text += fmt::format(" at {} requests/s", number_text(*question.rate));
+  if (question.rate) text += fmt::format(" at {} requests/s", asked_rate_number(*question.rate));
   text += fmt::format(" with {}.", slos_text(question));
   if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";
   if (result.unexplored > 0) {
@@ -114,7 +114,8 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
                         on_hardware(question, best->layout));
     if (question.rate) {
       const int64_t devices = devices_for_rate(*question.rate, *best);
-      text += fmt::format(" {} requests/s would need about {} of these devices", number_text(*question.rate), devices);
+      text += fmt::format(" {} requests/s would need about {} of these devices", asked_rate_number(*question.rate),
+                          devices);
       if (const std::optional<double> usd = question.usd_per_hour(best->layout)) {
         text += fmt::format(" (${:.2f} an hour)",
                             *usd * static_cast<double>(devices) / static_cast<double>(best->layout.devices()));
