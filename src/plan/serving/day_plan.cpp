@@ -18,6 +18,8 @@ namespace {
 // Simulated of a day; more would take minutes.
 constexpr double most_day_requests = 250'000;
 constexpr double fastest_day = 12;
+// At the fastest; beyond, nothing is simulated.
+constexpr double most_fast_day_requests = 1'000'000;
 // Of equal replicas, so many tell what all of them do.
 constexpr int64_t few_replicas = 8;
 constexpr size_t most_days = 4;
@@ -52,6 +54,22 @@ std::string why_not_scaled(const ServingLayout& layout) {
   return "";
 }
 
+// Of equal replicas, those that are simulated.
+struct ReplicasOfPart {
+  int64_t all = 1, simulated = 1;
+
+  double share() const { return static_cast<double>(simulated) / static_cast<double>(all); }
+  // Of as many of the part.
+  int64_t of_all(int64_t count) const {
+    return std::min<int64_t>(all, std::llround(static_cast<double>(count) / share()));
+  }
+  // As few of the part as make so many of all, at least.
+  int64_t at_least(int64_t count) const {
+    const double least = std::ceil(static_cast<double>(count) * share() - 1e-9);
+    return std::min(simulated, static_cast<int64_t>(least));
+  }
+};
+
 class DayPlanner {
  public:
   DayPlanner(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
@@ -66,8 +84,7 @@ class DayPlanner {
   // The same for all layouts, so that their days compare.
   void choose_speed(const std::vector<const PlanPoint*>& points) {
     for (const PlanPoint* point : points) {
-      const double requests = settings_.rates.mean() * seconds_of_day / static_cast<double>(parts_of(point->layout));
-      speed_ = std::max(speed_, std::clamp(requests / most_day_requests, 1.0, fastest_day));
+      speed_ = std::max(speed_, std::clamp(requests_of(point->layout) / most_day_requests, 1.0, fastest_day));
     }
   }
   double speed() const { return speed_; }
@@ -81,7 +98,13 @@ class DayPlanner {
                  .most_replicas = layout.pool.replicas,
                  .mean_held = static_cast<double>(layout.pool.replicas),
                  .gpu_hours = 24 * static_cast<double>(layout.devices())};
-    if (simulates && !layout.decode && layout.pool.host_gib == 0) {
+    const bool is_too_long = simulates && requests_of(layout) / speed_ > most_fast_day_requests;
+    if (is_too_long && day.why_not_scaled.empty()) {
+      day.why_not_scaled =
+          fmt::format("a day of {:.3g} requests is too long to simulate; a quick plan follows the rates instead",
+                      settings_.rates.mean() * seconds_of_day);
+    }
+    if (simulates && day.why_not_scaled.empty()) {
       day.fixed.good_share = simulated(layout, each, false).good_share;
     }
     if (day.why_not_scaled.empty()) day.scaled = simulates ? simulated(layout, each, true) : by_rate(layout, each);
@@ -93,14 +116,21 @@ class DayPlanner {
   }
 
  private:
-  // Of the layout's replicas, in how many equal parts: one is simulated.
-  static int64_t parts_of(const ServingLayout& layout) {
-    return layout.decode ? 1 : std::max<int64_t>(1, layout.pool.replicas / few_replicas);
+  // `replicas` of the layout are cut into parts with few of them; one part is simulated.
+  static ReplicasOfPart part_of(const ServingLayout& layout, int64_t replicas) {
+    const int64_t parts = layout.decode ? 1 : std::max<int64_t>(1, layout.pool.replicas / few_replicas);
+    return {.all = replicas, .simulated = (replicas + parts - 1) / parts};
   }
 
-  int64_t wanted(double rate, double each, int64_t least_replicas) const {
+  // That a simulation of the day would have, as fast as it passes.
+  double requests_of(const ServingLayout& layout) const {
+    return settings_.rates.mean() * seconds_of_day * part_of(layout, layout.pool.replicas).share();
+  }
+
+  // Never less than `least`, never more than 64 bits hold.
+  int64_t wanted(double rate, double each, int64_t least) const {
     const double replicas = std::ceil(rate / (each * settings_.utilization) - 1e-9);
-    return std::max(least_replicas, static_cast<int64_t>(replicas));
+    return std::max(least, static_cast<int64_t>(std::min(replicas, 1e15)));
   }
 
   int64_t most_replicas(const ServingLayout& layout, double each) const {
@@ -131,40 +161,41 @@ class DayPlanner {
                                           link ? link->value : BytesPerSecond(0)));
   }
 
-  FleetConfig fleet(const ServingLayout& part, const ReadyEngine& engine, double each, int64_t parts) const {
-    const int64_t devices = part.pool.engine.devices();
+  FleetConfig fleet(const ServingLayout& layout, const ReadyEngine& engine, double each,
+                    const ReplicasOfPart& part) const {
+    const int64_t devices = layout.pool.engine.devices();
+    const int64_t least = part.at_least(settings_.least_replicas);
     FleetConfig config{
         .members = {}, .pools = {}, .region_policy = {}, .scaling = {}, .failures = {}, .drains = {}, .admission = {}};
-    config.members.assign(static_cast<size_t>(part.pool.replicas),
+    config.members.assign(static_cast<size_t>(part.simulated),
                           {.devices = devices, .cold_start = cold_start(engine, devices)});
-    const int64_t least = (settings_.least_replicas + parts - 1) / parts;
-    const int64_t first = wanted(settings_.rates.requests_per_s.front() / static_cast<double>(parts), each, least);
-    config.pools = {{.members = part.pool.replicas,
-                     .at_start = std::min(first, part.pool.replicas),
+    const int64_t first = wanted(settings_.rates.requests_per_s.front() * part.share(), each, least);
+    config.pools = {{.members = part.simulated,
+                     .at_start = std::min(first, part.simulated),
                      .capacity = [each](double /*input*/, double /*output*/) { return each; }}};
     config.scaling.kind = settings_.autoscaler;
-    config.scaling.least = std::min(least, part.pool.replicas);
+    config.scaling.least = least;
     config.scaling.utilization = settings_.utilization;
     config.scaling.period_s = seconds_of_day / speed_;
     return config;
   }
 
   DayRun simulated(const ServingLayout& layout, double each, bool scales) {
-    const int64_t parts = parts_of(layout);
-    ServingLayout part = layout;
-    part.pool.replicas = ((scales ? most_replicas(layout, each) : layout.pool.replicas) + parts - 1) / parts;
+    const ReplicasOfPart part = part_of(layout, scales ? most_replicas(layout, each) : layout.pool.replicas);
+    ServingLayout few = layout;
+    few.pool.replicas = part.simulated;
     const LayoutEngines engines = shelf_.engines(layout);
-    ServingRunRequest request = simulator_.run_request(part, engines, settings_.rates.peak(), 1);
-    const double scale = 1 / static_cast<double>(parts);
-    request.load = [this, scale](uint64_t /*seed*/) { return traffic_.over_day(settings_.rates, scale, speed_); };
+    ServingRunRequest request = simulator_.run_request(few, engines, settings_.rates.peak(), 1);
+    request.load = [this, scale = part.share()](uint64_t /*seed*/) {
+      return traffic_.over_day(settings_.rates, scale, speed_);
+    };
     if (question_.pessimistic) request.config.bound = StepBound::high;
-    if (scales) request.config.fleet = fleet(part, *engines.pool, each, parts);
+    if (scales) request.config.fleet = fleet(layout, *engines.pool, each, part);
     DayCheck check(check_);
     request.observers = {&check};
     const ServingRun run = run_serving(request);
     const double day_s = seconds_of_day / speed_;
-    const auto replicas = static_cast<double>(parts);
-    DayRun result{.least_replicas = part.pool.replicas * parts, .most_replicas = part.pool.replicas * parts};
+    DayRun result{.least_replicas = part.all, .most_replicas = part.all};
     const auto all = static_cast<double>(run.metrics.completed + run.metrics.rejected);
     if (run.metrics.goodput && all > 0) result.good_share = *run.metrics.goodput * run.metrics.duration_s / all;
     if (!scales) return result;
@@ -174,13 +205,16 @@ class DayPlanner {
       // The end of the run, when requests have stopped coming, is no part of a
       // day.
       if (to_seconds(size.from).value() > day_s) continue;
-      result.least_replicas = std::min(result.least_replicas, size.serving * parts);
-      result.most_replicas = std::max(result.most_replicas, size.serving * parts);
+      result.least_replicas = std::min(result.least_replicas, part.of_all(size.serving));
+      result.most_replicas = std::max(result.most_replicas, part.of_all(size.serving));
     }
-    const double lasted_s = std::max(day_s, to_seconds(run.totals.end).value());
-    result.gpu_hours = fleet.gpu_seconds * replicas * seconds_of_day / lasted_s / seconds_per_hour;
+    const double end_s = to_seconds(run.totals.end).value(), lasted_s = std::max(day_s, end_s);
+    // Replicas are also paid for after the last request.
+    const double held_after = static_cast<double>(fleet.sizes.back().held * layout.pool.engine.devices());
+    const double gpu_seconds = fleet.gpu_seconds + held_after * (lasted_s - end_s);
+    result.gpu_hours = gpu_seconds / part.share() * seconds_of_day / lasted_s / seconds_per_hour;
     result.mean_held = result.gpu_hours / 24 / static_cast<double>(layout.pool.engine.devices());
-    result.starts = fleet.starts * parts;
+    result.starts = std::llround(static_cast<double>(fleet.starts) / part.share());
     return result;
   }
 

@@ -12,10 +12,27 @@ namespace {
 
 constexpr int64_t sine_parts = 96, file_parts = 288;
 
+struct RateStep {
+  double begin = 0;  // hour
+  double rate = 0;   // until the next one
+};
+
+// From `first` on, which is advanced to the last step that begins by `to`.
+double mean_rate(const std::vector<RateStep>& steps, size_t& first, double from, double to) {
+  const double before = steps[first].rate;
+  double mean = before;
+  while (first + 1 < steps.size() && steps[first + 1].begin <= to) {
+    ++first;
+    const double end = first + 1 < steps.size() ? std::min(to, steps[first + 1].begin) : to;
+    mean += (steps[first].rate - before) * (end - std::max(from, steps[first].begin)) / (to - from);
+  }
+  return std::max(0.0, mean);
+}
+
 }  // namespace
 
 double DayRates::peak() const {
-  return *std::max_element(requests_per_s.begin(), requests_per_s.end());
+  return std::max(highest, *std::max_element(requests_per_s.begin(), requests_per_s.end()));
 }
 
 double DayRates::mean() const {
@@ -40,19 +57,19 @@ DayRates sine_day(double mean, double swing) {
 DayRates read_day(const std::filesystem::path& file) {
   CsvReader rows(file);
   const size_t hour = rows.column("hour"), rate = rows.column("requests_per_s");
-  std::vector<std::pair<double, double>> steps;
+  std::vector<RateStep> steps;
+  DayRates day;
   while (rows.next()) {
     const double begin = rows.number(hour, {.least = 0, .most = 24});
-    const bool is_next = steps.empty() ? begin == 0 : begin > steps.back().first;
+    const bool is_next = steps.empty() ? begin == 0 : begin > steps.back().begin;
     if (!is_next) rows.fail(hour, steps.empty() ? "0 in the first row" : "an hour later than in the previous row");
-    steps.emplace_back(begin, rows.number(rate, {.least = 0, .most = 1e9}));
+    steps.push_back({.begin = begin, .rate = rows.number(rate, {.least = 0, .most = 1e9})});
+    if (begin < 24) day.highest = std::max(day.highest, steps.back().rate);
   }
-  DayRates day;
   size_t step = 0;
   for (int64_t i = 0; i < file_parts && !steps.empty(); ++i) {
-    const double middle = 24 * (static_cast<double>(i) + 0.5) / file_parts;
-    while (step + 1 < steps.size() && steps[step + 1].first <= middle) ++step;
-    day.requests_per_s.push_back(steps[step].second);
+    const auto part = static_cast<double>(i);
+    day.requests_per_s.push_back(mean_rate(steps, step, 24 * part / file_parts, 24 * (part + 1) / file_parts));
   }
   if (steps.empty() || day.peak() <= 0) {
     throw InputError(

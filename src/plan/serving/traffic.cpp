@@ -155,32 +155,38 @@ std::unique_ptr<RequestSource> Traffic::over_day(const DayRates& day, double sca
    protected:
     std::optional<Request> read() override {
       Request request = traffic_.numbered(next_);
-      const auto lap = static_cast<double>(next_ / traffic_.size());
-      const double came_s =
-          to_seconds(static_cast<Picoseconds>(static_cast<double>(request.arrival) + lap * traffic_.lap_picoseconds()))
-              .value();
-      const double wanted = came_s * traffic_.own_rate();
+      // A lap brings as many as it has; its time may be too long for picoseconds.
+      const auto laps_before = static_cast<double>(next_ / traffic_.size() * traffic_.size());
+      const double wanted = laps_before + to_seconds(request.arrival).value() * traffic_.own_rate();
       const double part_s = day_.part_seconds() / speed_;
       while (part_ < day_.requests_per_s.size()) {
         const double rate = day_.requests_per_s[part_] * scale_;
         if (brought_ + rate * part_s >= wanted && rate > 0) {
-          request.id = next_++;
-          request.arrival = to_picoseconds(Seconds((static_cast<double>(part_) * part_s) + (wanted - brought_) / rate));
-          return request;
+          return at(std::move(request), (static_cast<double>(part_) * part_s) + (wanted - brought_) / rate);
         }
         brought_ += rate * part_s;
         ++part_;
       }
-      return std::nullopt;
+      const double end_s = seconds_of_day / speed_;
+      if (last_s_ >= end_s - part_s) return std::nullopt;
+      return at(std::move(request), end_s);
     }
 
    private:
+    Request at(Request request, double second) {
+      last_s_ = second;
+      request.id = next_++;
+      request.arrival = to_picoseconds(Seconds(second));
+      return request;
+    }
+
     const Traffic& traffic_;
     DayRates day_;
     double scale_, speed_;
     int64_t next_ = 0;
     size_t part_ = 0;
     double brought_ = 0;  // by the parts before
+    double last_s_ = 0;   // when the last one came
   };
   return std::make_unique<DayRequests>(*this, day, scale, speed);
 }

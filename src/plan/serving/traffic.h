@@ -46,7 +46,8 @@ class Traffic {
   // fewer, they come again, with prompts that nobody had before.
   std::unique_ptr<RequestSource> at_rate(double rate, int64_t count, int64_t first = 0) const;
   // The requests of a day at `scale` times these rates, which change `speed`
-  // times as fast: it is as much shorter.
+  // times as fast: it is as much shorter. Where nobody comes in the last part
+  // of the day, one request comes at its very end, so that runs last a day.
   std::unique_ptr<RequestSource> over_day(const DayRates& day, double scale, double speed) const;
   // Tokens of these prompts that none before begins with; at least one of each.
   int64_t fresh_tokens(int64_t count, int64_t first = 0) const;
