@@ -137,6 +137,11 @@ TEST_F(PlanServeCommand, host_memory_and_adapters_reach_the_launch_line_and_come
       line + "\"");
   ASSERT_EQ(back.status, 0) << back.err;
   EXPECT_THAT(back.out, HasSubstr("kv_tiers"));
+  // Where it is of no use, no order of the sizes recommends it.
+  const Outcome useless = plan("--kv-offloading-per-gpu 64,0 -tp 2 --no-disaggregate --json");
+  ASSERT_EQ(useless.status, 0) << useless.err;
+  const Json plain = parse_json(useless.out, "plan");
+  EXPECT_THAT(plain.find("commands")->items().front().find("line")->string(), testing::Not(HasSubstr("kv-offloading")));
 
   const Outcome adapted = plan(
       "--enable-lora --num-adapters 20 "

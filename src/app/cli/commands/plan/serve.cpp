@@ -44,6 +44,11 @@ std::vector<int64_t> listed_sizes(const char* flag, const std::vector<std::strin
   return numbers;
 }
 
+void sort_and_unify(std::vector<int64_t>& sizes) {
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+}
+
 // Not their older versions.
 std::vector<std::string> newest_engines() {
   std::vector<std::string> names = engine_names();
@@ -434,6 +439,7 @@ class PlanServe : public Command {
     LayoutChoices& choices = planner.question.choices;
     if (!offloading_.empty()) {
       choices.host_gib = listed_sizes("--kv-offloading-per-gpu", offloading_, 0);
+      sort_and_unify(choices.host_gib);  // of layouts that do the same, the first is kept: the one with less
       return;
     }
     choices.host_as_gpu = !quick_ && !lora_.enabled && planner.traffic.lengths().shared_tokens > 0;
@@ -453,8 +459,7 @@ class PlanServe : public Command {
     if (slots.empty()) {
       for (const int64_t usual : {4, 16, 64}) slots.push_back(std::min(usual, adapters));
     }
-    std::sort(slots.begin(), slots.end());
-    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    sort_and_unify(slots);
     LoraFlags flags = lora_;
     flags.settings.max_loras = slots.back();
     if (flags.settings.max_cpu_loras == 0) {
