@@ -6,6 +6,7 @@
 #include <deque>
 #include <initializer_list>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -326,7 +327,7 @@ class SchemaReader {
 
   SchemaNode node_from(const JsonView& view) {
     if (view.is(Json::Kind::boolean)) {
-      return view.boolean() ? SchemaNode{.kind = SchemaKind::text} : SchemaNode{};
+      return view.boolean() ? SchemaNode{.kind = SchemaKind::text, .takes_other_types = true} : SchemaNode{};
     }
     if (!view.is(Json::Kind::object)) view.fail("a JSON Schema: an object, true or false");
     for (const auto& [name, value] : view.members()) {
@@ -391,7 +392,7 @@ class SchemaReader {
     return at;
   }
 
-  static SchemaNode literals(const JsonView& view) {
+  SchemaNode literals(const JsonView& view) {
     const bool constant = view.value().find("const") != nullptr;
     only(view, {constant ? "const" : "enum", "type"});
     SchemaNode node{.kind = SchemaKind::literal};
@@ -403,7 +404,12 @@ class SchemaReader {
     if (constant) {
       add(*view.value().find("const"));
     } else {
-      for (const JsonView& value : view.at("enum").items()) add(value.value());
+      const JsonView list = view.at("enum");
+      for (const JsonView& value : list.items()) add(value.value());
+      literals_ += node.literals.size();
+      if (literals_ > most_schema_literals) {
+        list.fail(fmt::format("at most {} values of enums in one schema", most_schema_literals));
+      }
     }
     if (node.literals.empty()) view.fail("at least one value of the type");
     const auto shorter = [](const std::string& a, const std::string& b) { return a.size() < b.size(); };
@@ -430,8 +436,12 @@ class SchemaReader {
   }
 
   SchemaNode typed(const JsonView& view) {
-    std::vector<std::string> types = types_of(view);
-    if (types.empty()) types.push_back(implied_type(view));
+    const std::vector<std::string> types = types_of(view);
+    if (types.empty()) {
+      SchemaNode node = of_type(view, implied_type(view));
+      node.takes_other_types = true;
+      return node;
+    }
     if (types.size() == 1) return of_type(view, types.front());
     SchemaNode node{.kind = SchemaKind::alternatives};
     for (const std::string& type : types) {
@@ -542,12 +552,17 @@ class SchemaReader {
     return single_[node] == SchemaNode::nothing ? nullptr : &nodes_[single_[node]];
   }
 
-  static bool share_literal(const SchemaNode& a, const SchemaNode& b) {
-    return std::any_of(a.literals.begin(), a.literals.end(),
-                       [&](const std::string& literal) { return lists(b.literals, literal); });
+  // Found once for each pair of nodes, however many objects refer to them.
+  bool share_literal(const SchemaNode& a, const SchemaNode& b) {
+    const auto [known, is_new] = shared_.try_emplace({&a, &b}, false);
+    if (is_new) {
+      known->second = std::any_of(a.literals.begin(), a.literals.end(),
+                                  [&](const std::string& literal) { return lists(b.literals, literal); });
+    }
+    return known->second;
   }
 
-  bool told_apart_by_property(const SchemaNode& a, const SchemaNode& b) const {
+  bool told_apart_by_property(const SchemaNode& a, const SchemaNode& b) {
     for (const SchemaProperty& of_a : a.properties) {
       for (const SchemaProperty& of_b : b.properties) {
         if (!of_a.required || !of_b.required || of_a.name != of_b.name) continue;
@@ -563,8 +578,11 @@ class SchemaReader {
   // Constants, as opposed to an example of what a text may be.
   static bool is_constant(const SchemaNode& node) { return node.kind == SchemaKind::literal && !node.of_format; }
 
-  bool never_both(const SchemaNode& a, const SchemaNode& b) const {
+  // No document made for one of them follows the other.
+  bool never_both(const SchemaNode& a, const SchemaNode& b) {
     if (a.kind == SchemaKind::never || b.kind == SchemaKind::never) return true;
+    const bool are_objects = a.kind == SchemaKind::object && b.kind == SchemaKind::object;
+    if ((a.takes_other_types || b.takes_other_types) && !are_objects) return false;
     if (is_constant(a) && is_constant(b)) return !share_literal(a, b);
     if (is_constant(b)) return never_both(b, a);
     const SchemaKind kind = b.of_format ? SchemaKind::text : b.kind;
@@ -572,7 +590,7 @@ class SchemaReader {
       return std::none_of(a.literals.begin(), a.literals.end(), [&](const auto& one) { return may_be(one, kind); });
     }
     if ((a.of_format ? SchemaKind::text : a.kind) != kind) return true;
-    return kind == SchemaKind::object && told_apart_by_property(a, b);
+    return are_objects && told_apart_by_property(a, b);
   }
 
   static bool may_be(const std::string& literal, SchemaKind kind) {
@@ -583,13 +601,13 @@ class SchemaReader {
     return first == '-' || (first >= '0' && first <= '9');
   }
 
-  void check_exclusive(const SchemaNode& node, const JsonView& list) const {
+  void check_exclusive(const SchemaNode& node, const JsonView& list) {
     for (size_t i = 0; i < node.children.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
         const SchemaNode* const a = single(node.children[i]);
         const SchemaNode* const b = single(node.children[j]);
         if (a == nullptr || b == nullptr || !never_both(*a, *b)) {
-          list.fail("schemas that differ in type or in the constant of a required property; or use anyOf");
+          list.fail("schemas that each name another type, or differ in the constant of a required property; or use anyOf");
         }
       }
     }
@@ -603,6 +621,8 @@ class SchemaReader {
   size_t any_ = SchemaNode::nothing;
   std::vector<size_t> single_;  // by node: the one behind references; nothing for real alternatives and circles
   size_t names_ = 0;            // of required properties
+  size_t literals_ = 0;         // of enums
+  std::map<std::pair<const SchemaNode*, const SchemaNode*>, bool> shared_;  // whether both have a literal
 };
 
 // The code point at the front of well-formed UTF-8.

@@ -28,6 +28,7 @@ struct SchemaNode {
   SchemaKind kind = SchemaKind::never;
   std::vector<std::string> literals;       // as JSON, the shortest first
   bool of_format = false;                  // the literal is an example of a text's format
+  bool takes_other_types = false;          // no type is given: values of all other types fit too
   int64_t least = 0, most = unlimited;     // characters, items or properties
   std::string shortest_number;             // as JSON
   int64_t first = 0, step = 1, steps = 0;  // other numbers: first + step * (0 to steps)
@@ -45,6 +46,7 @@ struct AnswerSchema {
 };
 
 inline constexpr size_t most_schema_nodes = 1000;
+inline constexpr size_t most_schema_literals = 10'000;         // of all enums together
 inline constexpr int64_t longest_schema_document = 16 * 1024;  // bytes of the shortest document
 
 AnswerSchema read_answer_schema(const JsonView& schema);

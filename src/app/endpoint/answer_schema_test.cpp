@@ -156,6 +156,32 @@ TEST(AnswerSchema, refuses_what_it_cannot_follow_and_names_the_path) {
   EXPECT_THAT(complaint("3"), HasSubstr("JSON Schema"));
 }
 
+TEST(AnswerSchema, one_of_several_needs_types_that_tell_them_apart) {
+  for (const char* schemas :
+       {R"([{}, {"type": "integer"}])", R"([true, {"type": "integer"}])", R"([{"const": 5}, {}])",
+        R"([{"minimum": 3}, {"type": "string"}])", R"([{"properties": {"a": {}}}, {"type": "null"}])",
+        R"([{"$ref": "#/$defs/any"}, {"type": "integer"}])", R"([{"format": "date"}, {"const": 5}])"}) {
+    const std::string text = std::string(R"({"oneOf": )") + schemas + R"(, "$defs": {"any": {}}})";
+    EXPECT_THAT(complaint(text), HasSubstr("oneOf")) << text;
+  }
+  // Documents are objects of the one or of the other kind.
+  expect_documents(R"({"oneOf": [{"properties": {"kind": {"const": "a"}}, "required": ["kind"]},
+                                 {"properties": {"kind": {"const": "b"}}, "required": ["kind"]}]})");
+  expect_documents(R"({"oneOf": [{}]})");
+}
+
+TEST(AnswerSchema, refuses_more_values_of_enums_than_can_be_compared) {
+  const auto numbers = [](size_t from, size_t count) {
+    std::string text = R"({"enum": [)" + std::to_string(from);
+    for (size_t i = 1; i < count; ++i) text += "," + std::to_string(from + i);
+    return text + "]}";
+  };
+  const std::string half = numbers(0, most_schema_literals / 2);
+  EXPECT_EQ(complaint(R"({"oneOf": [)" + half + ", " + numbers(50000, most_schema_literals / 2) + "]}"), "");
+  EXPECT_THAT(complaint(R"({"oneOf": [)" + half + ", " + numbers(50000, most_schema_literals / 2 + 1) + "]}"),
+              AllOf(HasSubstr("oneOf[1].enum"), HasSubstr("at most 10000 values")));
+}
+
 TEST(AnswerSchema, refuses_schemas_without_end_or_bound) {
   EXPECT_THAT(complaint(R"({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})"),
               HasSubstr("nothing follows"));
