@@ -123,8 +123,7 @@ DramRows read_rows(const JsonView& view) {
 
 AnalogConverter read_converter(const JsonView& view) {
   view.allow_only({"bits", "conversions", "conversions_per_second", "extra_pj"});
-  AnalogConverter own;
-  set_integer(view, "bits", {.least = 1, .most = 24}, own.bits);
+  AnalogConverter own{.bits = static_cast<int>(view.at("bits").integer({.least = 1, .most = 24}))};
   set_number(view, "conversions", {.least = 1, .most = 1e6}, own.conversions);
   set_number(view, "conversions_per_second", {.least = 0, .most = 1e15}, own.conversions_per_second);
   set_number(view, "extra_pj", energy_bounds, own.extra_pj);
@@ -227,7 +226,7 @@ LevelEntry read_level_entry(const JsonView& view) {
   set_integer(view, "buffers", {.least = 1, .most = 64}, level.buffers);
   set_number(view, "access_cycles", cycle_bounds, level.access_cycles);
   set_number(view, "hop_cycles", cycle_bounds, level.hop_cycles);
-  set_number(view, "operation_cycles", {.least = 1e-3, .most = 1e6}, level.operation_cycles);
+  set_number(view, "operation_cycles", operation_cycle_bounds, level.operation_cycles);
   if (const auto mesh = view.find("mesh")) level.mesh = read_mesh(*mesh);
   if (const auto rows = view.find("rows")) level.rows = read_rows(*rows);
   if (const auto converter = view.find("converter")) level.converter = read_converter(*converter);
@@ -507,9 +506,10 @@ uint32_t dimensions_allowed(const LevelTensors& tensors, const Problem& problem)
       of_output = of_output || tensor.written;
       if (!means_role("inputs", tensor)) continue;
       of_input = true;
-      alone = std::any_of(tensor.ranks.begin(), tensor.ranks.end(), [d](const std::vector<ProjectionTerm>& rank) {
-        return rank.size() == 1 && rank.front().dimension == d;
-      });
+      alone =
+          alone || std::any_of(tensor.ranks.begin(), tensor.ranks.end(), [d](const std::vector<ProjectionTerm>& rank) {
+            return rank.size() == 1 && rank.front().dimension == d;
+          });
     }
     if (role == "reduced") return !of_output;
     if (role == "input_channels") return !of_output && alone;

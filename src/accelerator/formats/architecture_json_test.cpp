@@ -105,6 +105,27 @@ TEST(ArchitectureJson, a_slip_of_a_key_is_named) {
   EXPECT_FALSE(design_complaint(R"("capacity_bytes")", R"("depth": 3, "capacity_bytes")").expected.empty());
 }
 
+TEST(ArchitectureJson, a_converter_without_bits_is_refused) {
+  const auto complaint = [](const std::string& converter) {
+    return design_complaint(R"("area_um2": 30)", R"("area_um2": 30, "converter": )" + converter);
+  };
+  EXPECT_EQ(complaint(R"({"extra_pj": 5})").path, "levels[2].converter");
+  EXPECT_EQ(complaint(R"({"bits": 8, "extra_pj": 5})").path, "");
+}
+
+TEST(ArchitectureJson, a_channel_of_one_input_is_one_whatever_the_other_inputs_are) {
+  Problem problem = gemm_problem({.m = 4, .n = 4, .k = 4});
+  const uint32_t k = 1U << find_dimension(problem, "K"), m = 1U << find_dimension(problem, "M");
+  EXPECT_EQ(dimensions_allowed({.spread = {"input_channels"}}, problem), k);
+  // Beside A[m, k] another input, at m + k.
+  ProblemTensor other = problem.tensors[find_tensor(problem, "A")];
+  other.name = "slid";
+  other.ranks = {{{.dimension = find_dimension(problem, "M")}, {.dimension = find_dimension(problem, "K")}}};
+  problem.tensors.push_back(other);
+  EXPECT_EQ(dimensions_allowed({.spread = {"input_channels"}}, problem), k);
+  EXPECT_EQ(dimensions_allowed({.spread = {"positions"}}, problem), m);
+}
+
 TEST(ArchitectureJson, tensors_are_allowed_by_name_or_by_role) {
   const Problem gemm = gemm_problem({.m = 2, .n = 2, .k = 2});  // A, B, Z
   const auto bits = [&](std::initializer_list<const char*> names) {

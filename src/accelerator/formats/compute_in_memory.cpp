@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace foretoken {
 namespace {
 
@@ -26,7 +28,8 @@ CellArray read_cell_array(const JsonView& view) {
                    "input_bits_per_step", "converter", "step_ns", "row_pj", "cell_pj", "column_pj", "write_pj",
                    "note"});
   constexpr Range<int64_t> sides{.least = 1, .most = 1 << 20}, bits{.least = 1, .most = 64};
-  constexpr Range<double> energies{.least = 0, .most = 1e9};
+  // Times steps and columns of 64 bits each, what a level may take.
+  constexpr Range<double> energies{.least = 0, .most = 1e8};
   const auto whole = [](const JsonView& from, std::string_view key, Range<int64_t> allowed, int64_t& value) {
     if (const auto found = from.find(key)) value = found->integer(allowed);
   };
@@ -66,6 +69,10 @@ std::vector<CellArrayLevel> compute_in_memory_levels(const JsonView& view, doubl
   const auto steps = static_cast<double>(own.steps()), slices = static_cast<double>(own.slices());
   const double reading_ns = static_cast<double>(own.columns_per_converter) / own.conversions_per_second * 1e9;
   const double cycles = steps * std::max(own.step_ns, reading_ns) * 1e-9 * clock_hz;
+  if (!operation_cycle_bounds.holds(cycles)) {
+    view.fail(fmt::format("step_ns, converter and clock_ghz that give {} of cycles for an operation, not {}",
+                          range_text(operation_cycle_bounds), number_text(cycles)));
+  }
   const auto weight_word = static_cast<int>(own.weight_bits);
   const auto input_word = static_cast<int>(own.input_bits);
 

@@ -13,6 +13,8 @@
 
 namespace foretoken {
 
+inline constexpr Range<double> operation_cycle_bounds{.least = 1e-9, .most = 1e12};  // of compute levels
+
 struct CellArrayLevel {
   AcceleratorLevel level;
   LevelTensors tensors;
@@ -20,7 +22,7 @@ struct CellArrayLevel {
   bool has_energy = true;        // else the library knows converters
 };
 
-// Outermost first. InputError for fields that nobody knows and sizes that hold no weight.
+// Outermost first. InputError for fields that nobody knows, sizes that hold no weight and times beyond the bounds.
 std::vector<CellArrayLevel> compute_in_memory_levels(const JsonView& view, double clock_hz);
 
 }  // namespace foretoken

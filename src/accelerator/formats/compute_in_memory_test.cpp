@@ -101,6 +101,20 @@ TEST(ComputeInMemory, a_published_macro_has_its_efficiency) {
   EXPECT_NEAR(tops, 2.185, 0.01 * 2.185);
 }
 
+TEST(ComputeInMemory, the_slowest_and_the_most_expensive_array_read_back_or_are_refused) {
+  const std::string converter = R"("bits": 8, "conversions_per_second": 1e9, "conversion_pj": 1e8)";
+  const std::string widest = R"("weight_bits": 64, "input_bits": 64, "column_pj": 1e8, )";
+  for (const char* step_ns : {"1e9", "1e6", "0"}) {
+    const AcceleratorDesign own = read(small(widest + R"("step_ns": )" + step_ns, converter));
+    const Json written = architecture_json(own);
+    const AcceleratorDesign again = catalogue().design_in(JsonView(written, "again")).design;
+    EXPECT_EQ(own.architecture.levels.back().operation_cycles, again.architecture.levels.back().operation_cycles);
+  }
+  EXPECT_THROW(
+      read(small(R"("cell_bits": 8)", R"("bits": 8, "columns_each": 1000000, "conversions_per_second": 1)")),
+      InputError);
+}
+
 TEST(ComputeInMemory, levels_written_as_a_chain_read_back) {
   const AcceleratorDesign own = catalogue().design("cim_sram_65nm").design;
   const Json written = architecture_json(own);
