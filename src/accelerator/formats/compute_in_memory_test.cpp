@@ -110,9 +110,8 @@ TEST(ComputeInMemory, the_slowest_and_the_most_expensive_array_read_back_or_are_
     const AcceleratorDesign again = catalogue().design_in(JsonView(written, "again")).design;
     EXPECT_EQ(own.architecture.levels.back().operation_cycles, again.architecture.levels.back().operation_cycles);
   }
-  EXPECT_THROW(
-      read(small(R"("cell_bits": 8)", R"("bits": 8, "columns_each": 1000000, "conversions_per_second": 1)")),
-      InputError);
+  EXPECT_THROW(read(small(R"("cell_bits": 8)", R"("bits": 8, "columns_each": 1000000, "conversions_per_second": 1)")),
+               InputError);
 }
 
 TEST(ComputeInMemory, levels_written_as_a_chain_read_back) {

@@ -40,11 +40,9 @@ class ChakraStepReader {
     result_.step.source = source_;
     for (const ChakraNode& node : trace_.nodes) {
       if (node.type != ChakraNodeType::metadata || !node.inputs) continue;
-      // A group without a list is all ranks, however many there are.
-      constexpr int64_t most_ranks = 1 << 20;
-      const int64_t ranks = ranks_ > 0 ? ranks_ : most_ranks;
-      for (auto& [name, members] : groups_in_metadata(node.inputs->values, ranks)) {
-        if (static_cast<int64_t>(members.size()) < most_ranks) groups_[name] = members;
+      const int64_t ranks = ranks_ > 0 ? ranks_ : most_job_ranks;
+      for (auto& [name, members] : listed_groups_in_metadata(node.inputs->values, ranks)) {
+        groups_[name] = std::move(members);
       }
     }
     for (const size_t index : order()) add(trace_.nodes[index]);
@@ -98,6 +96,9 @@ class ChakraStepReader {
   }
 
   void add(const ChakraNode& original) {
+    if (microseconds_of(original) < 0) {
+      refuse(original, fmt::format("a duration of {} us", number_text(microseconds_of(original))), "0 or more");
+    }
     std::vector<ChakraNode>& nodes = result_.graph.trace.nodes;
     ChakraNode& node = nodes.emplace_back(original);
     node.id = nodes.size() - 1;
@@ -135,6 +136,7 @@ class ChakraStepReader {
     ProfiledMessage message;
     const ChakraAttribute* bytes = node.find("comm_size");
     message.bytes = bytes == nullptr ? 0 : number_value(*bytes).value_or(0);
+    if (message.bytes < 0) refuse(node, fmt::format("comm_size {}", number_text(message.bytes)), "0 bytes or more");
     if (node.type != ChakraNodeType::collective) {
       message.kind = CollectiveKind::send_recv;
       message.sends = node.type == ChakraNodeType::send;
@@ -149,7 +151,8 @@ class ChakraStepReader {
     const ChakraAttribute* group = node.find("pg_name");
     if (group == nullptr) return message;
     message.group = text_value(*group).value_or("");
-    if (const auto found = groups_.find(message.group); found != groups_.end()) {
+    // A group without a list is all ranks, however many there are.
+    if (const auto found = groups_.find(message.group); found != groups_.end() && !found->second.empty()) {
       message.ranks = found->second;
       message.group_size = static_cast<int64_t>(message.ranks.size());
     }

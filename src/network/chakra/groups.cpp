@@ -33,7 +33,7 @@ NamedGroups read_group_file(const std::filesystem::path& path, int64_t ranks) {
   return groups;
 }
 
-NamedGroups groups_in_metadata(std::string_view values, int64_t ranks) {
+NamedGroups listed_groups_in_metadata(std::string_view values, int64_t ranks) {
   const size_t begin = values.find("[{"), end = values.rfind("}]");
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return {};
   const std::string_view text = values.substr(begin, end + 2 - begin);
@@ -43,12 +43,18 @@ NamedGroups groups_in_metadata(std::string_view values, int64_t ranks) {
   NamedGroups groups;
   for (const JsonView& group : JsonView(document, source).items()) {
     const JsonView name = group.at("pg_name");
-    std::vector<int32_t> members = read_ranks(group.at("ranks"), ranks);
-    if (members.empty()) {
-      members.resize(static_cast<size_t>(ranks));
-      std::iota(members.begin(), members.end(), 0);
-    }
-    groups[name.is(Json::Kind::string) ? name.string() : fmt::format("{}", name.integer())] = std::move(members);
+    groups[name.is(Json::Kind::string) ? name.string() : fmt::format("{}", name.integer())] =
+        read_ranks(group.at("ranks"), ranks);
+  }
+  return groups;
+}
+
+NamedGroups groups_in_metadata(std::string_view values, int64_t ranks) {
+  NamedGroups groups = listed_groups_in_metadata(values, ranks);
+  for (auto& [name, members] : groups) {
+    if (!members.empty()) continue;
+    members.resize(static_cast<size_t>(ranks));
+    std::iota(members.begin(), members.end(), 0);
   }
   return groups;
 }

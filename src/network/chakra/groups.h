@@ -23,6 +23,8 @@ NamedGroups read_group_file(const std::filesystem::path& path, int64_t ranks);
 // [{"pg_name": "0", "ranks": [0, 1], ...}, ...] where an empty list of ranks is all of them. Nothing where the text is
 // something else.
 NamedGroups groups_in_metadata(std::string_view values, int64_t ranks);
+// The same as it stands there: groups of all ranks have an empty list, so `ranks` may be a mere bound.
+NamedGroups listed_groups_in_metadata(std::string_view values, int64_t ranks);
 
 // The node that says the same.
 ChakraNode chakra_group_node(uint64_t id, const NamedGroups& groups);
