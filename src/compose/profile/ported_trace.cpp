@@ -309,6 +309,7 @@ class TracePorter {
                         .kind = result_.ported_us.kind};
     result_.bubble_us = new_bubble(work);
     result_.gradients_us = new_gradients();
+    result_.assumes_one_micro_batch = result_.gradients_us.value > 0 && micro_batches_ < 1;
     const Estimate parts[] = {work, result_.bubble_us, result_.gradients_us};
     const bool adds = result_.bubble_us.value > 0 || result_.gradients_us.value > 0;
     result_.ported_span_us = adds ? sum_of_correlated(parts) : work;

@@ -46,6 +46,8 @@ struct PortedTrace {
   bool lacks_backward = false;  // nothing could be added: no kernel of the trace is known to be of a backward pass
   // Kernels whose sizes are known, on the GPU of the trace: a check of the estimates that the factors are made of.
   double sized_measured_us = 0, sized_predicted_us = 0;
+  // gradients_us counts the trace as one micro-batch, because nobody said how many it has.
+  bool assumes_one_micro_batch = false;
 
   double measured_us_by(PortBasis basis) const;
 };
@@ -56,7 +58,7 @@ struct PortRequest {
   TraceJob recorded = {}, wanted = {};
   bool same_links = true;                 // both jobs run on the same nodes and fabric
   const ImportedChakra* graph = nullptr;  // what waits for what; null = as the step's times show
-  int64_t micro_batches = 0;              // of the step, for a trace without a pipeline that is to get one
+  int64_t micro_batches = 0;              // of the step, for new pipelines and new data parallelism; 0 = not given
 };
 
 // Kernels wait for each other as in chakra_from_profile(), with its InputErrors.

@@ -8,6 +8,7 @@
 #include "compose/profile/ported_trace.h"
 #include "compose/profile/test_trace.h"
 #include "library/library.h"
+#include "network/chakra/groups.h"
 
 namespace foretoken::trace_plan_test {
 
@@ -249,6 +250,10 @@ TEST(TracePlan, gradients_are_added_for_ranks_that_a_trace_of_one_gpu_does_not_h
           .value;
   EXPECT_NEAR(eight.gradients_us.value, whole - 100, 1e-6) << "the backward pass hides 100 us";
   EXPECT_GE(eight.gradients_us.high, whole);
+  EXPECT_TRUE(eight.assumes_one_micro_batch);
+  const Question four{.recorded = plan(1, 1, 1), .wanted = plan(1, 1, 8), .micro_batches = 4};
+  EXPECT_FALSE(ask(rank.step(), four).assumes_one_micro_batch);
+  EXPECT_LT(ask(rank.step(), four).gradients_us.high, eight.gradients_us.high);
   rank.backward_from = 2;
   EXPECT_EQ(ask(rank.step(), {.recorded = plan(1, 1, 1), .wanted = plan(1, 1, 8)}).gradients_us.value, 0)
       << "no training";
@@ -280,6 +285,55 @@ TEST(TracePlan, chakra_traces_that_cannot_be_are_refused) {
   }
   EXPECT_THROW(chakra_step(generated, "test", 8), InputError) << "no times of communication";
   EXPECT_THROW(chakra_step({}, "test", 8), InputError);
+}
+
+ChakraNode& collective_in(ChakraTrace& trace) {
+  for (ChakraNode& node : trace.nodes) {
+    if (node.type == ChakraNodeType::collective) return node;
+  }
+  throw std::runtime_error("no collective");
+}
+
+TEST(TracePlan, groups_of_all_ranks_take_no_memory_for_each_rank) {
+  ChakraTrace trace = chakra_from_profile(data_parallel_rank().step()).trace;
+  std::erase_if(collective_in(trace).attributes, [](const auto& one) { return one.name == "pg_name"; });
+  collective_in(trace).attributes.push_back(chakra_text("pg_name", "all7"));
+  NamedGroups groups;
+  for (int i = 0; i < 20000; ++i) groups["all" + std::to_string(i)] = {};
+  trace.nodes.push_back(chakra_group_node(100000, groups));
+  for (const int64_t ranks : {int64_t{0}, int64_t{8}, most_job_ranks}) {
+    const ChakraStep read = chakra_step(trace, "test", ranks);
+    ASSERT_TRUE(read.step.kernels[1].message);
+    EXPECT_EQ(read.step.kernels[1].message->group_size, ranks);
+    EXPECT_TRUE(read.step.kernels[1].message->ranks.empty());
+  }
+  const ChakraStep eight = chakra_step(trace, "test", 8);
+  const PortedTrace more = ask(eight.step, {.recorded = plan(1, 1, 8), .wanted = plan(1, 1, 64)}, &eight.graph);
+  EXPECT_GT(more.measured_us_by(PortBasis::network), 0) << "all ranks are the data-parallel ones";
+}
+
+TEST(TracePlan, negative_times_and_sizes_of_chakra_traces_are_refused) {
+  const ChakraTrace good = chakra_from_profile(data_parallel_rank().step()).trace;
+  const auto complaint = [](const ChakraTrace& trace) {
+    try {
+      chakra_step(trace, "test", 8);
+    } catch (const InputError& error) {
+      return error.problem().path + ": " + error.problem().value;
+    }
+    return std::string();
+  };
+  ChakraTrace early = good;
+  for (ChakraNode& node : early.nodes) {
+    if (node.name != "nvjet_sm90") continue;
+    std::erase_if(node.attributes, [](const auto& one) { return one.name == fine_duration_attribute; });
+    node.attributes.push_back(chakra_number(std::string(fine_duration_attribute), -900));
+  }
+  EXPECT_THAT(complaint(early), testing::AllOf(testing::HasSubstr("nvjet_sm90"), testing::HasSubstr("-900")));
+  ChakraTrace small = good;
+  std::erase_if(collective_in(small).attributes, [](const auto& one) { return one.name == "comm_size"; });
+  collective_in(small).attributes.push_back(chakra_integer("comm_size", -1));
+  EXPECT_THAT(complaint(small),
+              testing::AllOf(testing::HasSubstr("ncclDevKernel"), testing::HasSubstr("comm_size -1")));
 }
 
 TEST(TracePlan, what_the_trace_does_not_show_is_refused) {
