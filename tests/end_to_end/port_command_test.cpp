@@ -73,6 +73,35 @@ TEST_F(PortCommand, replicas_without_a_backward_pass_say_that_no_all_reduce_was_
               testing::Not(HasSubstr("backward pass")));
 }
 
+// Two layers and a message of unknown size.
+std::string communicating_trace() {
+  TestTrace trace;
+  trace.model(2);
+  trace.run("mine::dispatch", {}, "deep_ep::internode::dispatch");
+  return trace.text();
+}
+
+TEST_F(PortCommand, communication_of_unknown_size_is_told_by_what_becomes_of_it) {
+  const std::string line = "port " + write("messages.json", communicating_trace()) + " --device h100_sxm ";
+  const std::string kept = in_one_line(run_foretoken(line + "--to h200_sxm").out);
+  EXPECT_THAT(kept, HasSubstr("DP, keeps its measured time"));
+  const std::string scaled = in_one_line(run_foretoken(line + "--to-pp 2 --micro-batches 4").out);
+  EXPECT_THAT(scaled, HasSubstr("DP, is scaled by the layers of a stage"));
+  EXPECT_THAT(scaled, testing::Not(HasSubstr("keeps its measured time")));
+}
+
+TEST_F(PortCommand, an_unknown_number_of_micro_batches_is_said_where_gradients_are_added) {
+  TestTrace trace;
+  trace.model(2);
+  trace.run("autograd::engine::evaluate_function: MmBackward0",
+            {TestTrace::sizes({32, 64}), TestTrace::sizes({64, 64})}, "nvjet_sm90_tst_64x8");
+  const std::string line = "port " + write("training.json", trace.text()) + " --device h100_sxm --to-dp 8";
+  EXPECT_THAT(in_one_line(run_foretoken(line).out), HasSubstr("taken as one micro-batch"));
+  EXPECT_THAT(run_foretoken(line + " --json").out, HasSubstr("taken as one micro-batch"));
+  EXPECT_THAT(in_one_line(run_foretoken(line + " --micro-batches 2").out),
+              testing::Not(HasSubstr("taken as one micro-batch")));
+}
+
 TEST_F(PortCommand, a_chakra_trace_of_a_profile_takes_as_long) {
   const std::string prefix = path("run");
   ASSERT_EQ(run_foretoken("import profile " + trace() + " --as-chakra " + prefix).status, 0);
@@ -93,6 +122,9 @@ TEST_F(PortCommand, refusals_say_what_is_missing) {
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to-tp 2"), "tensor parallelism");
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to-pp 2"), "micro-batches");
   expect_refused(run_foretoken("port " + path("nothing.json") + " --to h200_sxm"), "nothing.json");
+  for (const std::string flag : {"-tp 1048576 -pp 1048576 -dp 1048576 --to h200_sxm", "--to-dp 1048576 -tp 2 -dp 1"}) {
+    expect_refused(run_foretoken("port " + trace() + " --device h100_sxm " + flag), "at most 1048576");
+  }
   expect_refused(run_foretoken("port " + write("empty.json", "{}") + " --to h200_sxm"), "traceEvents");
 }
 

@@ -57,8 +57,12 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
   if (ported.lacks_backward) {
     lines.emplace_back(
         "No backward pass was found in the trace: no all-reduce of gradients was added. In training, data-parallel "
-        "ranks "
-        "need one.");
+        "ranks need one.");
+  }
+  if (ported.assumes_one_micro_batch) {
+    lines.emplace_back(
+        "The number of micro-batches is not given: the trace is taken as one micro-batch. If it has several, the "
+        "gradients are counted once for each.");
   }
   if (ported.sized_measured_us > 0) {
     lines.push_back(
@@ -67,15 +71,17 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
                     duration_text(ported.sized_predicted_us * 1e-6),
                     percent(ported.sized_predicted_us - ported.sized_measured_us, ported.sized_measured_us)));
   }
-  double unpriced_us = 0;
-  for (const PortedClass& one : ported.classes) {
-    unpriced_us += one.communicates && one.basis != PortBasis::network ? one.measured_us : 0;
-  }
-  if (unpriced_us > 0) {
-    lines.push_back(fmt::format(
-        "Communication without sizes, or in groups that match neither TP, PP nor DP, keeps its measured time "
-        "({:.0f}% of the kernel time).",
-        percent(unpriced_us, ported.measured_us)));
+  for (const auto& [basis, what_it_does] : {std::pair{PortBasis::kept, "keeps its measured time"},
+                                            {PortBasis::split, "is scaled by the layers of a stage"}}) {
+    double unpriced_us = 0;
+    for (const PortedClass& one : ported.classes) {
+      unpriced_us += one.communicates && one.basis == basis ? one.measured_us : 0;
+    }
+    if (unpriced_us == 0) continue;
+    lines.push_back(
+        fmt::format("Communication without sizes, or in groups that match neither TP, PP nor DP, {} ({:.0f}% of "
+                    "the kernel time).",
+                    what_it_does, percent(unpriced_us, ported.measured_us)));
   }
   const bool changes_data = origin.recorded.data > 1 && origin.recorded.data != origin.wanted.data;
   if (changes_data && share(PortBasis::network) == 0) {

@@ -11,7 +11,7 @@
 namespace foretoken {
 namespace {
 
-constexpr Range<int64_t> rank_numbers{.least = 0, .most = 1 << 20};
+constexpr Range<int64_t> rank_numbers{.least = 0, .most = most_job_ranks};
 
 // A parallel plan as users write it; 0 = not given.
 struct PlanFlags {
@@ -50,7 +50,8 @@ class PortCommand : public Command {
                     "-dp: data-parallel ranks of the job in the trace [all ranks that the trace names / (TP x PP)]");
     options.flag("--sequence-parallel", sequence_, "Tensor-parallel ranks also divide the tokens of norms");
     options.integer("--micro-batches", micro_batches_, {.least = 0, .most = 1 << 20},
-                    "Micro-batches per step in the trace, for --to-pp from PP 1 and --to-dp from DP 1 [1]");
+                    "Micro-batches in the trace. --to-pp needs it for a job without a pipeline; --to-dp divides the "
+                    "gradients of a job without data parallelism by it [1]");
     options.text("--node", recorded_.node, "Node that the job ran on [the usual node of the GPU]");
     options.text("--cluster", recorded_.cluster, "Cluster that the job ran on [the usual cluster of the node]");
     options.heading("Job to predict");
@@ -74,6 +75,7 @@ class PortCommand : public Command {
                         .value = "not given",
                         .expected = "a GPU, or another plan with --to-tp, --to-pp or --to-dp"});
     }
+    check_ranks("-tp x -pp x -dp", recorded_.over({}));
     const bool is_chakra = trace_.ends_with(".et") || trace_.ends_with(".et.gz");
     const ChakraStep read = is_chakra
                                 ? read_chakra_step(trace_, recorded_.data > 0 ? rank_count(recorded_.over({})) : 0)
@@ -84,6 +86,7 @@ class PortCommand : public Command {
     check_gpu("--device", from.device());
     check_gpu("--to", to.device());
     const ParallelPlan recorded = plan_in(step), wanted = wanted_.over(recorded);
+    check_ranks("--to-tp x --to-pp x --to-dp", wanted);
     PlanFlags target = wanted_;
     const bool moves = !target.node.empty() || !target.cluster.empty() || to.device().name != from.device().name;
     if (!moves) target.node = recorded_.node, target.cluster = recorded_.cluster;
@@ -123,6 +126,13 @@ class PortCommand : public Command {
       if (problem.source == "device") problem.source = flag;  // a name that is not known
       throw InputError(std::move(problem));
     }
+  }
+
+  static void check_ranks(const std::string& flags, const ParallelPlan& plan) {
+    if (rank_count(plan) <= most_job_ranks) return;
+    throw InputError({.source = flags,
+                      .value = fmt::format("{} ranks", rank_count(plan)),
+                      .expected = fmt::format("at most {}", most_job_ranks)});
   }
 
   // A trace holds CUDA or HIP kernels.
