@@ -291,6 +291,45 @@ TEST_F(PlanServeCommand, wrong_flags_are_named) {
   EXPECT_THAT(refused("--hardware h100_sxm:2 --slo ttft:500 --budget 5/week"), HasSubstr("month"));
   EXPECT_THAT(refused("--hardware h100_sxm:2 --slo ttft:500 --dataset-name sessions"),
               HasSubstr("wait for each other"));
+  const std::string day = "--hardware h100_sxm:2 --request-rate 2 ";
+  EXPECT_THAT(refused(day + "--autoscaler planner"), HasSubstr("--autoscaler: needs --day"));
+  EXPECT_THAT(refused(day + "--day cosine:0.5"), HasSubstr("a CSV file or sine:SWING"));
+  EXPECT_THAT(refused(day + "--day sine --min-replicas 100"), HasSubstr("at most 2"));
+  EXPECT_THAT(refused("--hardware h100_sxm:2 --quick --enable-lora --num-adapters 50"),
+              HasSubstr("waiting for adapter slots"));
+}
+
+TEST_F(PlanServeCommand, closed_forms_claim_no_simulation_and_rates_have_few_digits) {
+  const Outcome run = run_foretoken(
+      "plan serve --quick --model Llama-3.1-8B --hardware h100_sxm:8 --traffic chat --engines vllm -tp 1 "
+      "--no-disaggregate --users 500 --day sine:0.5");
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, testing::Not(HasSubstr("simulations;")));
+  EXPECT_THAT(run.out, testing::Not(HasSubstr("No simulated")));
+  EXPECT_THAT(run.out, HasSubstr("Layouts are chosen for the peak of the day, 51.9 requests/s."));
+  EXPECT_THAT(run.out, HasSubstr("and arrive at 51.9 requests/s"));
+  const Outcome still = run_foretoken(
+      "plan serve --quick --model Llama-3.1-8B --hardware h100_sxm:1 --traffic chat --engines vllm "
+      "--request-rate 2 --day sine:0.5");
+  ASSERT_EQ(still.status, 0) << still.err;
+  EXPECT_THAT(still.out, HasSubstr("Autoscaling changes nothing"));
+  EXPECT_THAT(still.out, HasSubstr("1 replica all day"));
+}
+
+// Capacities by simulation, with their intervals: 4.87 (2.7 to 7.6), 21.1 (6.8 to 33.3), 9.59 (5.2 to 13.8), 50.0.
+TEST_F(PlanServeCommand, intervals_by_closed_form_hold_what_simulations_find_with_long_prompts_and_prefixes) {
+  for (const auto& [traffic, simulated] :
+       {std::pair("rag", 4.87), std::pair("code", 21.1), std::pair("agent", 9.59), std::pair("chat", 50.0)}) {
+    const Outcome run = run_foretoken(
+        std::string("plan serve --quick --model Llama-3.1-8B --hardware h100_sxm:2 --engines vllm --no-disaggregate "
+                    "--json --traffic ") +
+        traffic);
+    ASSERT_EQ(run.status, 0) << run.err;
+    const Json document = parse_json(run.out, "plan");
+    const JsonView capacity = JsonView(document, "plan").at("winner").at("capacity_requests_per_s");
+    EXPECT_LT(capacity.at("low").number(), simulated) << traffic;
+    EXPECT_GT(capacity.at("high").number(), simulated) << traffic;
+  }
 }
 
 }  // namespace foretoken::plan_serve_test

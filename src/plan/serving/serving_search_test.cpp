@@ -394,6 +394,35 @@ TEST(ServingSearch, host_memory_wins_where_shared_prefixes_do_not_fit_in_the_cac
   EXPECT_EQ(without.winner()->layout.pool.host_gib, 0);
 }
 
+TEST(ServingSearch, each_size_of_host_memory_that_was_asked_for_is_simulated_before_others) {
+  const Traffic many = documents(100, 2048);
+  ServingQuestion question = question_with_host_memory(many);
+  question.choices.host_gib = {0, 32, 64};
+  question.choices.max_num_seqs = {0, 4, 8, 16};
+  const ServingFacts facts = roofline_facts();
+  const ServingSearchResult found =
+      search_serving_layouts(question, *threaded_evaluator(question, facts, many, 1), {.quick = 3, .full = 1});
+  for (const int64_t host : question.choices.host_gib) {
+    EXPECT_TRUE(std::any_of(found.points.begin(), found.points.end(), [&](const PlanPoint& point) {
+      return point.layout.pool.host_gib == host;
+    })) << host;
+  }
+}
+
+TEST(ClosedForm, prompts_tight_limits_and_prefixes_lower_what_is_reached_of_a_bound) {
+  const ServingLayout layout{.pool = {.engine = {.device = "l4"}}, .decode = {}};
+  const ReachedShare plain = usually_reached(layout, {});
+  const ReachedShare prompts = usually_reached(layout, {.prompt_share = 1});
+  const ReachedShare tight = usually_reached(layout, {.ttft_slack = 0.5});
+  const ReachedShare prefixes = usually_reached(layout, {.fresh_share = 0.25});
+  EXPECT_LT(prompts.usual, plain.usual);
+  EXPECT_LT(prompts.low, plain.low);
+  EXPECT_DOUBLE_EQ(tight.usual, plain.usual / 2);
+  // All that prompts share may have to be computed again, or nothing of it.
+  EXPECT_DOUBLE_EQ(prefixes.low, plain.low / 4);
+  EXPECT_DOUBLE_EQ(prefixes.high, plain.high);
+}
+
 TEST(ServingSearch, adapters_are_served_by_engines_that_can_with_slots_for_them) {
   ServingQuestion question = small_question();
   question.choices.engines = {"vllm", "sglang"};
@@ -420,6 +449,11 @@ TEST(ServingSearch, adapters_are_served_by_engines_that_can_with_slots_for_them)
   const ServingSearchResult result = search_serving_layouts(question, *threaded_evaluator(question, facts, traffic, 1));
   ASSERT_NE(result.winner(), nullptr);
   EXPECT_EQ(result.winner()->layout.pool.max_loras, 8) << "one slot for eight adapters makes requests wait";
+  const ServingSearchResult quick =
+      search_serving_layouts(question, *threaded_evaluator(question, facts, traffic, 1), {.closed_form = true});
+  ASSERT_NE(quick.winner(), nullptr);
+  EXPECT_EQ(quick.winner()->layout.pool.max_loras, 8) << "closed forms take as many slots as fit";
+  EXPECT_EQ(quick.tried.front().simulated, 0);
   ServingQuestion plain = question;
   plain.lora.reset();
   plain.choices.max_loras = {0};

@@ -97,7 +97,7 @@ class AdaptCommand : public Command {
   }
 
   Answer of_networks(const Library& library) const {
-    options_->refuse({"--advise", "--prior"}, {}, "networks without --space");
+    options_->refuse_without("--space", {"--advise", "--prior"});
     if (samples_.empty()) {
       throw InputError({.source = "--samples",
                         .value = "not given",

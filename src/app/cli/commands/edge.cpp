@@ -156,7 +156,7 @@ class EdgeCommand : public Command {
 
   // Of a device of the hardware library, whose kernels are those of GPUs.
   Answer on_gpu(const Library& library, const OnnxGraph& graph) const {
-    options_->refuse({"--fusion", "--threads", "--svg"}, {}, "a device that is no CPU");
+    options_->refuse_without("a CPU as its device", {"--fusion", "--threads", "--svg"});
     const KernelPredictor predictor = library.predictor(device_.device());
     const StageEstimate run = estimate_graph(graph, predictor);
     GraphRunReport report{.graph = graph, .device = predictor.device(), .run = run, .batches = {}};

@@ -83,7 +83,7 @@ class TrainCommand : public Command {
 
   Answer run(const Library& library) const override {
     if (pools_.size() > 1) return run_on_pools(library);
-    options_->refuse({"--pool-axis"}, {}, "one kind of GPU (fewer than two --pool)");
+    options_->refuse_without("a second --pool", {"--pool-axis"});
     const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan, {.pool = only_pool()});
     const TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());

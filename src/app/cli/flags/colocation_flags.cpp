@@ -134,7 +134,7 @@ void ColocationFlags::declare(Options& options) {
 
 void ColocationFlags::check_use(const Options& options) const {
   if (!given()) {
-    options.refuse({}, {sharing_heading}, "no --colocate");
+    options.refuse_without("--colocate", {}, {sharing_heading});
     return;
   }
   options.refuse({"--replica", "--replicas", "--router"}, {}, colocate_flag);

@@ -129,15 +129,15 @@ void FleetFlags::check_use(const Options& options) const {
   if (cold_start_s >= 0) {
     options.refuse({"--provisioning-time", "--storage-bandwidth", "--engine-start-time"}, {}, "--cold-start");
   }
-  if (failures.gpu_mtbf_hours <= 0) options.refuse({"--retry"}, {}, "no --gpu-mtbf");
+  if (failures.gpu_mtbf_hours <= 0) options.refuse_without("--gpu-mtbf", {"--retry"});
   constexpr double least_mtbf = 0.001;  // hours: requests must be able to outlive it
   if (failures.gpu_mtbf_hours > 0 && failures.gpu_mtbf_hours < least_mtbf) {
     throw InputError({.source = "--gpu-mtbf",
                       .value = number_text(failures.gpu_mtbf_hours),
                       .expected = "0 (no failures) or at least 0.001 hours"});
   }
-  if (!admission().any()) options.refuse({"--admission-shares"}, {}, "no --admission-limit or --admission-ttft");
-  if (region_settings.empty()) options.refuse({}, {regions_heading}, "no --region");
+  if (!admission().any()) options.refuse_without("--admission-limit or --admission-ttft", {"--admission-shares"});
+  if (region_settings.empty()) options.refuse_without("--region", {}, {regions_heading});
   if (region_policy != "spill_over") options.refuse({"--spill-limit"}, {}, "--region-policy " + region_policy);
 }
 

@@ -69,7 +69,7 @@ void KvTierFlags::declare(Options& options) {
 }
 
 void KvTierFlags::check_use(const Options& options) const {
-  if (!given()) options.refuse({}, {tiers_heading}, "a run without --kv-tier");
+  if (!given()) options.refuse_without("--kv-tier", {}, {tiers_heading});
 }
 
 KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group, const std::optional<Node>& node,

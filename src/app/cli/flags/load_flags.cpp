@@ -146,9 +146,9 @@ void LoadFlags::check_use(const Options& options) const {
                    {lengths_heading, conversations_heading, ThinkingFlags::heading}, "--trace");
     return;
   }
-  options.refuse({"--time-scale"}, {}, "no --trace");
+  options.refuse_without("--trace", {"--time-scale"});
   thinking.check_use(options);
-  if (sessions.subagents == 0) options.refuse({"--subagent-turns", "--subagent-share"}, {}, "no --subagents");
+  if (sessions.subagents == 0) options.refuse_without("--subagents", {"--subagent-turns", "--subagent-share"});
   const std::string shape = "--ramp-up-strategy " + rate_shape;
   if (rate_shape != "linear" && rate_shape != "exponential") options.refuse(ramp, {}, shape);
   if (rate_shape != "daily") options.refuse(daily, {}, shape);

@@ -43,9 +43,8 @@ void LoraFlags::declare(Options& options, std::vector<std::string>* slots) {
 
 void LoraFlags::check_use(const Options& options) const {
   if (enabled) return;
-  options.refuse({"--max-loras", "--max-cpu-loras", "--max-lora-rank", "--lora-rank", "--lora-target-modules",
-                  "--lora-disk-bandwidth"},
-                 {}, "no --enable-lora");
+  options.refuse_without("--enable-lora", {"--max-loras", "--max-cpu-loras", "--max-lora-rank", "--lora-rank",
+                                           "--lora-target-modules", "--lora-disk-bandwidth"});
 }
 
 LoraSettings LoraFlags::read() const {
@@ -95,10 +94,10 @@ void AdapterLoadFlags::declare(Options& options) {
 }
 
 void AdapterLoadFlags::check_use(const Options& options, bool enabled, bool from_trace) const {
-  if (!enabled) options.refuse({}, {load_heading}, "no --enable-lora");
+  if (!enabled) options.refuse_without("--enable-lora", {}, {load_heading});
   if (distribution != "zipf") options.refuse({"--adapter-zipf-exponent"}, {}, "--adapter-distribution uniform");
   if (adapters > 0 || !enabled) return;
-  options.refuse({}, {load_heading}, "no --num-adapters");
+  options.refuse_without("--num-adapters", {}, {load_heading});
   if (!from_trace) {
     throw InputError(
         {.source = "--enable-lora",

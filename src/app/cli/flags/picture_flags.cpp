@@ -53,11 +53,11 @@ void PictureFlags::declare(Options& options) {
 
 void PictureFlags::check_use(const Options& options, bool conversations) const {
   if (!given()) {
-    options.refuse({}, {pictures_heading}, "no --vision-encoder");
+    options.refuse_without("--vision-encoder", {}, {pictures_heading});
     return;
   }
   if (conversations) options.refuse({"--vision-encoder"}, {}, "conversations");
-  if (encoder_servers == 0) options.refuse({"--encoder-device", "--encoder-batch"}, {}, "no --encoder-servers");
+  if (encoder_servers == 0) options.refuse_without("--encoder-servers", {"--encoder-device", "--encoder-batch"});
 }
 
 VisionEncoder PictureFlags::read_encoder(const Library& library) const {

@@ -62,20 +62,20 @@ void RetrievalFlags::declare(Options& options) {
 
 void RetrievalFlags::check_use(const Options& options, bool conversations) const {
   if (!given()) {
-    options.refuse({}, {retrieval_heading}, "no --rag-passages");
+    options.refuse_without("--rag-passages", {}, {retrieval_heading});
     return;
   }
   check_passages(passages);
   if (conversations) options.refuse({"--rag-passages"}, {}, "conversations");
   if (!embed_model.empty()) options.refuse({"--rag-embed-ms"}, {}, "--rag-embed-model");
   if (!rerank_model.empty()) options.refuse({"--rag-rerank-ms"}, {}, "--rag-rerank-model");
-  if (rerank_model.empty()) options.refuse({"--rag-rerank-candidates"}, {}, "no --rag-rerank-model");
+  if (rerank_model.empty()) options.refuse_without("--rag-rerank-model", {"--rag-rerank-candidates"});
   if (rerank_model.empty() && embed_model.empty()) options.refuse({"--rag-device"}, {}, "no encoder model");
   if (options.was_given("--rag-search-ms")) {
     options.refuse({"--rag-vectors", "--rag-code-bytes", "--rag-probed-share", "--rag-shards", "--rag-cores"}, {},
                    "--rag-search-ms");
   }
-  if (search_ms == 0) options.refuse({"--rag-search-batch"}, {}, "no --rag-search-ms");
+  if (search_ms == 0) options.refuse_without("--rag-search-ms", {"--rag-search-batch"});
   if (rerank_candidates > 0 && rerank_candidates < passages.per_request) {
     throw InputError({.source = "--rag-rerank-candidates",
                       .value = std::to_string(rerank_candidates),

@@ -19,7 +19,7 @@ void ThinkingFlags::declare(Options& options) {
 }
 
 void ThinkingFlags::check_use(const Options& options) const {
-  if (!given()) options.refuse({}, {heading}, "no --thinking-len");
+  if (!given()) options.refuse_without("--thinking-len", {}, {heading});
   if ((hard_share > 0) != (hard_tokens > 0)) {
     throw InputError({.source = hard_share > 0 ? "--thinking-hard-len" : "--thinking-hard-share",
                       .expected = "both --thinking-hard-share and --thinking-hard-len, or neither"});

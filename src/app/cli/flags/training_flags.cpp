@@ -157,7 +157,7 @@ void TrainingFlags::declare_run(Options& options) {
 
 std::optional<LongRun> TrainingFlags::long_run(const Library& library, const Cluster& cluster) const {
   if (tokens_.empty()) {
-    options_->refuse({}, {"A long run"}, "a single step (no --train-tokens)");
+    options_->refuse_without("--train-tokens", {}, {"A long run"});
     return std::nullopt;
   }
   if (usd_per_hour_ < 0 && usd_per_hour_ != -1) {

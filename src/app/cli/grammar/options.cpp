@@ -350,6 +350,13 @@ void Options::refuse(const std::vector<std::string>& flags, const std::vector<st
                     .expected = "one of the two (see --help)"});
 }
 
+void Options::refuse_without(const std::string& needed, const std::vector<std::string>& flags,
+                             const std::vector<std::string>& headings) const {
+  const std::string flag = first_given(flags, headings, true);
+  if (flag.empty()) return;
+  throw InputError({.source = flag, .value = fmt::format("needs {}", needed), .expected = ""});
+}
+
 bool Options::was_given(const std::string& flag) const {
   for (const OptionField& field : fields_) {
     const std::vector<std::string>& names = field.declaration.names;

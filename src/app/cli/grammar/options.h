@@ -92,6 +92,9 @@ class Options {
                   const std::string& by) const;
   void refuse(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
               const std::string& by) const;
+  // The same for flags that say nothing without something else: `needed`, another flag or in words.
+  void refuse_without(const std::string& needed, const std::vector<std::string>& flags,
+                      const std::vector<std::string>& headings = {}) const;
 
   // After parsing: InputError for a required flag that was not given. (The library would complain about these before it
   // looks at misspelt flags, and so hide the real mistake.)

@@ -89,6 +89,21 @@ TEST(Options, a_refusal_says_all_of_why) {
       });
 }
 
+TEST(Options, a_flag_that_needs_another_says_which) {
+  std::string schedule;
+  parse_settings(
+      "--set", "schedule=x", [&](Options& options) { options.text("--schedule", schedule, ""); },
+      [&](const Options& options) {
+        EXPECT_NO_THROW(options.refuse_without("--day", {"--other"}));
+        try {
+          options.refuse_without("--day", {"--schedule"});
+          FAIL();
+        } catch (const InputError& error) {
+          EXPECT_EQ(std::string(error.what()), "--schedule: needs --day");
+        }
+      });
+}
+
 TEST(ParseSettings, a_list_that_names_a_release_takes_other_releases) {
   std::string engine, color;
   const auto declare = [&](Options& options) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,7 @@
 #include "plan/serving/layout_engines.h"
 #include "plan/serving/serving_planner.h"
 #include "report/plan/serving_plan_report.h"
+#include "report/plan/serving_plan_words.h"
 #include "report/plan/shared_plan_report.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/fleet/autoscaler.h"
@@ -93,13 +95,14 @@ class PlanServe : public Command {
     load_.check_use(*options_);
     lora_.check_use(*options_);
     adapter_load_.check_use(*options_, lora_.enabled, !load_.trace.empty());
-    if (users_ == 0) options_->refuse({"--user-pause"}, {}, "no --users");
+    if (users_ == 0) options_->refuse_without("--users", {"--user-pause"});
     if (day_.empty())
-      options_->refuse({"--autoscaler", "--min-replicas", "--scale-utilization", "--cold-start"}, {},
-                       "a plan without --day");
+      options_->refuse_without("--day", {"--autoscaler", "--min-replicas", "--scale-utilization", "--cold-start"});
     if (quick_)
       options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out", "--goal-seek", "--time-limit"}, {},
                        "--quick");
+    // Closed forms know nothing of requests that wait for slots: they may be off by ten times.
+    if (quick_) options_->refuse({"--enable-lora"}, {}, "--quick, which does not price waiting for adapter slots");
     // Ranks that share a store must all search alike; one that is killed is resumed from the store.
     if (!store_.store.empty()) options_->refuse({"--time-limit"}, {}, "--store");
     const SearchStop stop(time_limit_, store_.store.empty());
@@ -109,6 +112,7 @@ class PlanServe : public Command {
     if (rank.answers()) OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     if (!also_.empty()) return run_together(library, rank, stop);
     const ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)}, stop);
+    check_least_replicas(planner.question);
     const ServingSearchResult result = planner.search();
     if (!rank.answers()) return {.text = {}, .json = {}};
     const std::optional<LayoutExplanation> explanation = planner.explain(result);
@@ -249,6 +253,15 @@ class PlanServe : public Command {
     options.text("--launch-out", launch_out_, "Write the YAML of --launch to this file instead of printing it");
   }
 
+  void check_least_replicas(const ServingQuestion& question) const {
+    int64_t most = 0;
+    for (const HardwareChoice& one : question.hardware) most = std::max(most, one.most_devices);
+    if (day_settings_.least_replicas <= most) return;
+    throw InputError({.source = "--min-replicas",
+                      .value = fmt::format("{}", day_settings_.least_replicas),
+                      .expected = fmt::format("at most {}, the GPUs of one kind in --hardware", most)});
+  }
+
   struct AskedModel {
     std::string model;
     LoadFlags load;
@@ -298,6 +311,11 @@ class PlanServe : public Command {
     constexpr std::string_view sine = "sine";
     constexpr double usual_swing = 0.5, most_swing = 0.99;
     if (!day_.starts_with(sine) || (day_.size() > sine.size() && day_[sine.size()] != ':')) {
+      if (!std::filesystem::exists(day_)) {
+        throw InputError({.source = "--day",
+                          .value = printable(day_),
+                          .expected = "a CSV file or sine:SWING, as in sine:0.5: this is neither"});
+      }
       options_->refuse({"--request-rate", "--users"}, {}, "--day FILE, because the file contains the rates");
       return read_day(day_);
     }
@@ -378,7 +396,7 @@ class PlanServe : public Command {
     }
     if (!day_.empty()) {
       sentences.push_back(
-          fmt::format("Layouts are chosen for the peak of the day, {} requests/s.", flags.request_rate));
+          fmt::format("Layouts are chosen for the peak of the day, {} requests/s.", asked_rate_number(flags.rate())));
     }
     if (users_ > 0) {
       sentences.push_back(
@@ -437,6 +455,11 @@ class PlanServe : public Command {
   // themselves: servers usually have that.
   void choose_host_memory(ServingPlanner& planner) const {
     LayoutChoices& choices = planner.question.choices;
+    if (quick_ && planner.traffic.lengths().shared_tokens > 0) {
+      planner.question.assumptions.emplace_back(
+          "Prompts share prefixes: at the low end of the intervals, the KV cache keeps none of them; at the high end, "
+          "all.");
+    }
     if (!offloading_.empty()) {
       choices.host_gib = listed_sizes("--kv-offloading-per-gpu", offloading_, 0);
       sort_and_unify(choices.host_gib);  // of layouts that do the same, the first is kept: the one with less
