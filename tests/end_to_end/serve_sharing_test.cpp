@@ -40,8 +40,8 @@ TEST(ServeAdapters, cost_time_and_memory_and_are_counted) {
 }
 
 TEST(ServeAdapters, wrong_flags_are_refused) {
-  expect_refused("--max-loras 4", "no --enable-lora");
-  expect_refused("--num-adapters 4", "no --enable-lora");
+  expect_refused("--max-loras 4", "needs --enable-lora");
+  expect_refused("--num-adapters 4", "needs --enable-lora");
   expect_refused("--enable-lora", "--num-adapters");
   expect_refused("--enable-lora --num-adapters 4 --max-lora-rank 20", "did you mean 32?");
   expect_refused("--enable-lora --num-adapters 4 --lora-rank 64", "at most --max-lora-rank 16");
@@ -90,7 +90,7 @@ TEST(ServeColocated, mig_profiles_are_those_of_the_device) {
 }
 
 TEST(ServeColocated, wrong_flags_are_refused) {
-  expect_refused("--gpu-sharing mps", "no --colocate");
+  expect_refused("--gpu-sharing mps", "needs --colocate");
   expect_refused(two + "--replicas 2", "--colocate");
   expect_refused(two + "--gpu-sharing mps --switch-time 5", "--gpu-sharing mps");
   expect_refused(two + "--gpu-sharing mig", "one of 1g, 2g, 3g, 4g, 7g");

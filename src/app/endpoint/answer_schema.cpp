@@ -607,7 +607,8 @@ class SchemaReader {
         const SchemaNode* const a = single(node.children[i]);
         const SchemaNode* const b = single(node.children[j]);
         if (a == nullptr || b == nullptr || !never_both(*a, *b)) {
-          list.fail("schemas that each name another type, or differ in the constant of a required property; or use anyOf");
+          list.fail(
+              "schemas that each name another type, or differ in the constant of a required property; or use anyOf");
         }
       }
     }
