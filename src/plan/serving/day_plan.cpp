@@ -202,8 +202,7 @@ class DayPlanner {
     const FleetTotals& fleet = run.totals.fleet;
     result.most_replicas = 0;
     for (const FleetSize& size : fleet.sizes) {
-      // The end of the run, when requests have stopped coming, is no part of a
-      // day.
+      // The end of the run, when requests have stopped coming, is no part of a day.
       if (to_seconds(size.from).value() > day_s) continue;
       result.least_replicas = std::min(result.least_replicas, part.of_all(size.serving));
       result.most_replicas = std::max(result.most_replicas, part.of_all(size.serving));

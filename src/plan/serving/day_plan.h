@@ -1,5 +1,5 @@
-// What a day costs: with as many replicas as its peak needs all day long, and
-// with an autoscaler that starts and stops them.
+// What a day costs: with as many replicas as its peak needs all day long, and with an autoscaler that starts and stops
+// them.
 #pragma once
 
 #include <functional>
@@ -44,9 +44,8 @@ struct DayPlan {
   std::vector<DayOfLayout> layouts;
 };
 
-// The best layout of each device and engine that serves the peak, the cheapest
-// day first. Where the search simulated nothing, neither does this: replicas
-// then follow the rate. What `check_wanted` throws ends the work.
+// The best layout of each device and engine that serves the peak, the cheapest day first. Where the search simulated
+// nothing, neither does this: replicas then follow the rate. What `check_wanted` throws ends the work.
 DayPlan plan_day(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
                  const ServingSearchResult& result, const DaySettings& settings,
                  const std::function<void()>& check_wanted = {});

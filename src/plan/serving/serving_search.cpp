@@ -45,8 +45,7 @@ struct Candidate {
   std::optional<PlanPoint> point;
 };
 
-// The same for layouts that run alike where they reach the same limits:
-// judge().
+// The same for layouts that run alike where they reach the same limits: judge().
 std::string alike_key(ServingLayout layout) {
   layout.pool.host_gib = layout.pool.max_num_seqs = layout.pool.max_num_batched_tokens = 0;
   if (layout.decode) layout.decode->max_num_seqs = layout.decode->max_num_batched_tokens = 0;
@@ -360,9 +359,8 @@ class LayoutSearch {
     }
   }
 
-  // Memory below the cache saves at most the prompts' tokens that some earlier
-  // request had computed and the cache lost: capacity grows no more than what
-  // is computed shrinks.
+  // Memory below the cache saves at most the prompts' tokens that some earlier request had computed and the cache lost:
+  // capacity grows no more than what is computed shrinks.
   void learn_found(const Candidate& from, const PlanPoint& point) {
     const PlanRun* run = point.at_capacity();
     if (!from.plain_group.empty() || run == nullptr) return;
@@ -375,8 +373,7 @@ class LayoutSearch {
     }
   }
 
-  // Layouts with host memory come after the same without it, which tells what
-  // it can gain.
+  // Layouts with host memory come after the same without it, which tells what it can gain.
   void leave_for_later(std::vector<size_t>& chosen) const {
     std::set<std::string> unknown;
     for (const Candidate& one : candidates_) {
@@ -387,9 +384,8 @@ class LayoutSearch {
     if (!now.empty()) chosen = std::move(now);
   }
 
-  // Short runs do not tell engines, devices and pools apart as well as limits
-  // of one of them: the best of each that might still win come first. `sorted`:
-  // the best by short runs first.
+  // Short runs do not tell engines, devices and pools apart as well as limits of one of them: the best of each that
+  // might still win come first. `sorted`: the best by short runs first.
   void best_of_each_first(std::vector<size_t>& sorted) const {
     if (sorted.empty()) return;
     const std::optional<LayoutScore> best = found(candidates_[sorted.front()]);
@@ -417,8 +413,7 @@ class LayoutSearch {
     std::erase_if(chosen, [&](size_t i) {
       const Candidate& one = candidates_[i];
       const double hoped = ranked(*one.point) * quick_error * quick_error;
-      // The same engine with memory below its cache and without is of one
-      // group: such runs take long.
+      // The same engine with memory below its cache and without is of one group: such runs take long.
       size_t& finalists = of_group[one.plain_group.empty() ? one.group : one.plain_group];
       return layout_score(question_, *one.layout, hoped) < best || ++finalists > most_finalists_of_group;
     });

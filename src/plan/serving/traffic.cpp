@@ -145,8 +145,7 @@ std::unique_ptr<RequestSource> Traffic::at_rate(double rate, int64_t count, int6
 }
 
 std::unique_ptr<RequestSource> Traffic::over_day(const DayRates& day, double scale, double speed) const {
-  // Each request comes when the day has brought as many as had come before it
-  // at the traffic's own rate.
+  // Each request comes when the day has brought as many as had come before it at the traffic's own rate.
   class DayRequests final : public ListedSource {
    public:
     DayRequests(const Traffic& traffic, const DayRates& day, double scale, double speed)

@@ -42,8 +42,8 @@ class Traffic {
   double own_rate() const { return own_rate_; }  // requests/s, as they came
   const TrafficLengths& lengths() const { return lengths_; }
 
-  // So many of them at this rate, from the one numbered `first`. Where they are
-  // fewer, they come again, with prompts that nobody had before.
+  // So many of them at this rate, from the one numbered `first`. Where they are fewer, they come again, with prompts
+  // that nobody had before.
   std::unique_ptr<RequestSource> at_rate(double rate, int64_t count, int64_t first = 0) const;
   // The requests of a day at `scale` times these rates, which change `speed`
   // times as fast: it is as much shorter. Where nobody comes in the last part

@@ -336,8 +336,7 @@ class PlanServe : public Command {
     return settings;
   }
 
-  // With the lengths of the use that is named, as far as flags do not say
-  // others, and the rate of the users.
+  // With the lengths of the use that is named, as far as flags do not say others, and the rate of the users.
   LoadFlags load_of_traffic(const Library& library) const {
     LoadFlags flags = load_;
     if (!traffic_.empty()) {
@@ -451,8 +450,7 @@ class PlanServe : public Command {
     return planner;
   }
 
-  // Where prompts share prefixes, also as much host memory as the GPUs have
-  // themselves: servers usually have that.
+  // Where prompts share prefixes, also as much host memory as the GPUs have themselves: servers usually have that.
   void choose_host_memory(ServingPlanner& planner) const {
     LayoutChoices& choices = planner.question.choices;
     if (quick_ && planner.traffic.lengths().shared_tokens > 0) {
