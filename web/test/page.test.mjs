@@ -1,6 +1,6 @@
 // The page in a real Chromium (browser.mjs): every section, kind of question and error.
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -32,7 +32,7 @@ test('answers are exported as JSON, CSV and SVG', { skip }, async () => {
   await answered(page, /Done/);
   for (const button of ['Export JSON', 'Export CSV', 'SVG']) await press(page, button);
   const names = ['foretoken-serve.json', 'foretoken-serve.csv', 'latency-distribution.svg'];
-  for (const end = Date.now() + 10_000; !names.every((name) => readdirSync(folder).includes(name)) && Date.now() < end;) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const end = Date.now() + 10_000; !names.every((name) => readdirSync(folder).includes(name) && statSync(join(folder, name)).size > 0) && Date.now() < end;) await new Promise((resolve) => setTimeout(resolve, 50));
   const [json, csv, svg] = names.map((name) => readFileSync(join(folder, name), 'utf8'));
   assert.equal(JSON.parse(json).completed, 60);
   assert.match(csv, /^metric,value,low,high\n/);

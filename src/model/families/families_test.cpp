@@ -88,9 +88,9 @@ TEST(Families, mimo_has_more_key_heads_in_its_windows_and_dense_drafts) {
 }
 
 TEST(Families, laguna_gates_by_element_or_by_head) {
-  const auto& large = std::get<Attention>(catalogue().model("poolside/Laguna-M.1").layers[0].mixer);
-  EXPECT_TRUE(large.output_gate);
-  EXPECT_FALSE(large.head_gate);
+  const Model large = catalogue().model("poolside/Laguna-M.1");
+  EXPECT_TRUE(std::get<Attention>(large.layers[0].mixer).output_gate);
+  EXPECT_FALSE(std::get<Attention>(large.layers[0].mixer).head_gate);
   const Model small = catalogue().model("poolside/Laguna-XS.2");
   EXPECT_TRUE(std::get<Attention>(small.layers[0].mixer).head_gate);
   EXPECT_EQ(std::get<Attention>(small.layers[0].mixer).window, 0);
@@ -140,7 +140,7 @@ TEST(Families, a_language_model_is_found_under_the_names_of_its_part) {
 }
 
 TEST(Families, starcoder_shares_one_key_head) {
-  const auto& attention = std::get<Attention>(catalogue().model("bigcode/starcoder").layers[0].mixer);
+  const auto attention = std::get<Attention>(catalogue().model("bigcode/starcoder").layers[0].mixer);
   EXPECT_EQ(attention.heads, 48);
   EXPECT_EQ(attention.kv_heads, 1);
   const auto read = [](const std::string& rest) {
