@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "plan/serving/wanted_check.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/fleet/autoscalers/list.h"
 #include "serving/fleet/cold_start.h"
@@ -24,18 +25,6 @@ constexpr double most_fast_day_requests = 1'000'000;
 constexpr int64_t few_replicas = 8;
 constexpr size_t most_days = 4;
 
-// Ends a day that nobody waits for any more.
-class DayCheck final : public RunObserver {
- public:
-  explicit DayCheck(const std::function<void()>& check) : check_(&check) {}
-  void step_ran(const StepRecord& /*record*/) override {
-    if (*check_) (*check_)();
-  }
-
- private:
-  const std::function<void()>* check_;
-};
-
 // Best first; one of each device and engine.
 std::vector<const PlanPoint*> layouts_of_day(const ServingSearchResult& result) {
   std::vector<const PlanPoint*> chosen;
@@ -48,7 +37,7 @@ std::vector<const PlanPoint*> layouts_of_day(const ServingSearchResult& result) 
   return chosen;
 }
 
-std::string why_not_scaled(const ServingLayout& layout) {
+std::string reason_not_to_scale(const ServingLayout& layout) {
   if (layout.decode) return "separate pools are not autoscaled";
   if (layout.pool.host_gib > 0) return "layouts with KV blocks in host memory are not autoscaled";
   return "";
@@ -92,22 +81,22 @@ class DayPlanner {
   DayOfLayout of(const PlanPoint& point, bool simulates) {
     const ServingLayout& layout = point.layout;
     DayOfLayout day{
-        .layout = layout, .fixed = {}, .scaled = std::nullopt, .why_not_scaled = foretoken::why_not_scaled(layout)};
+        .layout = layout, .fixed = {}, .scaled = std::nullopt, .why_not_scaled = reason_not_to_scale(layout)};
     const double each = point.capacity.value / static_cast<double>(layout.pool.replicas);
     day.fixed = {.least_replicas = layout.pool.replicas,
                  .most_replicas = layout.pool.replicas,
                  .mean_held = static_cast<double>(layout.pool.replicas),
                  .gpu_hours = 24 * static_cast<double>(layout.devices())};
     const bool is_too_long = simulates && requests_of(layout) / speed_ > most_fast_day_requests;
-    if (is_too_long && day.why_not_scaled.empty()) {
+    bool scales = day.why_not_scaled.empty();
+    if (is_too_long && scales) {
+      scales = false;
       day.why_not_scaled =
           fmt::format("a day of {:.3g} requests is too long to simulate; a quick plan follows the rates instead",
                       settings_.rates.mean() * seconds_of_day);
     }
-    if (simulates && day.why_not_scaled.empty()) {
-      day.fixed.good_share = simulated(layout, each, false).good_share;
-    }
-    if (day.why_not_scaled.empty()) day.scaled = simulates ? simulated(layout, each, true) : by_rate(layout, each);
+    if (simulates && scales) day.fixed.good_share = simulated(layout, each, false).good_share;
+    if (scales) day.scaled = simulates ? simulated(layout, each, true) : by_rate(layout, each);
     const std::optional<double> usd = question_.usd_per_hour(layout);
     for (DayRun* run : {&day.fixed, day.scaled ? &*day.scaled : nullptr}) {
       if (run != nullptr && usd) run->usd = run->gpu_hours * *usd / static_cast<double>(layout.devices());
@@ -191,7 +180,7 @@ class DayPlanner {
     };
     if (question_.pessimistic) request.config.bound = StepBound::high;
     if (scales) request.config.fleet = fleet(layout, *engines.pool, each, part);
-    DayCheck check(check_);
+    WantedCheck check(check_);
     request.observers = {&check};
     const ServingRun run = run_serving(request);
     const double day_s = seconds_of_day / speed_;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "model/weights.h"
 #include "plan/serving/capacity_search.h"
+#include "plan/serving/wanted_check.h"
 #include "serving/energy/energy_account.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/engine/engine_tiers.h"
@@ -147,16 +148,6 @@ class SteadyOutput final : public RunObserver {
  private:
   Picoseconds begin_, end_;
   double tokens_ = 0;
-};
-
-// Ends a run that nobody waits for any more.
-class WantedCheck final : public RunObserver {
- public:
-  explicit WantedCheck(const std::function<void()>& check) : check_(&check) {}
-  void step_ran(const StepRecord& /*record*/) override { (*check_)(); }
-
- private:
-  const std::function<void()>* check_;
 };
 
 // A step of some decodes in the middle of their outputs.

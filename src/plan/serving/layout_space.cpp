@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "compose/device_formats.h"
 #include "compose/serving_engine.h"
 #include "hardware/software.h"
@@ -126,8 +127,7 @@ std::vector<int64_t> host_sizes(const ServingQuestion& question, const EngineCho
     if (gib == 0 || can) sizes.push_back(gib);
   }
   if (choices.host_as_gpu && can && device.memory) {
-    constexpr double gib = 1 << 30;
-    sizes.push_back(static_cast<int64_t>(device.memory->value.value() / gib));
+    sizes.push_back(static_cast<int64_t>(device.memory->value.value() / gibi));
   }
   return sizes;
 }

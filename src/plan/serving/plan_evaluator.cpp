@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/parallel.h"
+#include "base/units.h"
 
 namespace foretoken {
 namespace {
@@ -143,6 +144,13 @@ std::unique_ptr<PlanEvaluator> threaded_evaluator(const ServingQuestion& questio
                                                   const Traffic& traffic, unsigned threads,
                                                   std::function<void()> check_wanted) {
   return std::make_unique<ThreadedEvaluator>(question, facts, traffic, threads, std::move(check_wanted));
+}
+
+std::optional<double> usd_per_million_tokens(const ServingQuestion& question, const ServingLayout& layout,
+                                             const PlanRun& run) {
+  const std::optional<double> usd = question.usd_per_hour(layout);
+  if (!usd || run.output_tokens_per_s <= 0) return std::nullopt;
+  return *usd / seconds_per_hour / run.output_tokens_per_s * 1e6;
 }
 
 }  // namespace foretoken

@@ -32,4 +32,8 @@ std::unique_ptr<PlanEvaluator> threaded_evaluator(const ServingQuestion& questio
                                                   const Traffic& traffic, unsigned threads,
                                                   std::function<void()> check_wanted = {});
 
+// USD for a million output tokens; nothing where the price is not known.
+std::optional<double> usd_per_million_tokens(const ServingQuestion& question, const ServingLayout& layout,
+                                             const PlanRun& run);
+
 }  // namespace foretoken

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "compose/serving_engine.h"
 #include "serving/engine/launch_flags.h"
 
@@ -51,9 +52,8 @@ std::string EnginePool::key() const {
 }
 
 double host_cache_value(const EnginePool& pool) {
-  constexpr double gib = 1 << 30;
   return host_cache_value(engine_kind(pool.engine.engine).launch, pool.engine.devices(),
-                          gib * static_cast<double>(pool.host_gib));
+                          gibi * static_cast<double>(pool.host_gib));
 }
 
 double host_cache_bytes(const EnginePool& pool) {

@@ -1,14 +1,12 @@
 #include "plan/serving/serving_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/units.h"
 #include "plan/serving/layout_space.h"
 
 namespace foretoken {
@@ -485,7 +483,7 @@ class LayoutSearch {
       }
     }
     rank();
-    find_frontier();
+    result_.frontier = frontier_of(question_, result_.points);
   }
 
   void draw_curve() {
@@ -536,68 +534,6 @@ class LayoutSearch {
   }
   const PlanPoint& winner() const { return result_.points[result_.ranking.front()]; }
 
-  // Of what the frontier is about: lower is better; nothing where it is not known.
-  std::optional<double> measured(FrontierMeasure measure, const PlanPoint& point, const PlanRun& run) const {
-    switch (measure) {
-      case FrontierMeasure::work:
-        return -run.output_tokens_per_s / static_cast<double>(point.layout.devices());
-      case FrontierMeasure::cost:
-        return usd_per_million_tokens(question_, point.layout, run);
-      case FrontierMeasure::energy:
-        return run.joules_per_token.value > 0 ? std::optional(run.joules_per_token.value) : std::nullopt;
-    }
-    return std::nullopt;
-  }
-
-  void find_frontier() {
-    std::vector<FrontierRun> all;
-    for (size_t i = 0; i < result_.points.size(); ++i) {
-      const PlanPoint& point = result_.points[i];
-      for (size_t j = 0; j < point.runs.size(); ++j) {
-        const PlanRun& run = point.runs[j];
-        if (!run.attained || run.tokens_per_s_of_user == 0) continue;
-        all.push_back(
-            {.point = i,
-             .run = j,
-             .tokens_per_s_of_user = run.tokens_per_s_of_user,
-             .tokens_per_s_of_device = run.output_tokens_per_s / static_cast<double>(point.layout.devices())});
-      }
-    }
-    for (const FrontierMeasure measure : {FrontierMeasure::work, FrontierMeasure::cost, FrontierMeasure::energy}) {
-      mark_best(all, measure);
-    }
-    std::erase_if(all, [](const FrontierRun& one) {
-      return std::find(one.best_in.begin(), one.best_in.end(), true) == one.best_in.end();
-    });
-    std::stable_sort(all.begin(), all.end(), [](const FrontierRun& a, const FrontierRun& b) {
-      return a.tokens_per_s_of_user > b.tokens_per_s_of_user;
-    });
-    result_.frontier = std::move(all);
-  }
-
-  void mark_best(std::vector<FrontierRun>& runs, FrontierMeasure measure) const {
-    const auto value = [&](const FrontierRun& one) {
-      const PlanPoint& point = result_.points[one.point];
-      return measured(measure, point, point.runs[one.run]);
-    };
-    std::vector<size_t> order;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      if (value(runs[i])) order.push_back(i);
-    }
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return runs[a].tokens_per_s_of_user != runs[b].tokens_per_s_of_user
-                 ? runs[a].tokens_per_s_of_user > runs[b].tokens_per_s_of_user
-                 : value(runs[a]) < value(runs[b]);
-    });
-    std::optional<double> best;
-    for (const size_t i : order) {
-      const double own = *value(runs[i]);
-      if (best && own >= *best) continue;
-      best = own;
-      runs[i].best_in[static_cast<size_t>(measure)] = true;
-    }
-  }
-
   const ServingQuestion& question_;
   PlanEvaluator& evaluator_;
   SearchLimits limits_;
@@ -618,70 +554,6 @@ class LayoutSearch {
 
 }  // namespace
 
-std::optional<LayoutScore> layout_score(const ServingQuestion& question, const ServingLayout& layout,
-                                        double requests_per_s) {
-  if (requests_per_s <= 0 || (question.rate && requests_per_s < *question.rate)) return std::nullopt;
-  // Where nobody knows a price, devices are what a layout costs.
-  const double cost = question.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
-  switch (question.objective) {
-    case PlanObjective::capacity:
-      return LayoutScore{.first = requests_per_s, .second = -cost};
-    case PlanObjective::cost:
-      return LayoutScore{.first = -cost, .second = requests_per_s};
-    case PlanObjective::cost_per_request:
-      return LayoutScore{.first = requests_per_s / cost, .second = requests_per_s};
-  }
-  return std::nullopt;
-}
-
-double ranked_capacity(const ServingQuestion& question, const ServingSearchResult& result, const PlanPoint& point) {
-  const bool by_slow_end = result.ranked_by_slow_end && question.is_judged_by_slow_end(point.layout);
-  return by_slow_end ? point.capacity.low : point.capacity.value;
-}
-
-std::optional<double> usd_per_million_tokens(const ServingQuestion& question, const ServingLayout& layout,
-                                             const PlanRun& run) {
-  const std::optional<double> usd = question.usd_per_hour(layout);
-  if (!usd || run.output_tokens_per_s <= 0) return std::nullopt;
-  return *usd / seconds_per_hour / run.output_tokens_per_s * 1e6;
-}
-
-std::optional<Headline> usd_per_million_interval(const ServingQuestion& question, const PlanPoint& point) {
-  const PlanRun* run = shown_run(question, point);
-  if (run == nullptr || point.capacity.low <= 0 || point.capacity.low == point.capacity.high) return std::nullopt;
-  const std::optional<double> usd = usd_per_million_tokens(question, point.layout, *run);
-  if (!usd) return std::nullopt;
-  const bool at_rate = question.rate && point.capacity.value >= *question.rate;
-  if (!at_rate) {
-    return Headline{.value = *usd,
-                    .low = *usd * point.capacity.value / point.capacity.high,
-                    .high = *usd * point.capacity.value / point.capacity.low};
-  }
-  // Whole engines; of two pools, whole layouts.
-  const auto parts = static_cast<double>(point.layout.decode ? 1 : point.layout.pool.replicas);
-  const auto needed = [&](double capacity) { return std::ceil(*question.rate / (capacity / parts) - 1e-9) / parts; };
-  return Headline{.value = *usd,
-                  .low = *usd * std::min(1.0, needed(point.capacity.high)),
-                  .high = *usd * std::max(1.0, needed(point.capacity.low))};
-}
-
-const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point) {
-  const bool serves_rate = question.rate && point.capacity.value >= *question.rate;
-  return serves_rate ? point.at_rate(*question.rate) : point.at_capacity();
-}
-
-const PlanRun* knee_of(std::span<const PlanRun> curve) {
-  constexpr int64_t least_runs = 3;
-  const PlanRun* knee = nullptr;
-  int64_t kept = 0;
-  for (const PlanRun& run : curve) {
-    if (!run.attained || run.tokens_per_s_of_user <= 0) continue;
-    ++kept;
-    if (knee == nullptr || run.rate * run.tokens_per_s_of_user > knee->rate * knee->tokens_per_s_of_user) knee = &run;
-  }
-  return kept >= least_runs ? knee : nullptr;
-}
-
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
                                            const SearchLimits& limits,
                                            const std::function<void(const std::string&)>& tell,
@@ -699,18 +571,6 @@ ServingSearchResult search_serving_layouts(const ServingQuestion& question, Plan
     result.stopped = true;
   }
   return result;
-}
-
-std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result) {
-  std::vector<size_t> alike_points;
-  if (result.ranking.empty()) return alike_points;
-  const PlanPoint& winner = *result.winner();
-  const auto least = layout_score(question, winner.layout, winner.capacity.low);
-  for (size_t i = 1; i < result.ranking.size(); ++i) {
-    const PlanPoint& other = result.points[result.ranking[i]];
-    if (layout_score(question, other.layout, other.capacity.high) >= least) alike_points.push_back(result.ranking[i]);
-  }
-  return alike_points;
 }
 
 }  // namespace foretoken

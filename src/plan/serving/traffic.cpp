@@ -14,19 +14,24 @@ namespace foretoken {
 namespace {
 
 // Counts a block as known if any earlier prompt had it: never less than a cache could find.
+// Of the prompt's first blocks those that `is_known` finds, until one is new.
+template <typename IsKnown>
+int64_t known_tokens(const Request& request, const IsKnown& is_known) {
+  const auto first_new = std::find_if_not(request.prefix_blocks.begin(), request.prefix_blocks.end(), is_known);
+  return (first_new - request.prefix_blocks.begin()) * request.prefix_block_tokens;
+}
+
 TrafficLengths lengths_of(const std::vector<Request>& requests) {
   TrafficLengths lengths;
   std::unordered_set<int32_t> adapters;
   std::unordered_map<int64_t, bool> is_shared;  // of the blocks that came before
   for (const Request& request : requests) {
-    int64_t known = 0;
-    for (const int64_t block : request.prefix_blocks) {
+    const int64_t known = known_tokens(request, [&](int64_t block) {
       const auto found = is_shared.find(block);
-      if (found == is_shared.end()) break;
-      known += request.prefix_block_tokens;
+      if (found == is_shared.end()) return false;
       if (!found->second) lengths.shared_tokens += request.prefix_block_tokens;
-      found->second = true;
-    }
+      return found->second = true;
+    });
     for (const int64_t block : request.prefix_blocks) is_shared.emplace(block, false);
     const int64_t fresh = std::max<int64_t>(1, request.input_tokens - known);
     if (request.adapter >= 0) adapters.insert(request.adapter);
@@ -103,11 +108,7 @@ int64_t Traffic::fresh_tokens(int64_t count, int64_t first) const {
     const int64_t place = (first + i) % size();
     if (place == 0) seen.clear();  // those of another lap are other prompts
     const Request& request = requests_[static_cast<size_t>(place)];
-    int64_t known = 0;
-    for (const int64_t block : request.prefix_blocks) {
-      if (!seen.contains(block)) break;
-      known += request.prefix_block_tokens;
-    }
+    const int64_t known = known_tokens(request, [&](int64_t block) { return seen.contains(block); });
     seen.insert(request.prefix_blocks.begin(), request.prefix_blocks.end());
     fresh += std::max<int64_t>(1, request.input_tokens - known);
   }

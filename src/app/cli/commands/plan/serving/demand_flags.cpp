@@ -1,0 +1,114 @@
+#include "app/cli/commands/plan/serving/demand_flags.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "library/traffic_use.h"
+#include "plan/serving/traffic.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t most_traffic = 20'000;  // requests that are kept; capacity needs no more
+
+}  // namespace
+
+void DemandFlags::declare(Options& all) {
+  options = &all;
+  all.list("--slo,--goodput", slos,
+           "Latency limits for ttft, tpot, itl or e2e: ttft<500ms@p99,tpot<50ms@p95; or ttft:500,tpot:50 (ms at "
+           "p99) [the limits of --traffic]");
+  all.text("--traffic", traffic,
+           "What the requests are for: chat, code, rag, agent or batch. Sets lengths, shared prefixes and default "
+           "limits from public statistics (data/traffic/uses.json); length flags override them");
+  all.integer("--users", users, {.least = 0, .most = 1'000'000'000},
+              "Number of people who use the service at once, instead of --request-rate; 0 = not given");
+  all.number("--user-pause", user_pause_s, {.least = 0.001, .most = 1e6},
+             "With --users: mean time between an answer and the same user's next request, in seconds");
+}
+
+void DemandFlags::check_use() const {
+  load.check_use(*options);
+  if (users == 0) options->refuse_without("--users", {"--user-pause"});
+}
+
+LoadFlags DemandFlags::load_of_use(const Library& library) const {
+  LoadFlags flags = load;
+  if (!traffic.empty()) {
+    options->refuse({"--trace", "--dataset-name", "--dataset-path", "--random-range-ratio", "--random-input-range",
+                     "--random-output-range"},
+                    {}, "--traffic");
+    const TrafficUse use = traffic_use(library.directory(), traffic);
+    const auto set = [&](const char* flag, auto& value, auto usual) {
+      if (!options->was_given(flag)) value = usual;
+    };
+    flags.dataset = "lognormal";
+    set("--lognormal-sigma", flags.lognormal_sigma, use.sigma);
+    set("--random-input-len", flags.input_len, use.input_tokens);
+    set("--random-output-len", flags.output_len, use.output_tokens);
+    set("--random-prefix-len", flags.prefix_len, use.prefix_tokens);
+    set("--prefix-repetition-num-prefixes", flags.num_prefixes, use.prefixes);
+  }
+  if (users > 0) {
+    options->refuse({"--request-rate"}, {}, "--users");
+    flags.request_rate = fmt::format("{:.3g}", static_cast<double>(users) / seconds_of_user(library, flags));
+  }
+  return flags;
+}
+
+// Of a user, from one request to the next: reads and writes, and waits for an answer that takes half as long as the
+// limits on it allow.
+double DemandFlags::seconds_of_user(const Library& library, const LoadFlags& flags) const {
+  double answer_ms = 0;
+  for (const LatencySlo& slo : limits(library)) {
+    if (slo.metric == SloMetric::ttft) answer_ms += slo.limit_ms / 2;
+    if (slo.metric == SloMetric::tpot) answer_ms += slo.limit_ms / 2 * static_cast<double>(flags.output_len);
+  }
+  return user_pause_s + answer_ms / 1e3;
+}
+
+std::vector<LatencySlo> DemandFlags::limits(const Library& library) const {
+  if (!slos.empty()) return parse_slos(fmt::format("{}", fmt::join(slos, ",")), "slo");
+  return parse_slos(traffic_use(library.directory(), traffic.empty() ? usual_traffic_use : traffic).slo, "slo");
+}
+
+std::vector<std::string> DemandFlags::use_assumptions(const Library& library) const {
+  std::vector<std::string> sentences;
+  if (!traffic.empty()) {
+    const TrafficUse use = traffic_use(library.directory(), traffic);
+    sentences.push_back(fmt::format("Requests are those of {} ({}): {}.", use.name, use.summary, use.source));
+  }
+  if (slos.empty()) {
+    const TrafficUse use = traffic_use(library.directory(), traffic.empty() ? usual_traffic_use : traffic);
+    sentences.push_back(
+        fmt::format("No {{slo}} was given: {} is the default for {} ({}).", use.slo, use.name, use.slo_source));
+  }
+  return sentences;
+}
+
+std::vector<std::string> DemandFlags::user_assumptions(const Library& library) const {
+  if (users == 0) return {};
+  return {
+      fmt::format("{} users are counted as {:.3g} requests/s: each user pauses {} s ({{user_pause}}) and waits for "
+                  "answers that take half as long as the limits allow.",
+                  users, load_of_use(library).rate(), number_text(user_pause_s))};
+}
+
+std::vector<Request> planned_requests(const LoadFlags& load, const AdapterLoadFlags& adapters) {
+  if (load.conversations() || load.max_concurrency > 0) {
+    throw InputError({.source = load.conversations() ? "--dataset-name" : "--max-concurrency",
+                      .value = load.conversations() ? load.dataset : fmt::format("{}", load.max_concurrency),
+                      .expected = "requests that do not wait for each other: a trace, random, lognormal or "
+                                  "prefix_repetition"});
+  }
+  LoadFlags flags = load;
+  flags.request_rate = load.trace.empty() ? "1" : "inf";
+  if (flags.num_prompts == 0) flags.num_prompts = most_traffic;
+  const std::unique_ptr<RequestSource> source = adapters.load(flags.load())(static_cast<uint64_t>(load.seed));
+  return Traffic::taken_from(*source, std::min(flags.num_prompts, most_traffic));
+}
+
+}  // namespace foretoken

@@ -1,0 +1,40 @@
+// Who asks: the requests that a service is planned for and the limits on their latency.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/cli/flags/load_flags.h"
+#include "app/cli/flags/lora_flags.h"
+#include "app/cli/grammar/options.h"
+#include "library/library.h"
+#include "plan/serving/latency_slo.h"
+
+namespace foretoken {
+
+struct DemandFlags {
+  const Options* options = nullptr;
+  std::string traffic;  // a use by name; empty = none
+  std::vector<std::string> slos;
+  int64_t users = 0;
+  double user_pause_s = 10;
+  LoadFlags load;  // declared by whoever has these flags, below the other ones
+
+  void declare(Options& all);
+  void check_use() const;
+  // With the lengths of the use that is named, as far as flags do not say others, and the rate of the users.
+  LoadFlags load_of_use(const Library& library) const;
+  std::vector<LatencySlo> limits(const Library& library) const;
+  // What was assumed, in sentences.
+  std::vector<std::string> use_assumptions(const Library& library) const;
+  std::vector<std::string> user_assumptions(const Library& library) const;
+
+ private:
+  double seconds_of_user(const Library& library, const LoadFlags& flags) const;
+};
+
+// Requests for every rate: arrivals are stretched afterwards.
+std::vector<Request> planned_requests(const LoadFlags& load, const AdapterLoadFlags& adapters);
+
+}  // namespace foretoken

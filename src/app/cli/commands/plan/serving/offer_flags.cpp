@@ -1,0 +1,101 @@
+#include "app/cli/commands/plan/serving/offer_flags.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "app/cli/grammar/device_count.h"
+#include "app/cli/grammar/money.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace foretoken {
+
+void OfferFlags::declare(Options& options) {
+  options.list("--hardware", hardware,
+               "Available devices and their number, for example h100_sxm:8,a100_sxm:16 or 8xH100", true);
+  options.list("--price,--gpu-price", prices,
+               "Rent of one device per hour, for example h100_sxm=2.5 or 'h100_sxm=$1.9/h'; with one kind of device "
+               "also $1.9/h [a public list price]");
+  options.text("--budget", budget_text, "Maximum cost of the service, for example $28/h, $500/day or $20000/month");
+  options.money("--budget-usd-hour", budget_usd_per_hour, {.least = 0, .most = 1e9},
+                "Maximum cost in USD per hour; 0 = no limit");
+}
+
+std::optional<double> OfferFlags::budget() const {
+  if (budget_text.empty()) return budget_usd_per_hour > 0 ? std::optional(budget_usd_per_hour) : std::nullopt;
+  const std::optional<double> usd = parse_usd_per_time(budget_text);
+  if (!usd || *usd <= 0 || *usd > 1e9 || budget_usd_per_hour > 0) {
+    throw InputError({.source = "--budget",
+                      .value = printable(budget_text),
+                      .expected = budget_usd_per_hour > 0
+                                      ? "no --budget-usd-hour beside it"
+                                      : "USD above 0 for an hour, a day or a month, as in $20000/month"});
+  }
+  return usd;
+}
+
+std::vector<OfferFlags::DevicePrice> OfferFlags::device_prices(const Library& library) const {
+  std::vector<DevicePrice> named;
+  for (const std::string& text : prices) {
+    const bool is_of_all = hardware.size() == 1 && text.find('=') == std::string::npos && parse_usd_per_hour(text);
+    const auto [device, amount] = is_of_all ? std::pair(device_and_count(hardware.front()).first, text)
+                                            : named_value("--price", text, '=', "DEVICE=USD, as in h100_sxm=2.5");
+    const std::optional<double> usd = parse_usd_per_hour(amount);
+    if (!usd || *usd < 1e-6 || *usd > 1e6) {
+      throw InputError({.source = "--price",
+                        .value = printable(text),
+                        .expected = "USD an hour above 0, as in h100_sxm=2.5 or h100_sxm=$1.9/h"});
+    }
+    named.emplace_back(library.hardware().device(device).name, *usd);
+  }
+  for (const auto& [name, usd] : named) {
+    const bool offered = std::any_of(hardware.begin(), hardware.end(), [&, priced = name](const std::string& text) {
+      return library.hardware().device(device_and_count(text).first).name == priced;
+    });
+    if (!offered) {
+      throw InputError({.source = "--price", .value = name, .expected = "a device that --hardware offers"});
+    }
+  }
+  return named;
+}
+
+std::vector<HardwareChoice> OfferFlags::choices(const Library& library, Tier tier,
+                                                const PlacementSpec& placement) const {
+  const std::vector<DevicePrice> priced = device_prices(library);
+  std::vector<HardwareChoice> all;
+  for (const std::string& text : hardware) {
+    const auto [device, count] = device_and_count(text);
+    const int64_t devices = parse_size("--hardware", count, device_counts);
+    all.push_back(hardware_choice(library, device, devices, std::nullopt, tier, placement));
+    const bool twice = std::any_of(all.begin(), all.end() - 1, [&](const HardwareChoice& one) {
+      return one.device.name == all.back().device.name;
+    });
+    if (twice) throw InputError({.source = "--hardware", .value = printable(text), .expected = "each device once"});
+    for (const auto& [name, usd] : priced) {
+      if (name == all.back().device.name) all.back().usd_per_hour = usd;
+    }
+  }
+  return all;
+}
+
+std::map<std::string, std::string> OfferFlags::device_files(const Library& library) const {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : hardware) {
+    const std::string device = device_and_count(text).first;
+    if (HardwareCatalogue::is_path(device)) files.emplace(library.hardware().device(device).name, device);
+  }
+  return files;
+}
+
+void check_prices(const ServingQuestion& asked) {
+  const bool needed = asked.budget_usd_per_hour.has_value() || asked.hardware.size() > 1;
+  for (const HardwareChoice& one : asked.hardware) {
+    if (!needed || one.usd_per_hour) continue;
+    throw InputError({.source = "--price",
+                      .value = one.device.name,
+                      .expected = "a price, since the library has none: --price " + one.device.name + "=USD"});
+  }
+}
+
+}  // namespace foretoken

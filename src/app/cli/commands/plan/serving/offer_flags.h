@@ -1,0 +1,33 @@
+// The devices on offer, what they cost and what may be spent.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/cli/grammar/options.h"
+#include "library/library.h"
+#include "plan/serving/serving_planner.h"
+
+namespace foretoken {
+
+struct OfferFlags {
+  std::vector<std::string> hardware, prices;
+  std::string budget_text;
+  double budget_usd_per_hour = 0;
+
+  void declare(Options& options);
+  std::vector<HardwareChoice> choices(const Library& library, Tier tier, const PlacementSpec& placement) const;
+  std::map<std::string, std::string> device_files(const Library& library) const;  // by the device's name
+  std::optional<double> budget() const;                                           // in USD an hour
+
+ private:
+  using DevicePrice = std::pair<std::string, double>;
+  std::vector<DevicePrice> device_prices(const Library& library) const;
+};
+
+// InputError where costs are compared and a device has no price.
+void check_prices(const ServingQuestion& asked);
+
+}  // namespace foretoken

@@ -1,0 +1,87 @@
+// What a search over serving layouts found, and how layouts compare.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/serving/frontier.h"
+#include "plan/serving/plan_evaluator.h"
+
+namespace foretoken {
+
+// The least that a request alone takes of what a limit is about, and by which layout.
+struct FastestAlone {
+  double ms = 0;
+  ServingLayout layout;
+};
+
+// What became of the layouts of one engine on one device; layouts on two kinds of devices are in none of these.
+struct TriedEngine {
+  std::string device, engine;
+  int64_t layouts = 0;
+  std::array<int64_t, prune_reasons> pruned = {};  // by PruneReason
+  int64_t simulated = 0;
+  // Of those that cannot sustain the rate: the highest bound, and whose it is.
+  double most_requests_per_s = 0;
+  std::optional<ServingLayout> most_capable;
+  std::vector<double> alone_ms;  // of each limit: the least that a request alone takes; empty where none starts
+};
+
+struct ServingSearchResult {
+  int64_t layouts = 0;
+  bool by_closed_form = false;                     // nothing was simulated
+  double largest_gap = 0;                          // LayoutSpace::largest_gap
+  std::array<int64_t, prune_reasons> pruned = {};  // by PruneReason
+  int64_t merged = 0;      // not simulated: they differ from others only in limits that no run reaches
+  int64_t beaten = 0;      // not simulated: bounds, and what such layouts reach of theirs, leave no hope to be the best
+  int64_t unexplored = 0;  // not simulated although their bounds are better: the search ended before
+  bool stopped =
+      false;  // by whoever asked: ranked by what was simulated until then, shortly where nothing was at length
+  std::vector<PlanPoint> points;            // simulated, in the order of the layouts; the longest run of each
+  std::vector<size_t> ranking;              // of `points` at full effort that serve what is asked: best first
+  std::vector<FrontierRun> frontier;        // most tokens/s of a user first
+  std::vector<PlanRun> curve;               // of the winner, by short runs (Effort::curve); lowest rate first
+  std::vector<FastestAlone> fastest_alone;  // of each limit; empty where no layout starts
+  std::vector<TriedEngine> tried;           // every device on offer with every engine, in the question's order
+  // Devices known by their sheets alone were ranked by the slow end of their intervals. False where there are none, and
+  // where nothing else serves what is asked.
+  bool ranked_by_slow_end = false;
+  // Where no layout serves the rate that is asked for: what the devices can do at all.
+  std::shared_ptr<const ServingSearchResult> without_rate;
+
+  const PlanPoint* winner() const { return ranking.empty() ? nullptr : &points[ranking.front()]; }
+};
+
+// Whether a layout serves what is asked, and how good it is: higher is better.
+struct LayoutScore {
+  double first = 0, second = 0;
+  auto operator<=>(const LayoutScore&) const = default;
+};
+// Nothing where it does not serve the rate asked for.
+std::optional<LayoutScore> layout_score(const ServingQuestion& question, const ServingLayout& layout,
+                                        double requests_per_s);
+
+// What a layout is ranked by: its capacity, or the slow end of it.
+double ranked_capacity(const ServingQuestion& question, const ServingSearchResult& result, const PlanPoint& point);
+
+// USD for a million output tokens with the interval of its capacity: faster or slower steps need fewer or more such
+// engines. Nothing where the point has no interval.
+std::optional<Headline> usd_per_million_interval(const ServingQuestion& question, const PlanPoint& point);
+// The run that a layout is shown by: at the rate asked for where it serves that, else at capacity; null = there is
+// none.
+const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point);
+
+// The knee of latency against rate: of these runs that keep the limits, the one with the highest rate times speed for a
+// user (Kleinrock's power, ICC 1979: throughput over time). Null where fewer than three keep them.
+const PlanRun* knee_of(std::span<const PlanRun> curve);
+
+// Layouts of the ranking that cannot be told apart from the winner: at the good end of their intervals they are at
+// least as good as the winner is at the bad end of its own.
+std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result);
+
+}  // namespace foretoken
