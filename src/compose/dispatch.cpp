@@ -3,82 +3,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "compose/launch_order.h"
 
 namespace foretoken {
-namespace {
-
-// The launches of one operator: [first, last).
-struct Group {
-  size_t call = 0;
-  size_t first = 0, last = 0;
-  int64_t count = 1;
-};
-
-std::vector<Group> groups_of(std::span<const Launch> launches, const std::vector<Operator>& operators) {
-  std::vector<Group> groups;
-  for (size_t i = 0; i < launches.size(); ++i) {
-    if (groups.empty() || groups.back().call != launches[i].call) {
-      groups.push_back({.call = launches[i].call, .first = i, .last = i, .count = operators[launches[i].call].count});
-    }
-    groups.back().last = i + 1;
-  }
-  return groups;
-}
-
-// One pass over the layers: groups [first, last) of the same pass.
-template <class Visit>
-void each_in_segment(std::span<const Group> groups, const Visit& visit) {
-  int64_t layers = 1;
-  for (const Group& group : groups) layers = std::max(layers, group.count);
-  if (layers == 1) {
-    for (const Group& group : groups) visit(group);
-    return;
-  }
-  const auto often = [](const Group& group) { return group.count > 1; };
-  const auto first = std::find_if(groups.begin(), groups.end(), often);
-  const auto last = std::find_if(groups.rbegin(), groups.rend(), often).base();
-  for (auto group = groups.begin(); group != first; ++group) visit(*group);
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    // An operator that only some layers have is spread evenly over them.
-    for (auto group = first; group != last; ++group) {
-      const int64_t calls = (layer + 1) * group->count / layers - layer * group->count / layers;
-      for (int64_t i = 0; i < calls; ++i) visit(*group);
-    }
-  }
-  for (auto group = last; group != groups.end(); ++group) visit(*group);
-}
-
-// A template: thousands of launches make up a step, and steps are estimated by the thousand.
-template <class Visit>
-void visit_in_order(std::span<const Launch> launches, const std::vector<Operator>& operators, const Visit& visit) {
-  const std::vector<Group> groups = groups_of(launches, operators);
-  const auto visit_group = [&](const Group& group) {
-    bool first = true;
-    for (size_t i = group.first; i < group.last; ++i) {
-      const int64_t times = launches[i].count / group.count;
-      for (int64_t k = 0; k < times; ++k) {
-        visit(i, first);
-        first = false;
-      }
-    }
-  };
-  size_t start = 0;
-  while (start < groups.size()) {
-    size_t end = start;
-    const Pass pass = operators[groups[start].call].pass;
-    while (end < groups.size() && operators[groups[end].call].pass == pass) ++end;
-    each_in_segment(std::span<const Group>(groups).subspan(start, end - start), visit_group);
-    start = end;
-  }
-}
-
-}  // namespace
-
-void each_launch_in_order(std::span<const Launch> launches, const std::vector<Operator>& operators,
-                          const std::function<void(size_t, bool)>& visit) {
-  visit_in_order(launches, operators, visit);
-}
-
 DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std::span<const DeviceCall> calls,
                       const std::vector<Operator>& operators, const DispatchRequest& request) {
   ensure(launches.size() == calls.size(), "every launch has a time");
@@ -114,7 +41,7 @@ DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std:
   double idle_for_host = host;
   bool in_piece = false;
   bool started = false;
-  visit_in_order(launches, operators, [&](size_t i, bool first_of_call) {
+  each_launch_in_order(launches, operators, [&](size_t i, bool first_of_call) {
     const Launch& launch = launches[i];
     double work = 0, latency = 0;
     switch (request.kind) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,15 +55,10 @@ struct DispatchRequest {
   std::vector<TimelineEvent>* timeline = nullptr;  // filled where given
 };
 
-// `launches` in order of first use, with `calls` beside them; `operators` is what they were lowered from.
-// Order of calls: operators of one pass run layer by layer; those called once come before or after the layers.
-// Each launch waits for the one before it on the device, and for the host; the host waits for the end of launches whose
-// result it reads, unless a graph holds them.
+// `launches` in order of first use, with `calls` beside them; `operators` is what they were lowered from; they run in
+// the order of launch_order.h. Each launch waits for the one before it on the device, and for the host; the host waits
+// for the end of launches whose result it reads, unless a graph holds them.
 DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std::span<const DeviceCall> calls,
                       const std::vector<Operator>& operators, const DispatchRequest& request);
-
-// Visits every launch of a step in that order: (index of the launch, first of its operator's call).
-void each_launch_in_order(std::span<const Launch> launches, const std::vector<Operator>& operators,
-                          const std::function<void(size_t, bool)>& visit);
 
 }  // namespace foretoken

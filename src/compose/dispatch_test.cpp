@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "compose/launch_order.h"
 
 namespace foretoken::dispatch_test {
 

@@ -44,19 +44,10 @@ int64_t total_devices(const Cluster& cluster);
 int64_t node_of(const Cluster& cluster, int64_t device);
 bool same_node(const Cluster& cluster, int64_t first, int64_t second);
 
-// Whether two devices of different nodes reach each other through one leaf switch.
-bool same_leaf(const Cluster& cluster, int64_t first, int64_t second);
-
 // What one card really gets: the slower of card and port.
 BytesPerSecond card_bandwidth(const Cluster& cluster);
 
-// One direction between two different devices while nothing else moves: the node's fabric, or the cards of one device
-// (at least one whole card, also where devices share cards).
-BytesPerSecond bandwidth_between(const Cluster& cluster, int64_t first, int64_t second);
-
-// One direction out of the node for each device when all devices send at once, inside one leaf group, and through the
-// spine (divided by the oversubscription).
+// One direction out of the node for each device when all devices send at once, inside one leaf group.
 BytesPerSecond bandwidth_within_leaf(const Cluster& cluster);
-BytesPerSecond bandwidth_through_spine(const Cluster& cluster);
 
 }  // namespace foretoken

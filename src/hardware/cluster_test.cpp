@@ -55,12 +55,6 @@ TEST(Cluster, devices_that_share_cards_share_their_rate) {
   EXPECT_EQ(bandwidth_within_leaf(catalogue.cluster("l40s_roce")).value(), 25e9);
 }
 
-TEST(Cluster, pods_are_at_full_rate_inside_and_oversubscribed_between) {
-  const Cluster cluster = shipped().cluster("h100_roce_pods");
-  EXPECT_EQ(bandwidth_within_leaf(cluster).value(), 50e9);
-  EXPECT_EQ(bandwidth_through_spine(cluster).value(), 50e9 / 7);
-}
-
 TEST(Cluster, devices_are_numbered_node_by_node) {
   const Cluster cluster = cluster_with_nodes(shipped().cluster("h100_ib_rail"), 4);
   EXPECT_EQ(devices_per_node(cluster), 8);
@@ -79,43 +73,26 @@ TEST(Cluster, the_number_of_nodes_is_checked) {
   EXPECT_EQ(total_devices(cluster_with_nodes(cluster, most_nodes)), int64_t{8} * most_nodes);
 }
 
-TEST(Cluster, bandwidth_is_the_fabric_inside_a_node_and_a_card_across) {
-  const Cluster cluster = shipped().cluster("h100_ib_rail");
-  EXPECT_EQ(bandwidth_between(cluster, 0, 1).value(), 450e9);
-  EXPECT_EQ(bandwidth_between(cluster, 0, 8).value(), 50e9);
-  EXPECT_EQ(bandwidth_within_leaf(cluster).value(), 50e9);
-}
-
 TEST(Cluster, the_slower_of_card_and_port_counts) {
   Cluster cluster = shipped().cluster("h100_ib_rail");
+  EXPECT_EQ(card_bandwidth(cluster).value(), 50e9);
   cluster.fabric.nic_bandwidth.value = BytesPerSecond(25e9);
-  EXPECT_EQ(bandwidth_between(cluster, 0, 8).value(), 25e9);
+  EXPECT_EQ(card_bandwidth(cluster).value(), 25e9);
   cluster.fabric.nic_bandwidth.value = BytesPerSecond(100e9);
-  EXPECT_EQ(bandwidth_between(cluster, 0, 8).value(), 50e9);
+  EXPECT_EQ(card_bandwidth(cluster).value(), 50e9);
 }
 
-TEST(Cluster, shared_cards_halve_the_share_but_not_a_lone_flow) {
+TEST(Cluster, shared_cards_halve_the_share) {
   Cluster cluster = shipped().cluster("h100_ib_rail");
+  EXPECT_EQ(bandwidth_within_leaf(cluster).value(), 50e9);
   cluster.node.network_cards->count.value = 4;
-  EXPECT_EQ(bandwidth_between(cluster, 0, 8).value(), 50e9);
   EXPECT_EQ(bandwidth_within_leaf(cluster).value(), 25e9);
 }
 
-TEST(Cluster, oversubscription_slows_only_what_crosses_the_spine) {
+TEST(Cluster, oversubscription_does_not_slow_what_stays_in_a_leaf) {
   Cluster cluster = shipped().cluster("h100_ib_rail");
   cluster.fabric.oversubscription.value = 2;
   EXPECT_EQ(bandwidth_within_leaf(cluster).value(), 50e9);
-  EXPECT_EQ(bandwidth_through_spine(cluster).value(), 25e9);
-}
-
-TEST(Cluster, a_rail_shares_a_leaf_across_nodes_and_a_fat_tree_leaf_holds_whole_nodes) {
-  const Cluster rail = cluster_with_nodes(shipped().cluster("h100_ib_rail"), 64);
-  EXPECT_TRUE(same_leaf(rail, 0, 8));     // card 0 of nodes 0 and 1
-  EXPECT_FALSE(same_leaf(rail, 0, 9));    // card 0 and card 1
-  EXPECT_FALSE(same_leaf(rail, 0, 256));  // node 32: the next group
-  const Cluster tree = shipped().cluster("h200_roce_fat_tree");
-  EXPECT_TRUE(same_leaf(tree, 0, 9));
-  EXPECT_FALSE(same_leaf(tree, 0, 64));  // node 8: the next leaf
 }
 
 }  // namespace foretoken::cluster_test

@@ -118,17 +118,6 @@ int64_t output_rows(int64_t rows, int64_t window, int64_t stride) {
   return rows < window ? 0 : (rows - window) / stride + 1;
 }
 
-int64_t mac_count(const DataflowLayer& layer) {
-  int64_t count = 1;
-  for (const LayerDim dim : all_layer_dims) {
-    const int64_t size = layer.sizes[dim];
-    if (size == 0) continue;
-    const std::optional<LayerDim> window = window_of(dim);
-    count *= window ? output_rows(size, layer.sizes[*window], layer.stride(dim)) : size;
-  }
-  return count;
-}
-
 DataflowLayer as_convolution(const DataflowLayer& layer) {
   using enum LayerDim;
   if (layer.type != DataflowLayerType::gemm && layer.type != DataflowLayerType::bmm) {

@@ -80,9 +80,6 @@ DataflowTensors tensors_of(const DataflowLayer& layer);
 // Whole windows that fit along `rows` of input.
 int64_t output_rows(int64_t rows, int64_t window, int64_t stride);
 
-// What the layer computes: multiplications of real elements, strides respected.
-int64_t mac_count(const DataflowLayer& layer);
-
 // A GEMM written as the 1x1 convolution whose rows are its M, so that dataflows for convolutions apply to it; a
 // depthwise convolution with its one filter per channel as K; any other layer as it is.
 DataflowLayer as_convolution(const DataflowLayer& layer);

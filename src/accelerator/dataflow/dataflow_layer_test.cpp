@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "accelerator/dataflow/test_support.h"
 #include "base/error.h"
 
 namespace foretoken::dataflow_layer_test {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "accelerator/dataflow/test_support.h"
 #include "base/error.h"
 #include "base/random.h"
 

@@ -19,6 +19,7 @@
 #include "accelerator/dataflow/dataflow_layer.h"
 #include "accelerator/dataflow/dataflow_library.h"
 #include "accelerator/dataflow/directive.h"
+#include "accelerator/dataflow/test_support.h"
 #include "accelerator/evaluator.h"
 #include "accelerator/mapping.h"
 #include "accelerator/mapping_text.h"

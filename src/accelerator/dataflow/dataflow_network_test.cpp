@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "accelerator/dataflow/dataflow_library.h"
+#include "accelerator/dataflow/test_support.h"
 #include "base/error.h"
 
 namespace foretoken::dataflow_network_test {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "accelerator/row_stationary/published_layers.h"
+#include "accelerator/row_stationary/test_support.h"
 #include "base/statistics.h"
 
 namespace foretoken::row_stationary_estimate_test {
@@ -15,11 +15,6 @@ RowStationaryChip chip_under_test() {
   return eyeriss_v1(estimate_test_data);
 }
 
-std::vector<PublishedConvLayer> measured_layers(const std::string& network) {
-  return read_published_conv_layers(estimate_test_data / "accelerators/published/eyeriss_jssc2017.json")
-      .of_network(network);
-}
-
 struct ChipErrors {
   double processing = 0, total = 0, buffer = 0, dram = 0, power = 0;  // mean absolute percentage errors
 };
@@ -27,7 +22,7 @@ struct ChipErrors {
 ChipErrors errors_on(const std::string& network) {
   const RowStationaryChip chip = chip_under_test();
   std::vector<PredictedRow> processing, total, buffer, dram, power;
-  for (const PublishedConvLayer& row : measured_layers(network)) {
+  for (const PublishedConvLayer& row : eyeriss_layers(network)) {
     const RowStationaryResult result = estimate_row_stationary(chip, row.layer);
     processing.push_back({.measured = row.processing.value(), .predicted = result.processing.value()});
     total.push_back({.measured = row.total.value(), .predicted = result.total.value()});
@@ -62,7 +57,7 @@ TEST(RowStationaryEstimate, vgg_on_the_chip) {
 
 TEST(RowStationaryEstimate, layers_of_equal_macs_differ_fourfold_when_the_array_is_fed_one_channel_a_pass) {
   const RowStationaryChip chip = chip_under_test();
-  const std::vector<PublishedConvLayer> rows = measured_layers("vgg16");
+  const std::vector<PublishedConvLayer> rows = eyeriss_layers("vgg16");
   const PublishedConvLayer& early = rows[1];
   const PublishedConvLayer& late = rows[8];
   ASSERT_EQ(early.layer.name, "conv1-2");
@@ -187,7 +182,7 @@ TEST(RowStationaryEstimate, zeros_save_energy_and_dram_traffic_but_no_cycles) {
 
 TEST(RowStationaryEstimate, a_mapping_given_by_hand_is_used) {
   const RowStationaryChip chip = chip_under_test();
-  const ConvLayer layer = measured_layers("alexnet")[2].layer;
+  const ConvLayer layer = eyeriss_layers("alexnet")[2].layer;
   RowStationaryMapping printed = choose_row_stationary_mapping(chip, layer);
   printed.channels_per_pe = 4;
   printed.sets_over_channels = 1;

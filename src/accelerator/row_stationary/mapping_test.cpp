@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "accelerator/row_stationary/estimate.h"
-#include "accelerator/row_stationary/published_layers.h"
+#include "accelerator/row_stationary/test_support.h"
 #include "base/error.h"
 #include "base/random.h"
 
@@ -11,16 +11,11 @@ namespace foretoken::row_stationary_mapping_test {
 
 const std::filesystem::path mapping_test_data = FORETOKEN_SOURCE_DIR "/data";
 
-std::vector<PublishedConvLayer> mapped_layers(const std::string& network) {
-  return read_published_conv_layers(mapping_test_data / "accelerators/published/eyeriss_jssc2017.json")
-      .of_network(network);
-}
-
 // JSSC 52(1) 2017, table III, in part as recalled rather than read (docs/accelerators/eyeriss.md), but CONV3: q = 4,
 // r = 1, t = 4 would move 69 MB through the buffer; table V counts 50.2 MB there, which is what those below move.
 TEST(RowStationaryMapping, the_rules_choose_the_published_mapping_of_alexnet) {
   const RowStationaryChip chip = eyeriss_v1(mapping_test_data);
-  const std::vector<PublishedConvLayer> rows = mapped_layers("alexnet");
+  const std::vector<PublishedConvLayer> rows = eyeriss_layers("alexnet");
   const auto mapping = [](int64_t m, int64_t n, int64_t e, int64_t columns, int64_t q, int64_t r, int64_t t) {
     return RowStationaryMapping{.buffered_filters = m,
                                 .images = n,
@@ -43,7 +38,7 @@ TEST(RowStationaryMapping, the_rules_choose_the_published_mapping_of_alexnet) {
 TEST(RowStationaryMapping, as_many_pes_work_as_on_the_chip) {
   const RowStationaryChip chip = eyeriss_v1(mapping_test_data);
   for (const char* network : {"alexnet", "vgg16"}) {
-    for (const PublishedConvLayer& row : mapped_layers(network)) {
+    for (const PublishedConvLayer& row : eyeriss_layers(network)) {
       EXPECT_EQ(active_pes(row.layer, choose_row_stationary_mapping(chip, row.layer)), row.active_pes)
           << row.layer.name;
     }
@@ -89,7 +84,7 @@ TEST(RowStationaryMapping, what_does_not_fit_is_refused_by_name) {
   const ConvLayer wide{.name = "wide", .height = 40, .width = 40, .filter_rows = 3, .filter_columns = 13};
   EXPECT_NE(complaint([&] { choose_row_stationary_mapping(chip, wide); }).find("filter_columns"), std::string::npos);
 
-  const ConvLayer layer = mapped_layers("alexnet")[1].layer;
+  const ConvLayer layer = eyeriss_layers("alexnet")[1].layer;
   const RowStationaryMapping good = choose_row_stationary_mapping(chip, layer);
   RowStationaryMapping crowded = good;
   crowded.sets_over_filters = 2;

@@ -4,18 +4,13 @@
 #include <span>
 
 #include "accelerator/row_stationary/estimate.h"
-#include "accelerator/row_stationary/published_layers.h"
+#include "accelerator/row_stationary/test_support.h"
 #include "base/error.h"
 #include "base/statistics.h"
 
 namespace foretoken::row_stationary_power_fit_test {
 
 const std::filesystem::path power_test_data = FORETOKEN_SOURCE_DIR "/data";
-
-std::vector<PublishedConvLayer> alexnet_rows() {
-  return read_published_conv_layers(power_test_data / "accelerators/published/eyeriss_jssc2017.json")
-      .of_network("alexnet");
-}
 
 struct RowStationaryPower {
   Joules effective_mac_energy;
@@ -47,13 +42,13 @@ RowStationaryPower fit_row_stationary_power(const RowStationaryChip& chip, std::
 
 TEST(RowStationaryPowerFit, the_shipped_constants_are_the_fit_to_alexnet) {
   const RowStationaryChip chip = eyeriss_v1(power_test_data);
-  const RowStationaryPower fit = fit_row_stationary_power(chip, alexnet_rows());
+  const RowStationaryPower fit = fit_row_stationary_power(chip, eyeriss_layers("alexnet"));
   EXPECT_NEAR(fit.effective_mac_energy / chip.effective_mac_energy, 1, 1e-3);
   EXPECT_NEAR(fit.idle_power / chip.idle_power, 1, 1e-3);
 }
 
 TEST(RowStationaryPowerFit, a_layer_left_out_of_the_fit_is_predicted_within_a_tenth) {
-  const std::vector<PublishedConvLayer> rows = alexnet_rows();
+  const std::vector<PublishedConvLayer> rows = eyeriss_layers("alexnet");
   for (size_t left_out = 0; left_out < rows.size(); ++left_out) {
     std::vector<PublishedConvLayer> others = rows;
     others.erase(others.begin() + static_cast<ptrdiff_t>(left_out));
@@ -70,7 +65,7 @@ TEST(RowStationaryPowerFit, constants_that_made_the_rows_are_found_again) {
   RowStationaryChip chip = eyeriss_v1(power_test_data);
   chip.effective_mac_energy = Joules(3e-12);
   chip.idle_power = Watts(0.05);
-  std::vector<PublishedConvLayer> rows = alexnet_rows();
+  std::vector<PublishedConvLayer> rows = eyeriss_layers("alexnet");
   for (PublishedConvLayer& row : rows) row.power = estimate_row_stationary(chip, row.layer).power();
   const RowStationaryPower fit = fit_row_stationary_power(chip, rows);
   EXPECT_NEAR(fit.effective_mac_energy.value(), 3e-12, 1e-18);

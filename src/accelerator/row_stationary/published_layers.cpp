@@ -66,14 +66,6 @@ PublishedConvLayers published_conv_layers_from(const JsonView& view) {
 
 }  // namespace
 
-std::vector<PublishedConvLayer> PublishedConvLayers::of_network(const std::string& network) const {
-  std::vector<PublishedConvLayer> rows;
-  for (const PublishedConvLayer& row : layers) {
-    if (row.network == network) rows.push_back(row);
-  }
-  return rows;
-}
-
 std::optional<double> PublishedConvLayers::zero_share(std::string_view network, std::string_view layer) const {
   // Networks here write conv1_1 for the paper's conv1-1.
   const auto plain = [](std::string_view name) {

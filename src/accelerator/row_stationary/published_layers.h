@@ -28,7 +28,6 @@ struct PublishedConvLayers {
   std::string source;
   std::vector<PublishedConvLayer> layers;  // in the order of the file
 
-  std::vector<PublishedConvLayer> of_network(const std::string& network) const;
   // Of the layer's inputs; - and _ in names are the same.
   std::optional<double> zero_share(std::string_view network, std::string_view layer) const;
 };

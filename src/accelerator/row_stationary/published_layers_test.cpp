@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "accelerator/row_stationary/test_support.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -11,13 +12,12 @@ const std::filesystem::path published_file = FORETOKEN_SOURCE_DIR "/data/acceler
 
 // The totals printed below the tables.
 TEST(PublishedConvLayers, columns_add_up_to_the_printed_totals) {
-  const PublishedConvLayers published = read_published_conv_layers(published_file);
   struct Totals {
     double total_ms = 0, processing_ms = 0, buffer_mb = 0, dram_mb = 0, giga_macs = 0;
   };
   const auto totals_of = [&](const char* network) {
     Totals sums;
-    for (const PublishedConvLayer& row : published.of_network(network)) {
+    for (const PublishedConvLayer& row : eyeriss_layers(network)) {
       sums.total_ms += row.total.value() * kilo;
       sums.processing_ms += row.processing.value() * kilo;
       sums.buffer_mb += row.buffer.value() / mega;
@@ -41,7 +41,7 @@ TEST(PublishedConvLayers, columns_add_up_to_the_printed_totals) {
 }
 
 TEST(PublishedConvLayers, a_layer_writes_the_zeros_that_the_next_one_reads) {
-  const std::vector<PublishedConvLayer> rows = read_published_conv_layers(published_file).of_network("alexnet");
+  const std::vector<PublishedConvLayer> rows = eyeriss_layers("alexnet");
   ASSERT_EQ(rows.size(), 5u);
   EXPECT_FALSE(rows[0].layer.ifmap_compressed);
   EXPECT_TRUE(rows[1].layer.ifmap_compressed);

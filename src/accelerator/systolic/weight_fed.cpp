@@ -74,9 +74,4 @@ int64_t weight_tiles(const SystolicChip& chip, int64_t rows, int64_t columns) {
   return ceil_quotient(rows, chip.array_rows.value) * ceil_quotient(columns, chip.array_columns.value);
 }
 
-Seconds weight_load_time(const SystolicChip& chip, int64_t tiles) {
-  return Bytes(static_cast<double>(tiles) * weight_tile_cells(chip) * chip.matrix_word_bytes.value) /
-         chip.memory_bandwidth.value;
-}
-
 }  // namespace foretoken

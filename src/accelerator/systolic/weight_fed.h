@@ -39,8 +39,7 @@ struct WeightFedRun {
 // All parts, one after the other; the chip must have a non_matrix_share.
 WeightFedRun run_weight_fed(const SystolicChip& chip, std::span<const WeightFedPart> parts);
 
-// Tiles that a weight matrix needs, and the time to load them.
+// Tiles that a weight matrix needs.
 int64_t weight_tiles(const SystolicChip& chip, int64_t rows, int64_t columns);
-Seconds weight_load_time(const SystolicChip& chip, int64_t tiles);
 
 }  // namespace foretoken

@@ -20,6 +20,23 @@ BytesPerSecond bottleneck(const Topology& topology, NetworkNode from, NetworkNod
   return least;
 }
 
+int64_t rail_of(const Cluster& cluster, int64_t device) {
+  return device % devices_per_node(cluster) * cluster.node.network_cards->count.value / devices_per_node(cluster);
+}
+
+// Whether two devices of different nodes reach each other through one leaf switch.
+bool same_leaf(const Cluster& cluster, int64_t first, int64_t second) {
+  const int64_t nodes = cluster.fabric.nodes_per_leaf.value;
+  if (node_of(cluster, first) / nodes != node_of(cluster, second) / nodes) return false;
+  return cluster.fabric.kind == ClusterFabricKind::fat_tree || rail_of(cluster, first) == rail_of(cluster, second);
+}
+
+// While nothing else moves: the node's fabric, or the cards of one device, at least a whole one.
+BytesPerSecond bandwidth_between(const Cluster& cluster, int64_t first, int64_t second) {
+  if (same_node(cluster, first, second)) return pair_bandwidth(cluster.node);
+  return card_bandwidth(cluster) * std::max(1, cluster.node.network_cards->count.value / devices_per_node(cluster));
+}
+
 TEST_F(ClusterTopology, every_node_in_the_library_gives_its_pairs_the_bandwidth_of_its_sheet) {
   for (const std::string& name : catalogue.node_names()) {
     const Node node = catalogue.node(name);

@@ -13,14 +13,14 @@ namespace {
 
 constexpr size_t most_parts = 1000;  // in JSON
 
-double ms(Picoseconds time) {
+double to_ms(Picoseconds time) {
   return to_seconds(time).value() * 1e3;
 }
 
 Json part_json(const LifePart& part, Picoseconds arrival) {
   return Json::object({{"phase", life_phase_name(part.phase)},
-                       {"begin_ms", ms(part.begin - arrival)},
-                       {"ms", ms(part.end - part.begin)},
+                       {"begin_ms", to_ms(part.begin - arrival)},
+                       {"ms", to_ms(part.end - part.begin)},
                        {"steps", part.steps},
                        {"tokens", part.tokens},
                        {"cached_tokens", part.cached_tokens}});
@@ -36,9 +36,9 @@ std::string request_life_text(const RequestLife& life, const OperatorAccount* st
     return text + fmt::format("; failed: {}\n", rejection_text(record.rejection));
   }
   text += fmt::format(", {}\n", counted(record.preemptions, "preemption"));
-  text += fmt::format("TTFT {:.2f} ms, E2EL {:.2f} ms, arrived at {:.3f} s\n", ms(record.ttft()), ms(record.e2el()),
-                      to_seconds(record.arrival).value());
-  const double all = ms(record.e2el());
+  text += fmt::format("TTFT {:.2f} ms, E2EL {:.2f} ms, arrived at {:.3f} s\n", to_ms(record.ttft()),
+                      to_ms(record.e2el()), to_seconds(record.arrival).value());
+  const double all = to_ms(record.e2el());
   Table phases({{"phase", Table::Align::left},
                 {"from (ms)"},
                 {"time (ms)"},
@@ -48,9 +48,9 @@ std::string request_life_text(const RequestLife& life, const OperatorAccount* st
                 {"cached"},
                 {"", Table::Align::left}});
   for (const LifePart& part : life.totals()) {
-    const double time = ms(part.end - part.begin);
+    const double time = to_ms(part.end - part.begin);
     if (time == 0 && part.steps == 0) continue;
-    phases.add({std::string(life_phase_name(part.phase)), fmt::format("{:.2f}", ms(part.begin - record.arrival)),
+    phases.add({std::string(life_phase_name(part.phase)), fmt::format("{:.2f}", to_ms(part.begin - record.arrival)),
                 fmt::format("{:.2f}", time), fmt::format("{:.1f}%", 100 * time / all), fmt::format("{}", part.steps),
                 fmt::format("{}", part.tokens), fmt::format("{}", part.cached_tokens), bar(time / all, 30)});
   }
@@ -75,8 +75,8 @@ Json request_life_json(const RequestLife& life, const OperatorAccount* steps) {
   for (size_t i = 0; i < std::min(most_parts, life.parts().size()); ++i) {
     parts.push(part_json(life.parts()[i], record.arrival));
   }
-  json.set("ttft_ms", ms(record.ttft()))
-      .set("e2el_ms", ms(record.e2el()))
+  json.set("ttft_ms", to_ms(record.ttft()))
+      .set("e2el_ms", to_ms(record.e2el()))
       .set("phases", std::move(totals))
       .set("timeline", std::move(parts));
   if (steps != nullptr) json.set("breakdown", serving_breakdown_json({*steps}));
