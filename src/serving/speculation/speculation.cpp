@@ -22,7 +22,7 @@ double unit_interval(uint64_t bits) {
 Drafts draw_drafts(const Speculation& speculation, int64_t request_id, int64_t output_so_far, int64_t room) {
   const int64_t verified = std::min(speculation.verified_tokens, room);
   if (verified <= 0) return {};
-  const uint64_t request = folded(speculation.seed, request_id);
+  const uint64_t request = folded(speculation.seed, speculation.same_for_all ? 0 : request_id);
   const int64_t depth = std::min(speculation.draft_tokens, verified);
   return {.verified = verified,
           .accepted = speculation.acceptance.accepted(depth, unit_interval(folded(request, output_so_far)),

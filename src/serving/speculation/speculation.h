@@ -16,6 +16,9 @@ struct Speculation {
   int64_t draft_context = 0;     // most tokens of a sequence that the drafter reads; 0 = all
   Acceptance acceptance;         // of at least draft_tokens positions
   std::vector<Acceptance> unknown_acceptance = {};  // low and high of its 90% interval; empty = it is known
+  // All requests accept as much at the same place of their outputs: SGLang's simulated acceptance is drawn once for a
+  // whole step, so that requests of equal lengths stay together.
+  bool same_for_all = false;
   uint64_t seed = 0;
 
   // Slots of cache that a decode needs beyond its own token.
@@ -28,8 +31,8 @@ struct Drafts {
   int64_t accepted = 0;
 };
 
-// What a decode verifies when the step has room for `room` drafts. The draw depends on the seed, the request and the
-// place in its output alone: the same luck whatever else runs, and however fast steps are.
+// What a decode verifies when the step has room for `room` drafts. The draw depends on the seed, the request (unless
+// all are the same) and the place in its output alone: the same luck whatever else runs, and however fast steps are.
 Drafts draw_drafts(const Speculation& speculation, int64_t request_id, int64_t output_so_far, int64_t room);
 
 }  // namespace foretoken

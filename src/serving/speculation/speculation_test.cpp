@@ -90,4 +90,17 @@ TEST(Speculation, stops_above_a_number_of_sequences) {
   EXPECT_GT(serve(speculation, crowd).accepted, 0);
 }
 
+TEST(Speculation, requests_of_equal_length_stay_together_where_all_accept_the_same) {
+  std::vector<Request> requests = one_request(400);
+  requests.push_back(requests.front());
+  requests.back().id = requests.front().id + 1;
+  Speculation own = drafts_of(0.5, 3), same = own;
+  same.same_for_all = true;
+  const Counted together = serve(same, requests), apart = serve(own, requests);
+  ASSERT_EQ(together.requests.size(), 2u);
+  EXPECT_EQ(together.requests[0].last_token, together.requests[1].last_token);
+  ASSERT_EQ(apart.requests.size(), 2u);
+  EXPECT_NE(apart.requests[0].last_token, apart.requests[1].last_token);
+}
+
 }  // namespace foretoken::speculation_test

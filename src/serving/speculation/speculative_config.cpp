@@ -75,7 +75,8 @@ Speculation SpeculativeConfig::speculation() const {
           .most_sequences = disable_by_batch_size,
           .draft_context = draft_context,
           .acceptance = *acceptance,
-          .unknown_acceptance = unknown_acceptance};
+          .unknown_acceptance = unknown_acceptance,
+          .same_for_all = same_for_all};
 }
 
 int64_t tokens_of_decode(const std::optional<SpeculativeConfig>& config) {

@@ -24,6 +24,7 @@ struct SpeculativeConfig {
   int64_t draft_context = 0;          // 0 = the drafter reads its whole cache
   std::optional<Acceptance> acceptance;
   std::vector<Acceptance> unknown_acceptance = {};  // low and high, where it is the method's usual one
+  bool same_for_all = false;                        // of Speculation
 
   void assume(const UnknownAcceptance& assumed);
   // As schedulers take it. The acceptance must be known.

@@ -23,6 +23,20 @@ TEST(UsualAcceptance, every_method_has_one_for_any_number_of_drafts) {
   }
 }
 
+TEST(UsualAcceptance, random_texts_are_easier_for_layers_of_the_model_and_no_easier_for_other_drafters) {
+  for (const char* name : {"mtp", "dspark"}) {
+    const DraftMethod& method = draft_method(name);
+    for (const int64_t drafts : {1, 3, 5}) {
+      EXPECT_GT(acceptance_on_random_texts(method, drafts).value.expected_tokens(drafts),
+                usual_acceptance(method, drafts).value.expected_tokens(drafts))
+          << name << " " << drafts;
+    }
+  }
+  EXPECT_NEAR(acceptance_on_random_texts(draft_method("mtp"), 3).value.expected_tokens(3), 3.46, 1e-6);
+  EXPECT_EQ(acceptance_on_random_texts(draft_method("eagle3"), 3).value.reached(),
+            usual_acceptance(draft_method("eagle3"), 3).value.reached());
+}
+
 TEST(UsualAcceptance, a_measured_mean_of_a_run_leaves_requests_their_own_luck) {
   const Acceptance acceptance = acceptance_of_run(3.12, 3);
   EXPECT_NEAR(acceptance.expected_tokens(3), 3.12, 1e-9);

@@ -304,6 +304,7 @@ bool ServingCaseReader::read_drafts(ServingCase& result, std::string_view flags,
   }
   result.acceptance_length = number("accept_length");
   result.acceptance_is_forced = has(text("extra"), "SGLANG_SIMULATE_ACC_LEN");
+  result.texts_are_random = has(text("length_spec"), "random tokens");
   why = numbers.problem();
   return why.empty();
 }

@@ -515,6 +515,7 @@ TEST_F(CookbookRows, drafters_are_read_from_their_columns) {
   EXPECT_TRUE(cookbook("GLM-5", fixed_lengths, mtp_flags, "NEXTN,3,4,3.5",
                        "acceptance length pinned by SGLANG_SIMULATE_ACC_LEN")
                   ->acceptance_is_forced);
+  EXPECT_TRUE(measured->texts_are_random);
   const auto block = cookbook("deepseek-ai/DeepSeek-V4-Flash-0731", fixed_lengths, "sglang; DSPARK", "DSPARK,,,");
   ASSERT_TRUE(block) << why_;
   EXPECT_EQ(block->draft_method, "dspark");

@@ -215,10 +215,12 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
       const double length = std::clamp(point.acceptance_length, 1.0, most);
       config.acceptance = point.acceptance_is_forced ? Acceptance::of_mean_length(length, point.drafts)
                                                      : acceptance_of_run(length, point.drafts);
+      config.same_for_all = point.acceptance_is_forced;
     } else {
       std::optional<Acceptance> own;  // of the model itself, where it was measured
       if (acceptance_) own = acceptance_->find(point.model, config.method->name, point.drafts);
-      config.assume(own ? on_other_texts(*own) : usual_acceptance(*config.method, point.drafts));
+      const auto assumed = point.texts_are_random ? acceptance_on_random_texts : usual_acceptance;
+      config.assume(own ? on_other_texts(*own) : assumed(*config.method, point.drafts));
     }
   }
   if (point.prefill) {
