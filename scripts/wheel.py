@@ -4,6 +4,7 @@
   cmake --install build --prefix PREFIX && scripts/wheel.py --prefix PREFIX --out DIR
 
 The wheel is for the Python version, the machine and the C and C++ libraries of the build. Equal prefixes give equal bytes.
+For a build for another machine, --sysroot DIR says where its shared libraries lie.
 """
 
 import argparse
@@ -11,13 +12,12 @@ import base64
 import hashlib
 import json
 import pathlib
-import platform
 import re
 import subprocess
 import sys
 import zipfile
 
-MODULE = re.compile(r"_foretoken\.cpython-(\d+)-.*\.so$")
+MODULE = re.compile(r"_foretoken\.cpython-(\d+)-(\w+)-.*\.so$")
 
 
 def digest(data):
@@ -26,6 +26,28 @@ def digest(data):
 
 # Every system has these; a second copy of them in one process does harm.
 OF_THE_SYSTEM = re.compile(r"(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)\.so")
+
+
+def needed(binary):
+    """Names of the libraries that `binary` itself asks for."""
+    listed = subprocess.run(["readelf", "-d", binary], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"\(NEEDED\).*\[(.+)\]", listed)
+
+
+def libraries_in(sysroot, machine, binary):
+    """As shared_libraries, in the folder of another machine."""
+    waiting, seen = needed(binary), set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or OF_THE_SYSTEM.match(name):
+            continue
+        seen.add(name)
+        places = [sysroot / top / f"{machine}-linux-gnu" / name for top in ("lib", "usr/lib")]
+        file = next((place for place in places if place.exists()), None)
+        if not file:
+            sys.exit(f"{binary}: needs {name}, which {sysroot} lacks")
+        yield name, file
+        waiting += needed(file)
 
 
 def shared_libraries(binary):
@@ -40,7 +62,7 @@ def shared_libraries(binary):
         yield name, pathlib.Path(rest.split(" (")[0])
 
 
-def contents(prefix, version):
+def contents(prefix, version, libraries_of):
     """Pairs of a file and its name in the wheel."""
     package = prefix / "lib/python3/dist-packages/foretoken"
     for file in sorted(package.rglob("*")):
@@ -54,7 +76,7 @@ def contents(prefix, version):
     yield program, f"foretoken-{version}.data/scripts/foretoken"
     libraries = {}
     for binary in [program, *sorted(package.glob("*.so"))]:
-        libraries.update(shared_libraries(binary))
+        libraries.update(libraries_of(binary))
     for name, file in sorted(libraries.items()):
         yield file, f"foretoken-{version}.data/data/lib/foretoken/{name}"
 
@@ -63,6 +85,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prefix", required=True, type=pathlib.Path)
     parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--sysroot", type=pathlib.Path)
     options = parser.parse_args()
     module = next((found for file in (options.prefix / "lib/python3/dist-packages/foretoken").glob("*.so")
                    if (found := MODULE.match(file.name))), None)
@@ -70,7 +93,11 @@ def main():
     if not module or not bills:
         sys.exit(f"{options.prefix}: expected an installed foretoken with its Python module")
     version = json.loads(bills[0].read_text())["packages"][0]["versionInfo"]
-    tag = f"cp{module[1]}-cp{module[1]}-linux_{platform.machine()}"
+    tag = f"cp{module[1]}-cp{module[1]}-linux_{module[2]}"
+    libraries_of = shared_libraries
+    if options.sysroot:
+        def libraries_of(binary):
+            return libraries_in(options.sysroot, module[2], binary)
     info = f"foretoken-{version}.dist-info"
     made = {
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: foretoken\nVersion: {version}\n"
@@ -90,7 +117,7 @@ def main():
             archive.writestr(entry, data)
             record.append(f"{name},{digest(data)},{len(data)}")
 
-        for file, name in contents(options.prefix, version):
+        for file, name in contents(options.prefix, version, libraries_of):
             add(name, file.read_bytes(), 0o755 if "/scripts/" in name else 0o644)
         for name, text in made.items():
             add(name, text.encode())

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Records the JSON answers of many commands, and compares two recordings number by number.
 
-  answers.py record PROGRAM FOLDER   runs every command of commands.txt with --json and keeps what it printed
+  answers.py record PROGRAM FOLDER [--every N]
+                                     runs every command of commands.txt, or every N-th, with --json and keeps what it printed
   answers.py compare BEFORE AFTER    lists every value that differs by more than one part in 10^9; exit status 1 if any
+  answers.py same ONE OTHER          lists every value that differs at all, as programs of two architectures must not
 
 Use it around a change that must not move any answer. Lines of commands.txt that name $FORETOKEN_DATA are left out where
 that variable is not set.
@@ -41,11 +43,11 @@ def run(program, line):
     return {"command": line, "status": done.returncode, "out": done.stdout, "err": done.stderr}
 
 
-def record(program, folder):
+def record(program, folder, every=1):
     program = os.path.abspath(program)
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    lines = commands()
+    lines = commands()[::every]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, answer in enumerate(pool.map(lambda line: run(program, line), lines)):
             (folder / f"{number:03}.json").write_text(json.dumps(answer, indent=1))
@@ -59,7 +61,7 @@ def parsed(answer):
         return answer["out"]
 
 
-def differences(before, after, path=""):
+def differences(before, after, tolerance, path=""):
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted(before.keys() | after.keys()):
             if key in CLOCK_KEYS:
@@ -67,19 +69,19 @@ def differences(before, after, path=""):
             if key not in before or key not in after:
                 yield f"{path}.{key}", before.get(key, "(absent)"), after.get(key, "(absent)")
             else:
-                yield from differences(before[key], after[key], f"{path}.{key}")
+                yield from differences(before[key], after[key], tolerance, f"{path}.{key}")
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for index, (one, other) in enumerate(zip(before, after)):
-            yield from differences(one, other, f"{path}[{index}]")
+            yield from differences(one, other, tolerance, f"{path}[{index}]")
     elif isinstance(before, float) or isinstance(after, float):
         is_number = all(isinstance(v, (int, float)) for v in (before, after))
-        if not is_number or not math.isclose(before, after, rel_tol=TOLERANCE, abs_tol=1e-300):
+        if not is_number or not math.isclose(before, after, rel_tol=tolerance, abs_tol=tolerance and 1e-300):
             yield path, before, after
     elif before != after:
         yield path, before, after
 
 
-def compare(before_folder, after_folder):
+def compare(before_folder, after_folder, tolerance):
     answers = [{a["command"]: a for f in sorted(pathlib.Path(folder).glob("*.json")) for a in [json.loads(f.read_text())]}
                for folder in (before_folder, after_folder)]
     moved = 0
@@ -88,7 +90,7 @@ def compare(before_folder, after_folder):
             print(f"foretoken {command}\n  no longer asked")
             continue
         before, after = answers[0][command], answers[1][command]
-        found = list(differences(parsed(before), parsed(after)))
+        found = list(differences(parsed(before), parsed(after), tolerance))
         if before["status"] != after["status"]:
             found.insert(0, ("exit status", before["status"], after["status"]))
         if not found:
@@ -104,10 +106,10 @@ def compare(before_folder, after_folder):
 
 
 def main(argv):
-    if len(argv) == 4 and argv[1] == "record":
-        return record(argv[2], argv[3]) or 0
-    if len(argv) == 4 and argv[1] == "compare":
-        return compare(argv[2], argv[3])
+    if len(argv) in (4, 6) and argv[1] == "record" and argv[4:5] in ([], ["--every"]):
+        return record(argv[2], argv[3], *map(int, argv[5:])) or 0
+    if len(argv) == 4 and argv[1] in ("compare", "same"):
+        return compare(argv[2], argv[3], TOLERANCE if argv[1] == "compare" else 0)
     print(__doc__, file=sys.stderr)
     return 2
 
