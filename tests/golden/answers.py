@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Records the JSON answers of many commands, and compares two recordings number by number.
 
-  answers.py record PROGRAM FOLDER [--every N]
-                                     runs every command of commands.txt, or every N-th, with --json and keeps what it printed
+  answers.py record PROGRAM FOLDER [--every N | --quick-of OTHER]
+                                     runs every command of commands.txt, every N-th, or those that took under 3 seconds in the
+                                     recording OTHER (for emulated programs), with --json and keeps what it printed
   answers.py compare BEFORE AFTER    lists every value that differs by more than one part in 10^9; exit status 1 if any
-  answers.py same ONE OTHER          lists every value that differs at all, as programs of two architectures must not
+  answers.py same ONE OTHER          lists every value of ONE that differs at all in OTHER, as programs of two architectures must not
 
 Use it around a change that must not move any answer. Lines of commands.txt that name $FORETOKEN_DATA are left out where
 that variable is not set.
@@ -17,10 +18,12 @@ import pathlib
 import shlex
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TOLERANCE = 1e-9
+QUICK_SECONDS = 3
 # What says how long the program itself took.
 CLOCK_KEYS = {"seconds_per_1000_rows", "wall_seconds", "search_seconds", "elapsed_s", "simulated_per_wall_second"}
 
@@ -39,15 +42,28 @@ def commands():
 
 def run(program, line):
     argv = [program] + shlex.split(os.path.expandvars(line)) + ["--json"]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    return {"command": line, "status": done.returncode, "out": done.stdout, "err": done.stderr}
+    start = time.monotonic()
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    return {"command": line, "status": done.returncode, "out": done.stdout, "err": done.stderr,
+            "took_seconds": time.monotonic() - start}
 
 
-def record(program, folder, every=1):
+def recording(folder):
+    answers = [json.loads(file.read_text()) for file in sorted(pathlib.Path(folder).glob("*.json"))]
+    return {answer["command"]: answer for answer in answers}
+
+
+def chosen(every=None, quick_of=None):
+    if quick_of:
+        return [line for line, answer in recording(quick_of).items() if answer["took_seconds"] < QUICK_SECONDS]
+    return commands()[::int(every or 1)]
+
+
+def record(program, folder, **which):
     program = os.path.abspath(program)
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    lines = commands()[::every]
+    lines = chosen(**which)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, answer in enumerate(pool.map(lambda line: run(program, line), lines)):
             (folder / f"{number:03}.json").write_text(json.dumps(answer, indent=1))
@@ -82,8 +98,7 @@ def differences(before, after, tolerance, path=""):
 
 
 def compare(before_folder, after_folder, tolerance):
-    answers = [{a["command"]: a for f in sorted(pathlib.Path(folder).glob("*.json")) for a in [json.loads(f.read_text())]}
-               for folder in (before_folder, after_folder)]
+    answers = [recording(before_folder), recording(after_folder)]
     moved = 0
     for command in answers[0]:
         if command not in answers[1]:
@@ -106,8 +121,10 @@ def compare(before_folder, after_folder, tolerance):
 
 
 def main(argv):
-    if len(argv) in (4, 6) and argv[1] == "record" and argv[4:5] in ([], ["--every"]):
-        return record(argv[2], argv[3], *map(int, argv[5:])) or 0
+    if len(argv) == 4 and argv[1] == "record":
+        return record(argv[2], argv[3]) or 0
+    if len(argv) == 6 and argv[1] == "record" and argv[4] in ("--every", "--quick-of"):
+        return record(argv[2], argv[3], **{argv[4][2:].replace("-", "_"): argv[5]}) or 0
     if len(argv) == 4 and argv[1] in ("compare", "same"):
         return compare(argv[2], argv[3], TOLERANCE if argv[1] == "compare" else 0)
     print(__doc__, file=sys.stderr)
