@@ -56,8 +56,8 @@ ConstantPosterior read_posterior(const JsonView& view) {
   ConstantPosterior posterior;
   const JsonView constants = view.at("constants");
   for (const auto& [name, value] : constants.members()) {
-    const auto kind =
-        std::find_if(constant_kinds.begin(), constant_kinds.end(), [&](const auto& one) { return one.name == name; });
+    const auto kind = std::find_if(constant_kinds.begin(), constant_kinds.end(),
+                                   [&name = name](const auto& one) { return one.name == name; });
     if (kind == constant_kinds.end()) value.fail("a constant of a deployment: host, level, prompt, ...");
     value.allow_only({"log", "factor", "sd", "prior_sd"});
     posterior.mean[static_cast<size_t>(kind - constant_kinds.begin())] =

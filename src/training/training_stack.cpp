@@ -13,6 +13,7 @@
 #include "hardware/catalogue.h"
 #include "kernel/forms/call.h"
 #include "library/library.h"
+#include "training/schedule/pipeline_work.h"
 
 namespace foretoken {
 namespace {

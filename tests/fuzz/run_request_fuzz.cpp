@@ -21,8 +21,9 @@ void check_fields(std::string_view name, const Json& fields) {
       std::find_if(commands.begin(), commands.end(), [&](const PageCommand& one) { return one.name == name; });
   promise(command != commands.end(), "the command is one of the page's");
   for (const auto& [field, value] : fields.members()) {
-    const bool is_known = std::any_of(command->flags.begin(), command->flags.end(),
-                                      [&](const PageFlag& one) { return one.name == field || field == "command"; });
+    const bool is_known =
+        std::any_of(command->flags.begin(), command->flags.end(),
+                    [&field = field](const PageFlag& one) { return one.name == field || field == "command"; });
     promise(is_known, "the field is one of the page's");
   }
 }

@@ -19,6 +19,7 @@ namespace {
 constexpr size_t most_file_bytes = size_t{4} << 20;
 constexpr size_t most_expanded_bytes = size_t{8} << 20;
 constexpr int deepest_include = 16;
+constexpr int most_includes = 1000;
 constexpr int deepest_expression = 32;
 constexpr size_t deepest_condition = 32;
 constexpr size_t most_matches = 1000;
@@ -35,23 +36,27 @@ bool is_name_letter(char letter) {
          (letter >= 'A' && letter <= 'Z');
 }
 
-// `*` stands for any letters.
+// `*` stands for any letters. What stands between two stars is best taken as early as it comes, so nothing is tried
+// twice.
 bool matches(std::string_view name, std::string_view pattern) {
-  const size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return name == pattern;
-  const std::string_view before = pattern.substr(0, star), after = pattern.substr(star + 1);
-  if (!name.starts_with(before)) return false;
-  for (size_t cut = before.size(); cut <= name.size(); ++cut) {
-    if (matches(name.substr(cut), after)) return true;
+  const std::vector<std::string_view> parts = split(pattern, "*");
+  if (parts.size() == 1) return name == pattern;
+  if (!name.starts_with(parts.front())) return false;
+  name.remove_prefix(parts.front().size());
+  for (size_t part = 1; part + 1 < parts.size(); ++part) {
+    const size_t found = name.find(parts[part]);
+    if (found == std::string_view::npos) return false;
+    name.remove_prefix(found + parts[part].size());
   }
-  return false;
+  return name.ends_with(parts.back());
 }
 
 // What all files of one expansion share.
 struct Expansion {
   JinjaVariables variables;
   std::vector<std::filesystem::path> folders;  // of add_to_path
-  size_t expanded_bytes = 0;
+  size_t expanded_bytes = 0;                   // of texts and of variables
+  int includes = 0;
 };
 
 class JinjaText {
@@ -112,11 +117,15 @@ class JinjaText {
     return std::all_of(conditions_.begin(), conditions_.end(), [](const Condition& own) { return own.live; });
   }
 
-  void add(std::string& result, std::string_view more) {
-    shared_.expanded_bytes += more.size();
+  void count_expanded(size_t bytes) {
+    shared_.expanded_bytes += bytes;
     if (shared_.expanded_bytes > most_expanded_bytes) {
       fail("{{ }}", fmt::format("at most {} bytes when expanded", most_expanded_bytes));
     }
+  }
+
+  void add(std::string& result, std::string_view more) {
+    count_expanded(more.size());
     result += more;
   }
 
@@ -148,7 +157,9 @@ class JinjaText {
       const std::string variable = name();
       if (variable.empty() || !taken("=")) fail(std::string(code_), "{% set NAME = VALUE %}");
       const Value value = condition();
-      if (value) shared_.variables.insert_or_assign(variable, *value);
+      if (!value) return;
+      count_expanded(value->size());  // a ~ a doubles it
+      shared_.variables.insert_or_assign(variable, *value);
     } else {
       fail(std::string(code_), "set, if, elif, else or endif: other Jinja statements are not supported");
     }
@@ -174,7 +185,12 @@ class JinjaText {
   Value compared() {
     skip_spaces();
     const size_t start = at_;
-    if (name() == "not") return truth(!is_true(compared()));
+    if (name() == "not") {
+      enter_expression();
+      const bool is_not = !is_true(compared());
+      --nesting_;
+      return truth(is_not);
+    }
     at_ = start;
     const Value left = joined();
     if (taken("==")) return truth(left == joined());
@@ -182,14 +198,21 @@ class JinjaText {
     return left;
   }
 
+  void enter_expression() {
+    if (++nesting_ > deepest_expression) fail(std::string(code_), "a shorter expression");
+  }
+
   static Value truth(bool value) { return value ? "True" : "False"; }
 
   Value joined() {
-    if (++nesting_ > deepest_expression) fail(std::string(code_), "a shorter expression");
+    enter_expression();
     Value value = filtered();
     while (taken("~")) {
       const Value more = filtered();
       if (!value || !more) fail(std::string(code_), "Jinja variables that have values on both sides of `~`");
+      if (value->size() + more->size() > most_expanded_bytes) {
+        fail(std::string(code_), fmt::format("texts of at most {} bytes", most_expanded_bytes));
+      }
       value = *value + *more;
     }
     --nesting_;
@@ -294,6 +317,8 @@ class JinjaText {
   std::string expanded_file(const std::filesystem::path& path) {
     if (depth_ == deepest_include)
       fail(path.string(), fmt::format("files that include at most {} others in turn", depth_));
+    if (++shared_.includes > most_includes)
+      fail(path.string(), fmt::format("at most {} included files", most_includes));
     const std::string text = read_file(path, most_file_bytes);
     const std::filesystem::path folder = path.parent_path();
     return JinjaText(shared_, text, path.string(), &folder, depth_ + 1).expand();

@@ -24,6 +24,7 @@ InputProblem jinja_complaint(std::string_view text) {
 class JinjaFiles : public testing::Test {
  protected:
   JinjaFiles() : folder_(std::filesystem::path(testing::TempDir()) / "jinja_files") {
+    std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_ / "parts");
   }
   void write(const std::string& name, const std::string& text) const { write_file(folder_ / name, text); }
@@ -82,6 +83,39 @@ all: {{ include_all('o*.yaml', 'classes') }}
   EXPECT_EQ(expand("top.yaml", {{"chip", "small"}}),
             "\narchitecture: {\"nodes\":[{\"!\":\"Container\",\"name\":\"small\"}]}\n"
             "nodes: [{\"!\":\"Container\",\"name\":\"small\"}]\nall: [{\"name\":\"one\"}]\nplain: text\n");
+}
+
+TEST(Jinja, expressions_of_any_depth_and_texts_of_any_length_are_refused) {
+  std::string nots, doublings = "{% set a = 'sixteen letters.' %}";
+  for (int i = 0; i < 1'000'000; ++i) nots += "not ";
+  EXPECT_NE(jinja_complaint("{% if " + nots + "a %}{% endif %}").expected.find("shorter"), std::string::npos);
+  for (int i = 0; i < 60; ++i) doublings += "{% set a = a ~ a %}";
+  EXPECT_NE(jinja_complaint(doublings).expected.find("bytes"), std::string::npos);
+  std::string many = "{% set a = '" + std::string(100'000, 'x') + "' %}";
+  for (int i = 0; i < 100; ++i) many += "{% set a" + std::to_string(i) + " = a %}";
+  EXPECT_NE(jinja_complaint(many).expected.find("bytes"), std::string::npos);
+  EXPECT_EQ(expanded("{% if not not a %}x{% endif %}", {{"a", "1"}}), "x");
+}
+
+TEST_F(JinjaFiles, that_include_each_other_over_and_over_are_refused) {
+  std::string text;
+  for (int i = 0; i < 10; ++i) text += "{{ include_text('over.yaml') }}";
+  write("over.yaml", text);
+  EXPECT_THROW(expand("over.yaml"), InputError);
+  write("leaf.yaml", "");
+  std::string wide;
+  for (int i = 0; i < 1001; ++i) wide += "{{ include_text('leaf.yaml') }}";
+  write("wide.yaml", wide);
+  EXPECT_THROW(expand("wide.yaml"), InputError);
+}
+
+TEST_F(JinjaFiles, patterns_with_many_stars_match_at_once) {
+  write("parts/star_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.yaml", "classes: [{name: star}]\n");
+  const std::string found = "[{\"name\":\"star\"}]";
+  write("stars.yaml", "{{ include_all('parts/*tar*a*a*.yaml', 'classes') }}");
+  EXPECT_EQ(expand("stars.yaml"), found);
+  write("stars.yaml", "{{ include_all('parts/s*a*a*a*a*a*a*a*a*a*a*a*a*b*.yaml', 'classes') }}");
+  EXPECT_EQ(expand("stars.yaml"), "[]");
 }
 
 TEST_F(JinjaFiles, that_include_themselves_or_nobody_are_refused) {

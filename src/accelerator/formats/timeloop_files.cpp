@@ -89,7 +89,7 @@ class SectionReader {
   void check_sections(const JsonView& document) {
     std::vector<std::string> names(read_sections.begin(), read_sections.end());
     for (const auto& [name, section] : document.members()) {
-      const auto is = [&](const char* other) { return name == other; };
+      const auto is = [&name = name](const char* other) { return name == other; };
       if (std::any_of(read_sections.begin(), read_sections.end(), is)) continue;
       if (std::any_of(skipped_sections.begin(), skipped_sections.end(), is)) {
         result_.notes.push_back(fmt::format("{}: section {} is not used", document.source(), name));

@@ -84,7 +84,7 @@ void read_case_energies(const JsonView& table, Architecture& architecture) {
       level.energy.compute_pj = actions.number();
       continue;
     }
-    const auto pj = [&](std::string_view key, double otherwise) {
+    const auto pj = [&actions = actions](std::string_view key, double otherwise) {
       const auto found = actions.find(key);
       return found ? found->number() : otherwise;
     };
