@@ -44,7 +44,7 @@ export class DayForm {
 
   private tell(): void {
     const hours = this.period() / 3600;
-    this.note.textContent = isWholeDay(this.period()) ? '' : `At this rate the day is simulated in ${hours >= 1 ? `${Number(hours.toPrecision(2))} hours` : `${Math.round(60 * hours)} minutes`}: cold starts weigh more than in a real day.`;
+    this.note.textContent = isWholeDay(this.period()) ? '' : `At this rate the simulation squeezes the day into ${hours >= 1 ? `${Number(hours.toPrecision(2))} hours` : `${Math.round(60 * hours)} minutes`}, so cold starts weigh more than in a real day.`;
   }
 
   put(of: Typed): void {

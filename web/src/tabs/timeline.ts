@@ -41,7 +41,7 @@ export function timelineTab(facts: Facts): Tab {
           ...exportButtons('foretoken-timeline', answer, [['begin_s', 'running', 'waiting', 'kv_blocks_used', 'prefill_tokens_per_s', 'decode_tokens_per_s'],
             ...answer.time_series.points.map((point) => [point.begin_s, point.running, point.waiting, point.kv_blocks_used, point.prefill_tokens_per_s, point.decode_tokens_per_s])])] : []),
         isServed ? perfetto.status : null,
-        isServed ? h('p', { class: 'muted' }, 'The trace shows every request and step. “Open in Perfetto” opens ui.perfetto.dev in another window and hands it the trace; that alone needs the internet. Nothing is sent before you click.') : null);
+        isServed ? h('p', { class: 'muted' }, 'The trace shows every request and step. “Open in Perfetto” opens ui.perfetto.dev in a new window and loads the trace there. Only this button needs an internet connection, and nothing is sent until you click it.') : null);
       if (isServed) {
         plots[0].show(queuePlot(answer));
         plots[1].show(cachePlot(answer));
