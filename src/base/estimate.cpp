@@ -70,7 +70,7 @@ Estimate product_of_independent(const Estimate& a, const Estimate& b) {
   ensure(a.low > 0 && b.low > 0, "factors of a product of estimates are above zero");
   // In ratios, so that the lower bound stays above zero.
   const auto joint = [](double one, double other) {
-    return portable_exp(std::hypot(portable_log(one), portable_log(other)));
+    return portable_exp(portable_hypot(portable_log(one), portable_log(other)));
   };
   const double value = a.value * b.value;
   return {.value = value,

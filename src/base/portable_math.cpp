@@ -1,5 +1,6 @@
 #include "base/portable_math.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -112,13 +113,30 @@ double exp_of_pair(Pair x) {
   return scaled * std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }
 
+bool has_log(double x) {
+  return x > 0 && !std::isinf(x);
+}
+
+double log_at_limit(double x) {
+  if (std::isnan(x) || x < 0) return std::numeric_limits<double>::quiet_NaN();
+  return x == 0 ? -std::numeric_limits<double>::infinity() : x;
+}
+
+constexpr Pair one_over_ln2{0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56};
+constexpr Pair one_over_ln10{0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57};
+
 }  // namespace
 
 double portable_log(double x) {
-  if (std::isnan(x) || x < 0) return std::numeric_limits<double>::quiet_NaN();
-  if (x == 0) return -std::numeric_limits<double>::infinity();
-  if (std::isinf(x)) return x;
-  return log_pair(x).high;
+  return has_log(x) ? log_pair(x).high : log_at_limit(x);
+}
+
+double portable_log2(double x) {
+  return has_log(x) ? (log_pair(x) * one_over_ln2).high : log_at_limit(x);
+}
+
+double portable_log10(double x) {
+  return has_log(x) ? (log_pair(x) * one_over_ln10).high : log_at_limit(x);
 }
 
 double portable_exp(double x) {
@@ -135,6 +153,19 @@ double portable_pow(double base, double exponent) {
   const double rough = log_base.high * exponent;
   if (!(std::abs(rough) < 1000)) return exp_of_pair({rough, 0});  // far out of range, and too large to split
   return exp_of_pair(log_base * Pair{exponent, 0});
+}
+
+double portable_hypot(double x, double y) {
+  return portable_hypot(x, y, 0);
+}
+
+double portable_hypot(double x, double y, double z) {
+  if (std::isinf(x) || std::isinf(y) || std::isinf(z)) return std::numeric_limits<double>::infinity();
+  const double largest = std::max({std::abs(x), std::abs(y), std::abs(z)});
+  if (!(largest > 0)) return x + y + z;
+  // Squares of very large and very small numbers would leave the range.
+  const double a = x / largest, b = y / largest, c = z / largest;
+  return largest * std::sqrt(a * a + b * b + c * c);
 }
 
 }  // namespace foretoken

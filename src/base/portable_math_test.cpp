@@ -1,5 +1,6 @@
 #include "base/portable_math.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -30,6 +31,39 @@ TEST(PortableMath, log_is_within_an_ulp_of_the_library) {
     check(1 + stream.normal(0, 1e-6));
   }
   EXPECT_LE(worst, 1);
+}
+
+TEST(PortableMath, logs_to_other_bases_are_within_an_ulp_of_the_library) {
+  RandomStream stream(4, "portable math");
+  double worst = 0;
+  for (int trial = 0; trial < 100000; ++trial) {
+    const double x = stream.lognormal(0, 20);
+    worst = std::max({worst, ulps_apart(portable_log2(x), std::log2(x)), ulps_apart(portable_log10(x), std::log10(x))});
+  }
+  EXPECT_LE(worst, 2);  // the library's log10 is off by up to 2
+}
+
+TEST(PortableMath, logs_of_powers_of_their_base_are_whole) {
+  for (int power = -1074; power <= 1023; ++power) EXPECT_EQ(portable_log2(std::ldexp(1.0, power)), power);
+  double power_of_ten = 1;
+  for (int power = 0; power <= 22; ++power, power_of_ten *= 10) EXPECT_EQ(portable_log10(power_of_ten), power);
+}
+
+TEST(PortableMath, hypot_is_within_two_ulps_of_the_library_over_the_whole_range) {
+  RandomStream stream(5, "portable math");
+  double worst = 0;
+  for (int trial = 0; trial < 100000; ++trial) {
+    const double scale = std::ldexp(1.0, static_cast<int>(stream.below(2000)) - 1000);
+    const double x = scale * stream.normal(0, 1), y = scale * stream.normal(0, 1);
+    worst = std::max(worst, ulps_apart(portable_hypot(x, y), std::hypot(x, y)));
+  }
+  EXPECT_LE(worst, 2);
+  EXPECT_EQ(portable_hypot(3, -4), 5);
+  EXPECT_DOUBLE_EQ(portable_hypot(2, -3, 6), 7);
+  EXPECT_EQ(portable_hypot(-0.25, 0), 0.25);
+  EXPECT_EQ(portable_hypot(0, 0), 0);
+  EXPECT_EQ(portable_hypot(-infinity, 1), infinity);
+  EXPECT_TRUE(std::isnan(portable_hypot(std::nan(""), 1)));
 }
 
 TEST(PortableMath, exp_is_within_an_ulp_of_the_library) {
@@ -79,6 +113,8 @@ TEST(PortableMath, whole_powers_are_exact_where_they_fit) {
 TEST(PortableMath, limits_behave_as_in_the_library) {
   EXPECT_EQ(portable_log(1), 0);
   EXPECT_EQ(portable_log(0), -infinity);
+  EXPECT_EQ(portable_log2(0), -infinity);
+  EXPECT_TRUE(std::isnan(portable_log10(-1)));
   EXPECT_EQ(portable_log(infinity), infinity);
   EXPECT_TRUE(std::isnan(portable_log(-1)));
   EXPECT_TRUE(std::isnan(portable_log(std::nan(""))));

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/portable_math.h"
+
 namespace foretoken {
 
 Stack calibrated(Stack stack, const ConstantPosterior& posterior) {
-  const auto factor = [&](DeploymentConstant which) { return std::exp(at(posterior.mean, which)); };
+  const auto factor = [&](DeploymentConstant which) { return portable_exp(at(posterior.mean, which)); };
   StackCosts& costs = stack.costs;
   costs.step_host = costs.step_host * factor(DeploymentConstant::host);
   const double level = factor(DeploymentConstant::level), prompt = factor(DeploymentConstant::prompt);
@@ -38,14 +40,15 @@ Estimate with_posterior(double seconds, Confidence kind, const ConstantPosterior
   at(gradient, DeploymentConstant::attention) = shares.attention / seconds;
   at(gradient, DeploymentConstant::experts) = shares.experts / seconds;
   at(gradient, DeploymentConstant::collectives) = shares.collectives / seconds;
-  double variance = std::pow(prompts ? posterior.prompt_sd : posterior.step_sd, 2);
+  const double own_sd = prompts ? posterior.prompt_sd : posterior.step_sd;
+  double variance = own_sd * own_sd;
   for (size_t i = 0; i < deployment_constants; ++i) {
     for (size_t j = 0; j < deployment_constants; ++j) {
       variance += gradient[i] * gradient[j] * posterior.covariance[i][j];
     }
   }
   const double half = normal_half_width_90 * std::sqrt(std::max(0.0, variance));
-  return {.value = seconds, .low = seconds * std::exp(-half), .high = seconds * std::exp(half), .kind = kind};
+  return {.value = seconds, .low = seconds * portable_exp(-half), .high = seconds * portable_exp(half), .kind = kind};
 }
 
 }  // namespace foretoken

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/portable_math.h"
 #include "kernel/forms/form_math.h"
 
 namespace foretoken {
@@ -22,7 +23,9 @@ constexpr double sharpness = 6;
 using Parameters = std::array<double, 3>;
 
 CampaignEffect effect_of(const Parameters& logs) {
-  return {.before = usual_gap * std::exp(logs[1]), .after = usual_gap * std::exp(logs[2]), .scale = std::exp(logs[0])};
+  return {.before = usual_gap * portable_exp(logs[1]),
+          .after = usual_gap * portable_exp(logs[2]),
+          .scale = portable_exp(logs[0])};
 }
 
 // Minus twice the logarithm of the posterior: errors of 5% with long tails, a scale within 35% or so, gaps within a
@@ -33,7 +36,7 @@ double loss(const Parameters& logs, std::span<const CampaignPoint> points) {
   const CampaignEffect effect = effect_of(logs);
   double sum = square(logs[0] / scale_doubt) + square(logs[1] / gap_doubt) + square(logs[2] / gap_doubt);
   for (const CampaignPoint& point : points) {
-    const double error = std::log(campaign_seconds(effect, point.kernel_seconds) / point.measured_seconds) / noise;
+    const double error = portable_log(campaign_seconds(effect, point.kernel_seconds) / point.measured_seconds) / noise;
     sum += 2 * 4 * (std::sqrt(1 + square(error) / 4) - 1);
   }
   return sum;
@@ -70,7 +73,7 @@ double campaign_seconds(const CampaignEffect& effect, double kernel_seconds) {
 }
 
 Estimate campaign_estimate(const CampaignEffect& effect, const Estimate& kernel) {
-  const double seconds = campaign_seconds(effect, kernel.value), factor = std::exp(effect.half_width);
+  const double seconds = campaign_seconds(effect, kernel.value), factor = portable_exp(effect.half_width);
   return {.value = seconds, .low = seconds / factor, .high = seconds * factor, .kind = Confidence::interpolated};
 }
 
@@ -85,7 +88,8 @@ CampaignEffect fit_campaign_effect(std::span<const CampaignPoint> points) {
     std::vector<CampaignPoint> others(points.begin(), points.end());
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
     const double seconds = campaign_seconds(effect_of(minimize(others)), points[left_out].kernel_seconds);
-    result.half_width = std::max(result.half_width, std::abs(std::log(seconds / points[left_out].measured_seconds)));
+    result.half_width =
+        std::max(result.half_width, std::abs(portable_log(seconds / points[left_out].measured_seconds)));
   }
   return result;
 }
@@ -96,7 +100,7 @@ std::vector<size_t> spread_points(std::span<const CampaignPoint> points, size_t 
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return points[a].kernel_seconds < points[b].kernel_seconds; });
   if (count >= order.size()) return order;
-  const auto place = [&](size_t index) { return std::log(points[index].kernel_seconds); };
+  const auto place = [&](size_t index) { return portable_log(points[index].kernel_seconds); };
   std::vector<size_t> chosen;
   std::vector<bool> taken(points.size(), false);
   for (size_t i = 0; i < count; ++i) {

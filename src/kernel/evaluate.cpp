@@ -42,7 +42,7 @@ std::vector<double> cross_log_constants(const Form& form, const FormCalibration&
   add("device " + std::string(device));
   add(fmt::format("group {} {}", device, call_group(call)));
   for (size_t k = 0; k < sum.size(); ++k)
-    sum[k] = std::clamp(sum[k], std::log(constants[k].least), std::log(constants[k].most));
+    sum[k] = std::clamp(sum[k], portable_log(constants[k].least), portable_log(constants[k].most));
   return sum;
 }
 

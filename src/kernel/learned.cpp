@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "base/random.h"
 #include "kernel/calibration.h"
 #include "kernel/call_kinds.h"
@@ -247,7 +248,7 @@ double unknown_name_half_width(const Form& form, const DeviceCalibration& measur
   double half_width = std::max(unseen, least_doubt);
   for (const auto& group : measured.groups) {
     if (has_formats(group.first, call))
-      half_width = std::max(half_width, std::abs(std::log(seconds_of(group) / priced)));
+      half_width = std::max(half_width, std::abs(portable_log(seconds_of(group) / priced)));
   }
   return half_width;
 }
@@ -303,8 +304,8 @@ std::vector<double> LearnedKernels::log_constants_without_sweep(const Slot& slot
   if (slot.measured && tier != Tier::cross) {
     const std::span<const FormConstant> constants = slot.form->constants();
     for (size_t k = 0; k < logs.size(); ++k) {
-      logs[k] =
-          std::clamp(logs[k] + slot.measured->shared[k], std::log(constants[k].least), std::log(constants[k].most));
+      logs[k] = std::clamp(logs[k] + slot.measured->shared[k], portable_log(constants[k].least),
+                           portable_log(constants[k].most));
     }
   }
   return logs;
@@ -358,19 +359,19 @@ LearnedTime LearnedKernels::swept_time(const Slot& slot, const CallKind::Sweep& 
     if (pairs != nullptr) {
       half_width = pairs->at(seconds) * (inside ? 1.0 : beyond_sweep);
     } else {
-      half_width = std::hypot(half_width, slot.cross ? sibling_share * slot.cross->half_widths.at(seconds) : 0);
+      half_width = portable_hypot(half_width, slot.cross ? sibling_share * slot.cross->half_widths.at(seconds) : 0);
     }
-    half_width = std::hypot(half_width, carried.half_width);
+    half_width = portable_hypot(half_width, carried.half_width);
   }
   if (octaves_outside > 0 && slot.cross) {
     const double forgotten = 1 - quick_exp2(-octaves_outside / octaves_to_forget);
-    half_width = std::hypot(half_width, forgotten * slot.cross->half_widths.at(seconds));
+    half_width = portable_hypot(half_width, forgotten * slot.cross->half_widths.at(seconds));
   }
-  half_width = std::hypot(half_width, assumed);
+  half_width = portable_hypot(half_width, assumed);
   const bool is_guessed = is_guessed_group(*slot.form, measured, sweep.group, call.variant);
   if (is_guessed) {
     const double unseen = slot.cross ? slot.cross->half_widths.at(seconds) : 0;
-    half_width = std::hypot(
+    half_width = portable_hypot(
         half_width, unknown_name_half_width(*slot.form, measured, slot.swept->traits, call, sweep.group, unseen));
   }
   if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot.cross, seconds);
@@ -444,7 +445,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   const double seconds =
       seconds_with_residual(*slot->form, call, state_->traits.traits, tier == Tier::cross ? kind->cross : kind->known,
                             slot->cross->residual, slot->cross->residual_strength, std::nullopt, features);
-  double half_width = std::hypot(slot->cross->half_widths.at(seconds), assumed_half_width(call));
+  double half_width = portable_hypot(slot->cross->half_widths.at(seconds), assumed_half_width(call));
   if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot->cross, seconds);
   return LearnedTime{.seconds = with_interval(seconds, half_width, Confidence::extrapolated),
                      .tier = Tier::cross,
@@ -481,8 +482,8 @@ std::vector<Device> swept_devices(const Device& device, const HardwareCatalogue&
     if (generation_of(other) != generation_of(device) || !traits_of(other).complete) continue;
     const DeviceTraits traits = traits_of(other).traits;
     constexpr auto bf16 = static_cast<size_t>(DType::bf16);
-    double distance =
-        std::abs(std::log(traits.bandwidth / own.bandwidth)) + std::abs(std::log(traits.peak[bf16] / own.peak[bf16]));
+    double distance = std::abs(portable_log(traits.bandwidth / own.bandwidth)) +
+                      std::abs(portable_log(traits.peak[bf16] / own.peak[bf16]));
     if (device.like && device.like->name == name) distance = -1;  // declared, whatever the sheets say
     candidates.push_back({distance, std::move(other)});
   }

@@ -115,8 +115,8 @@ std::optional<PowerModel> PowerModel::make(const Device& device, std::span<const
   ported.idle_watts *= budget;
   // Nobody has checked this on a second board: a statement of doubt, not a fit.
   constexpr double ported_watts = 0.35, ported_slowdown = 0.2;
-  ported.watts_half_width = std::hypot(ported.watts_half_width, ported_watts);
-  ported.slowdown_half_width = std::hypot(ported.slowdown_half_width, ported_slowdown);
+  ported.watts_half_width = portable_hypot(ported.watts_half_width, ported_watts);
+  ported.slowdown_half_width = portable_hypot(ported.slowdown_half_width, ported_slowdown);
   return PowerModel(device, std::move(ported), false);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/portable_math.h"
 #include "kernel/power.h"
 
 namespace foretoken {
@@ -15,7 +16,7 @@ constexpr int power_version = 1;
 // Four digits say more than the fit knows.
 double rounded(double value) {
   if (value == 0) return 0;
-  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 3);
+  const double unit = portable_pow(10.0, std::floor(portable_log10(std::abs(value))) - 3);
   return std::round(value / unit) * unit;
 }
 

@@ -63,7 +63,7 @@ double pinball_loss(std::span<const DerateRow> rows, size_t left_out, const Dera
   double sum = 0, weights = 0;
   for (const DerateRow& row : rows) {
     if (row.device == left_out) continue;
-    const double error = std::log(row.measured / terms.seconds(row));
+    const double error = portable_log(row.measured / terms.seconds(row));
     sum += row.weight * (error > 0 ? quantile * error : (quantile - 1) * error);
     weights += row.weight;
   }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/portable_math.h"
 
 namespace foretoken {
 namespace {
@@ -81,7 +82,7 @@ Json posterior_json(const ConstantPosterior& posterior) {
   Json constants = Json::object(), covariance = Json::array();
   for (size_t i = 0; i < deployment_constants; ++i) {
     constants.set(std::string(constant_kinds[i].name), Json::object({{"log", posterior.mean[i]},
-                                                                     {"factor", std::exp(posterior.mean[i])},
+                                                                     {"factor", portable_exp(posterior.mean[i])},
                                                                      {"sd", std::sqrt(posterior.covariance[i][i])},
                                                                      {"prior_sd", constant_kinds[i].prior_sd}}));
     Json row = Json::array();

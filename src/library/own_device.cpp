@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/portable_math.h"
 #include "base/text.h"
 #include "hardware/device_file.h"
 #include "hardware/generation.h"
@@ -90,7 +91,7 @@ std::optional<Device> nearest_of_generation(const HardwareCatalogue& hardware, c
     if (other.instruction_set != facts.instruction_set || !other.processors || !other.boost_clock) continue;
     const double clock = facts.clock_mhz > 0 ? facts.clock_mhz * mega : other.boost_clock->value.value();
     const double distance =
-        std::abs(std::log(facts.processors * clock / (other.processors->value * other.boost_clock->value.value())));
+        std::abs(portable_log(facts.processors * clock / (other.processors->value * other.boost_clock->value.value())));
     if (nearest && distance >= least) continue;
     least = distance;
     nearest = std::move(other);

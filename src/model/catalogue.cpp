@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/portable_math.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "model/checkpoint_name.h"
@@ -214,7 +215,7 @@ std::string ModelCatalogue::relatives_text(std::string_view name) const {
     if (common > best) nearest.clear();
     best = common;
     const std::optional<double> other = stated_billions(known);
-    nearest.push_back({entry.name, entry.family, size && other ? std::abs(std::log(*size / *other)) : 1e9});
+    nearest.push_back({entry.name, entry.family, size && other ? std::abs(portable_log(*size / *other)) : 1e9});
   }
   if (nearest.empty()) return {};
   std::stable_sort(nearest.begin(), nearest.end(),

@@ -280,7 +280,7 @@ struct Counter {
   // Arg-max: a comparison per logit. Top-k/top-p: a softmax (5) and a sort (log2 of the vocabulary) per logit.
   Work operator()(const SamplingShape& s) const {
     const double logits = number(s.rows) * number(s.vocabulary);
-    const double per_logit = s.greedy ? 1 : 5 + std::log2(std::max(2.0, number(s.vocabulary)));
+    const double per_logit = s.greedy ? 1 : 5 + portable_log2(std::max(2.0, number(s.vocabulary)));
     return {.flops = Flops(per_logit * logits),
             .math = DType::fp32,
             .activations_read = Bytes(bytes_of(s.dtype, logits)),

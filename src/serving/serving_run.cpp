@@ -1,10 +1,10 @@
 #include "serving/serving_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
+#include "base/portable_math.h"
 #include "base/statistics.h"
 #include "compose/calibrated_stack.h"
 #include "serving/results/observer_list.h"
@@ -21,7 +21,7 @@ struct Outcome {
 FrontCosts at_bound(FrontCosts front, StepBound bound) {
   if (bound == StepBound::value || front.latency_sd == 0) return front;
   const double half = normal_half_width_90 * front.latency_sd;
-  front.latency = front.latency * std::exp(bound == StepBound::low ? -half : half);
+  front.latency = front.latency * portable_exp(bound == StepBound::low ? -half : half);
   return front;
 }
 
@@ -74,8 +74,8 @@ Headline ServingRun::headline(const std::function<double(const ServingMetrics&)>
   for (const ServingMetrics& other : other_seeds) seeds.push_back(number(other));
   const double from_seeds = 1.645 * standard_deviation(seeds);
   return {.value = value,
-          .low = std::max(0.0, value - std::hypot(steps.below, drafts.below, from_seeds)),
-          .high = value + std::hypot(steps.above, drafts.above, from_seeds)};
+          .low = std::max(0.0, value - portable_hypot(steps.below, drafts.below, from_seeds)),
+          .high = value + portable_hypot(steps.above, drafts.above, from_seeds)};
 }
 
 ServingRun run_serving(const ServingRunRequest& request) {

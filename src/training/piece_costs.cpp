@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "kernel/error_correlation.h"
 #include "network/calibration/expert_kernels.h"
 
@@ -34,7 +35,7 @@ ProcessGroup group_of(const CollectiveShape& shape, const ParallelPlan& plan) {
 // Of a token's copies, the share that goes to different places out of so many, as expected by chance.
 double distinct_share(double places, double copies) {
   if (places <= 1 || copies <= 1) return 1;
-  return places * (1 - std::pow(1 - 1 / places, copies)) / copies;
+  return places * (1 - portable_pow(1 - 1 / places, copies)) / copies;
 }
 
 // A token goes once to each node that holds some of its experts, and is copied there (DeepEP, and what stacks usually

@@ -238,6 +238,7 @@ class Checker {
         check_instruction_sets(file.path());
         if (folder != "app") check_flags(file.path());
         check_engines(file.path());
+        check_math(file.path());
       }
       check_unnamed(folder);
     }
@@ -363,6 +364,21 @@ class Checker {
       if (!std::regex_search(line, match, pattern)) continue;
       report(fmt::format("{}:{}", name, number),
              fmt::format("\"{}\": ask the engine's kind what it does, not for its name", match[1].str()));
+    }
+  }
+
+  // std::atan2 is left for drawings, which round it.
+  void check_math(const fs::path& file) {
+    static const std::regex pattern(
+        R"(\bstd::(exp2?|expm1|log|log2|log10|log1p|pow|hypot|cbrt|erfc?|[lt]gamma|a?(sin|cos|tan)h?)\()");
+    const std::string name = fs::relative(file, src_).generic_string();
+    std::istringstream in(text_of(file));
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+      std::smatch match;
+      if (!std::regex_search(line, match, pattern)) continue;
+      report(fmt::format("{}:{}", name, number),
+             fmt::format("std::{} differs between machines; use base/portable_math.h", match[1].str()));
     }
   }
 

@@ -18,7 +18,8 @@ namespace foretoken::layout {
 //  - only hardware/generation.cpp knows the names of instruction sets; others ask for a property of the generation;
 //  - no engine is told by its name: its kind is asked (compose/serving_engine.h). Readers of measurements may;
 //  - no text outside app/ names a flag: errors and sentences name the {field} (base/error.h). Files that write launch
-//    lines of other programs may.
+//    lines of other programs may;
+//  - logarithms, exponentials, powers and angles are those of base/portable_math.h: libm's differ between machines.
 std::vector<std::string> breaches(const std::filesystem::path& root);
 
 }  // namespace foretoken::layout

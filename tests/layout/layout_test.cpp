@@ -77,6 +77,16 @@ TEST_F(PlantedTree, an_engine_that_is_told_by_its_name_is_found) {
                           "src/model/model.cpp:2: \"sglang\": ask the engine's kind what it does, not for its name"));
 }
 
+TEST_F(PlantedTree, a_function_whose_last_bit_differs_between_machines_is_found) {
+  const std::string computes =
+      "double a = std::sqrt(2) + std::exp(1.0);\ndouble b = std::log10(x), c = portable_pow(x, 2);\n";
+  write("src/model/model_test.cpp", computes);
+  write("src/model/model.cpp", computes);
+  EXPECT_THAT(breaches(root_),
+              ElementsAre("src/model/model.cpp:1: std::exp differs between machines; use base/portable_math.h",
+                          "src/model/model.cpp:2: std::log10 differs between machines; use base/portable_math.h"));
+}
+
 TEST_F(PlantedTree, a_flag_in_a_text_outside_app_is_found) {
   const std::string names = "// as --help has it\nconst char* why = \"less: \\\"--max-model-len 5\\\"\";\n";
   write("src/app/cli/flags.cpp", names);

@@ -28,6 +28,7 @@
 #include "app/observe/response_parser.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/portable_math.h"
 #include "base/text.h"
 #include "serving/runs/prometheus_text.h"
 
@@ -441,7 +442,7 @@ class LoadClient {
     }
     MeasuredRequest& measured = run_.requests[exchange->record];
     if (may_retry && !exchange->has_first && measured.retries < settings_.retries) {
-      const double pause = std::min(30.0, 0.5 * std::pow(2.0, static_cast<double>(measured.retries)));
+      const double pause = std::min(30.0, 0.5 * portable_pow(2.0, static_cast<double>(measured.retries)));
       ++measured.retries;
       --shown_.in_flight;
       retries_.push_back(

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/portable_math.h"
 #include "model/onnx/activation_peak.h"
 #include "model/onnx/summary.h"
 
@@ -41,8 +42,8 @@ Estimate on_threads(const Estimate& seconds, EdgeKernelKind kind, const ThreadRa
     if (const auto found = ratio.measured->kinds.find(kind); found != ratio.measured->kinds.end()) {
       const auto& [times, half_width] = found->second;
       return {.value = seconds.value / times,
-              .low = seconds.low / times * std::exp(-half_width),
-              .high = seconds.high / times * std::exp(half_width),
+              .low = seconds.low / times * portable_exp(-half_width),
+              .high = seconds.high / times * portable_exp(half_width),
               .kind = seconds.kind};
     }
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "compose/profile/kernel_class.h"
 #include "compose/profile/kernel_shape.h"
 #include "kernel/error_correlation.h"
@@ -27,7 +28,7 @@ struct Factor {
 };
 
 double log_ratio(double a, double b) {
-  return a > 0 && b > 0 ? std::log(a / b) : 0;
+  return a > 0 && b > 0 ? portable_log(a / b) : 0;
 }
 
 // A quotient of estimates: what both are off by alike cancels. 0 = their errors are independent.
@@ -37,8 +38,8 @@ Estimate quotient(const Estimate& above, const Estimate& below, double correlati
   const double down = width(log_ratio(above.value, above.low), log_ratio(below.high, below.value));
   const double up = width(log_ratio(above.high, above.value), log_ratio(below.value, below.low));
   return {.value = value,
-          .low = value * std::exp(-down),
-          .high = value * std::exp(up),
+          .low = value * portable_exp(-down),
+          .high = value * portable_exp(up),
           .kind = std::max(above.kind, below.kind)};
 }
 

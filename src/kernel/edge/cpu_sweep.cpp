@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 
 namespace foretoken {
 namespace {
@@ -183,13 +184,13 @@ EdgeThreadScaling scaling_of(std::span<const EdgeRow> before, std::span<const Ed
     Sums& own = sums[before[i].kernel.kind];
     own.before += before[i].seconds;
     own.after += after[i].seconds;
-    own.logs.push_back(std::log(before[i].seconds / after[i].seconds));
+    own.logs.push_back(portable_log(before[i].seconds / after[i].seconds));
   }
   EdgeThreadScaling scaling{.threads = threads};
   for (const auto& [kind, own] : sums) {
     EdgeSpeedup speedup{.times = own.before / own.after};
     for (const double each : own.logs) {
-      speedup.half_width = std::max(speedup.half_width, std::abs(each - std::log(speedup.times)));
+      speedup.half_width = std::max(speedup.half_width, std::abs(each - portable_log(speedup.times)));
     }
     scaling.kinds[kind] = speedup;
   }

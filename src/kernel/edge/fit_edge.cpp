@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "kernel/calibration_parts.h"
 #include "kernel/fit/hierarchical_fit.h"
 
@@ -104,7 +105,7 @@ FittedPrices fit_prices(EdgeKernelKind kind, std::span<const EdgeRow> rows, cons
   FitEffect effect{.name = "prices", .strength = 1e-4, .pull_to_start = true};
   HierarchicalFit fit{.constants = law.prices.size(), .rounds = 200};
   for (const double price : start_prices(law, rows, amounts)) {
-    const double start = std::log(price);
+    const double start = portable_log(price);
     effect.offsets.push_back(start);
     fit.bounds.push_back({.least = start - most_steps, .most = start + most_steps});
   }
@@ -114,11 +115,11 @@ FittedPrices fit_prices(EdgeKernelKind kind, std::span<const EdgeRow> rows, cons
   FittedPrices fitted;
   fitted.loss = solve(fit, [&](size_t row, std::span<const double> log_prices, int& choice) {
     choice = 0;
-    for (size_t i = 0; i < prices.size(); ++i) prices[i] = std::exp(log_prices[i]);
-    return std::log(priced_seconds(amounts[row], prices) / rows[row].seconds);
+    for (size_t i = 0; i < prices.size(); ++i) prices[i] = portable_exp(log_prices[i]);
+    return portable_log(priced_seconds(amounts[row], prices) / rows[row].seconds);
   });
   for (const double log_price : log_constants(fit, fit.groups.front().effects))
-    fitted.prices_ns.push_back(std::exp(log_price));
+    fitted.prices_ns.push_back(portable_exp(log_price));
   return fitted;
 }
 
@@ -205,7 +206,7 @@ struct LeftOutRow {
   EdgeKernelKind kind = EdgeKernelKind::empty;
   int fold = 0;
   double measured = 0, predicted = 0;
-  double log_error() const { return std::abs(std::log(measured / predicted)); }
+  double log_error() const { return std::abs(portable_log(measured / predicted)); }
 };
 
 // The half width for a kind from the errors of all folds but one (-1: of all).
@@ -271,7 +272,7 @@ void add_errors(EdgeKindPrices& prices, double width, std::span<const PredictedR
 }
 
 PredictedRow with_interval(const LeftOutRow& row, double half_width) {
-  const double factor = std::exp(half_width);
+  const double factor = portable_exp(half_width);
   return {.measured = row.measured,
           .predicted = row.predicted,
           .low = row.predicted / factor,

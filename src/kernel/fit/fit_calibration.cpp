@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "base/random.h"
 #include "base/statistics.h"
 #include "kernel/evaluate.h"
@@ -91,7 +92,7 @@ class FormFitter {
       const std::vector<double> logs = cross_log_constants(*form_, calibration, call, traits_[device], "");
       const double seconds = form_seconds_with_residual(*form_, call, traits_[device], logs, calibration.residual,
                                                         calibration.residual_strength, std::nullopt);
-      result.push_back({.predicted = seconds, .log_error = std::log(row.measured->seconds / seconds)});
+      result.push_back({.predicted = seconds, .log_error = portable_log(row.measured->seconds / seconds)});
     }
     return result;
   }
@@ -111,7 +112,7 @@ class FormFitter {
     const std::span<const FormConstant> constants = form_->constants();
     HierarchicalFit fit{.constants = constants.size(), .huber_scale = kind_.huber_scale, .rounds = 40};
     for (const FormConstant& constant : constants)
-      fit.bounds.push_back({std::log(constant.least), std::log(constant.most)});
+      fit.bounds.push_back({portable_log(constant.least), portable_log(constant.most)});
     std::map<std::string, size_t> index;
     const auto effect = [&](const std::string& name, double strength) {
       const auto [found, is_new] = index.emplace(name, fit.effects.size());
@@ -119,7 +120,7 @@ class FormFitter {
         FitEffect added{.name = name, .strength = strength, .offsets = std::vector<double>(constants.size(), 0.0)};
         if (name == "common") {
           added.pull_to_start = true;
-          for (size_t k = 0; k < constants.size(); ++k) added.offsets[k] = std::log(constants[k].start);
+          for (size_t k = 0; k < constants.size(); ++k) added.offsets[k] = portable_log(constants[k].start);
         }
         fit.effects.push_back(std::move(added));
       }
@@ -152,10 +153,10 @@ class FormFitter {
     ensure(!fit.groups.empty(), "a fit has rows");
     std::vector<double> natural(constants.size());
     solve(fit, [&](size_t row, std::span<const double> logs, int& choice) {
-      for (size_t k = 0; k < natural.size(); ++k) natural[k] = std::exp(logs[k]);
+      for (size_t k = 0; k < natural.size(); ++k) natural[k] = portable_exp(logs[k]);
       const Row& used_row = *used[row];
-      return std::log(form_->seconds(used_row.measured->call, traits_[used_row.device], natural, choice) /
-                      used_row.measured->seconds);
+      return portable_log(form_->seconds(used_row.measured->call, traits_[used_row.device], natural, choice) /
+                          used_row.measured->seconds);
     });
     for (const FitEffect& fitted : fit.effects) result.effects[fitted.name] = fitted.offsets;
   }
@@ -173,7 +174,7 @@ class FormFitter {
         const std::vector<double> logs =
             cross_log_constants(*form_, calibration, call, traits_[device], devices_[device].device.name);
         const double seconds = form_seconds_with_residual(*form_, call, traits_[device], logs, {}, 0, std::nullopt);
-        left_over.push_back(std::log(rows[i].measured->seconds / seconds));
+        left_over.push_back(portable_log(rows[i].measured->seconds / seconds));
         const std::vector<float> row = residual_features(*form_, call, traits_[device], logs, std::nullopt);
         features.insert(features.end(), row.begin(), row.end());
       }
@@ -263,7 +264,7 @@ class DeviceFitter {
       const std::vector<float> values = residual_features(*form_, row->call, traits_, *logs, number);
       width = values.size();
       features.insert(features.end(), values.begin(), values.end());
-      targets.push_back(static_cast<float>(std::log(row->seconds / seconds)));
+      targets.push_back(static_cast<float>(portable_log(row->seconds / seconds)));
     }
     result.residual = fit_boosted_trees(features, width, targets, tree_settings(rows.size(), groups.size()));
     return result;
@@ -286,7 +287,7 @@ class DeviceFitter {
       const auto [number, logs] = group_of(calibration, row->call);
       const double seconds =
           form_seconds_with_residual(*form_, row->call, traits_, *logs, calibration.residual, 1, number);
-      result.push_back({.predicted = seconds, .log_error = std::log(row->seconds / seconds)});
+      result.push_back({.predicted = seconds, .log_error = portable_log(row->seconds / seconds)});
     }
     return result;
   }
@@ -331,7 +332,7 @@ class DeviceFitter {
     };
     const auto left_over = [&](const MeasuredCall& row, const BoostedTrees& known) {
       const auto [number, logs] = group_of(result, row.call);
-      return std::log(row.seconds / form_seconds_with_residual(*form_, row.call, traits_, *logs, known, 1, number));
+      return portable_log(row.seconds / form_seconds_with_residual(*form_, row.call, traits_, *logs, known, 1, number));
     };
     const BoostedTrees without_levels(width, trees);
     constexpr double doubt_rows = 2, most_level = 3;
@@ -372,7 +373,7 @@ class DeviceFitter {
     const std::span<const FormConstant> constants = form_->constants();
     HierarchicalFit fit{.constants = constants.size(), .huber_scale = 0.1, .rounds = 25};
     for (const FormConstant& constant : constants)
-      fit.bounds.push_back({std::log(constant.least), std::log(constant.most)});
+      fit.bounds.push_back({portable_log(constant.least), portable_log(constant.most)});
     const bool many_kinds = groups.size() > few_groups;
     const double pull = many_kinds ? 0.003 : 0.03;
     const std::vector<double> zeros(constants.size(), 0.0);
@@ -393,8 +394,8 @@ class DeviceFitter {
     }
     std::vector<double> natural(constants.size());
     solve(fit, [&](size_t row, std::span<const double> logs, int& choice) {
-      for (size_t k = 0; k < natural.size(); ++k) natural[k] = std::exp(logs[k]);
-      return std::log(form_->seconds(used[row]->call, traits_, natural, choice) / used[row]->seconds);
+      for (size_t k = 0; k < natural.size(); ++k) natural[k] = portable_exp(logs[k]);
+      return portable_log(form_->seconds(used[row]->call, traits_, natural, choice) / used[row]->seconds);
     });
     result.shared = fit.effects.front().offsets;
     size_t index = 0;
@@ -594,7 +595,7 @@ std::map<std::string, UnseenErrors> errors_of_sweep(const FormKind& kind, const 
     const auto number = static_cast<float>(std::distance(sweep.groups.begin(), group));
     const double seconds =
         form_seconds_with_residual(*form, row.call, traits, group->second, sweep.residual, 1, number);
-    const double log_error = std::log(row.seconds / seconds);
+    const double log_error = portable_log(row.seconds / seconds);
     UnseenErrors& own = by_group[group->first];
     own.errors.push_back({.predicted = seconds, .log_error = log_error});
     const double half_width = sweep.half_widths.at(seconds) * sweep.width_factor(group->first) *
@@ -625,7 +626,7 @@ std::optional<HalfWidths> sibling_half_widths(const FormKind& kind, const std::v
         const double here =
             seconds_with_residual(*form, call, from, constants, sweep->second.residual, 1, number, features);
         const CarriedTime carried = carried_to_sibling(*form, call, from, to, constants, here, true);
-        const double error = std::log(other.rows[i].seconds / carried.seconds);
+        const double error = portable_log(other.rows[i].seconds / carried.seconds);
         const double beside = std::sqrt(std::max(0.0, error * error - carried.half_width * carried.half_width));
         errors.push_back({.predicted = carried.seconds, .log_error = beside});
       }

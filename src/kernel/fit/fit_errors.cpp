@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/portable_math.h"
 #include "base/statistics.h"
 
 namespace foretoken {
@@ -21,14 +22,14 @@ FitErrors all_but(const std::vector<FitErrors>& groups, size_t left_out) {
 }  // namespace
 
 double FitError::measured() const {
-  return predicted * std::exp(log_error);
+  return predicted * portable_exp(log_error);
 }
 
 double mean_percentage_error(const FitErrors& errors, double least_seconds) {
   double sum = 0, count = 0;
   for (const FitError& error : errors) {
     if (error.measured() < least_seconds) continue;
-    sum += std::abs(std::exp(-error.log_error) - 1);
+    sum += std::abs(portable_exp(-error.log_error) - 1);
     count += 1;
   }
   return count > 0 ? 100 * sum / count : 0;

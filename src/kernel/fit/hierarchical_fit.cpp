@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+// Eigen's vector code fuses multiplications and additions on arm64 only: fits would depend on the machine.
+#define EIGEN_DONT_VECTORIZE
 #include <Eigen/Dense>
 
 #include "base/error.h"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "base/statistics.h"
 #include "kernel/fit/hierarchical_fit.h"
 
@@ -56,14 +57,14 @@ PowerCalibration fit_constants(const Device& device, PowerCalibration frame, con
   HierarchicalFit fit{.constants = facts.size(), .huber_scale = 0.03, .rounds = 25};
   FitEffect common{.name = "common", .strength = 0.02, .pull_to_start = true};
   for (const PowerConstantFacts& fact : facts) {
-    fit.bounds.push_back({std::log(fact.least), std::log(fact.most)});
-    common.offsets.push_back(std::log(fact.start));
+    fit.bounds.push_back({portable_log(fact.least), portable_log(fact.most)});
+    common.offsets.push_back(portable_log(fact.start));
   }
   fit.effects.push_back(std::move(common));
   fit.groups.push_back({.effects = {0}, .rows = rows.size() * errors_per_row});
   const auto calibration_at = [&](std::span<const double> logs) {
     PowerCalibration calibration = frame;
-    for (size_t k = 0; k < facts.size(); ++k) calibration.constants[k] = std::exp(logs[k]);
+    for (size_t k = 0; k < facts.size(); ++k) calibration.constants[k] = portable_exp(logs[k]);
     return calibration;
   };
   solve(fit, [&](size_t index, std::span<const double> logs, int& choice) {
@@ -73,11 +74,11 @@ PowerCalibration fit_constants(const Device& device, PowerCalibration frame, con
     const SustainedPower power = PowerModel::make(device, {&calibration, 1})->sustained(row.mix);
     switch (index % errors_per_row) {
       case 0:
-        return std::log(power.watts.value / row.row->power.value());
+        return portable_log(power.watts.value / row.row->power.value());
       case 1:
-        return slowdown_weight * std::log(power.slowdown.value / slowdown_of(*row.row));
+        return slowdown_weight * portable_log(power.slowdown.value / slowdown_of(*row.row));
       default:
-        return clock_weight * std::log(power.clock / row.row->clock);
+        return clock_weight * portable_log(power.clock / row.row->clock);
     }
   });
   const size_t only[] = {0};
@@ -140,7 +141,7 @@ PowerFit fit_power(const Device& device, const std::vector<SustainedRow>& rows, 
     const PowerCheck checked = check(device, without.back(), row, busy_kernels(row, device, seconds_of));
     // What kernels want shows only where the limit does not hide it.
     if (checked.measured_watts < unlimited * frame.limit_watts) {
-      watts_errors.push_back(std::abs(std::log(checked.predicted.watts.value / checked.measured_watts)));
+      watts_errors.push_back(std::abs(portable_log(checked.predicted.watts.value / checked.measured_watts)));
     }
     slowdown_errors.push_back(std::abs(checked.predicted.slowdown.value - checked.measured_slowdown));
   }

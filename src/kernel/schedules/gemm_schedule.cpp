@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "hardware/generation.h"
 
 namespace foretoken {
@@ -48,8 +49,8 @@ double ceil_of(double a, double b) {
 double blended(std::initializer_list<double> times) {
   const double longest = std::max(times);
   double sum = 0;
-  for (const double time : times) sum += std::pow(time / longest, blend);
-  return longest * std::pow(sum, 1 / blend);
+  for (const double time : times) sum += portable_pow(time / longest, blend);
+  return longest * portable_pow(sum, 1 / blend);
 }
 
 // What one turn of a tile's loop takes, by what it waits for.

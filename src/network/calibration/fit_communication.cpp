@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/portable_math.h"
 #include "kernel/fit/fit_errors.h"
 #include "network/calibration/fit_law.h"
 
@@ -160,7 +161,7 @@ class LawErrors {
                                            known);
     const auto time = predictor.estimate(row.call, tier);
     if (!time) return;
-    errors.push_back({.predicted = time->seconds.value, .log_error = std::log(row.seconds / time->seconds.value)});
+    errors.push_back({.predicted = time->seconds.value, .log_error = portable_log(row.seconds / time->seconds.value)});
   }
 
   const LawKind& kind_;
@@ -173,7 +174,7 @@ class LawErrors {
 ErrorSummary summary_of(const FitErrors& errors, const HalfWidths& widths) {
   std::vector<PredictedRow> rows;
   for (const FitError& error : errors) {
-    const double width = std::exp(widths.at(error.predicted));
+    const double width = portable_exp(widths.at(error.predicted));
     rows.push_back({.measured = error.measured(),
                     .predicted = error.predicted,
                     .low = error.predicted / width,

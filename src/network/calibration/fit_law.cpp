@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "base/statistics.h"
 #include "kernel/fit/hierarchical_fit.h"
 
@@ -34,7 +35,7 @@ class LawFit {
     std::vector<double> start;
     for (const LawConstant& constant : law_.constants()) {
       result_.constants.emplace_back(constant.name);
-      start.push_back(std::log(constant.start));
+      start.push_back(portable_log(constant.start));
     }
     result_.effects["common"] = std::move(start);
   }
@@ -77,7 +78,7 @@ class LawFit {
     const std::span<const LawConstant> constants = law_.constants();
     HierarchicalFit fit{.constants = constants.size(), .huber_scale = 0.1, .rounds = 30};
     for (const LawConstant& constant : constants)
-      fit.bounds.push_back({std::log(constant.least), std::log(constant.most)});
+      fit.bounds.push_back({portable_log(constant.least), portable_log(constant.most)});
     std::map<std::string, size_t> index;
     const auto effect = [&](const std::string& name) {
       const auto [found, is_new] = index.emplace(name, fit.effects.size());
@@ -112,11 +113,11 @@ class LawFit {
     std::vector<double> natural(constants.size());
     solve(fit, [&](size_t row, std::span<const double> logs, int& choice) {
       choice = 0;
-      for (size_t k = 0; k < natural.size(); ++k) natural[k] = std::exp(logs[k]);
+      for (size_t k = 0; k < natural.size(); ++k) natural[k] = portable_exp(logs[k]);
       const TimedCall& timed = *used[row];
       const auto seconds = law_seconds(law_, result_.curves, timed.call, systems_.traits(timed.device), natural);
       ensure(seconds.has_value(), "a fit has every curve it needs");
-      return std::log(*seconds / timed.seconds);
+      return portable_log(*seconds / timed.seconds);
     });
     for (const FitEffect& fitted : fit.effects) result_.effects[fitted.name] = fitted.offsets;
   }
@@ -135,7 +136,7 @@ class LawFit {
       const double rest = std::max(timed.seconds - parts.apart, least_share * parts.apart) / parts.curve_scale;
       const double x = std::round(1e3 * doublings(parts.wire_seconds * 1e6)) / 1e3;
       points[std::string(parts.curve)][timed.call.ranks][systems_.generation(timed.device)][x].push_back(
-          std::log(rest * 1e6));
+          portable_log(rest * 1e6));
     }
     result_.curves.clear();
     for (const auto& [name, by_ranks] : points) {
@@ -159,7 +160,7 @@ class LawFit {
     }
     constexpr double reach = 0.6;  // of a doubling beyond the generation's own points
     for (int knot = static_cast<int>(std::ceil(own.x.front() - reach)); knot <= own.x.back() + reach; ++knot) {
-      knots[knot].push_back(own.x.size() > 1 ? linear_value(own, knot, std::log(2.0)) : own.y.front());
+      knots[knot].push_back(own.x.size() > 1 ? linear_value(own, knot, portable_log(2.0)) : own.y.front());
     }
   }
 
@@ -239,7 +240,7 @@ SweepCalibration fit_sweep(const LawKind& kind, const LawCalibration& law, const
                                                  law_constants(*kind.law, law, timed.call.operation, timed.device));
     if (!seconds) continue;
     Swept& swept = series[{series_of(timed.call), timed.call.ranks}];
-    const double x = doublings(swept_size(timed.call)), leftover = std::log(timed.seconds / *seconds);
+    const double x = doublings(swept_size(timed.call)), leftover = portable_log(timed.seconds / *seconds);
     swept.all[x].push_back(leftover);
     swept.variants[timed.call.variant][x].push_back(leftover);
     swept.seconds[x] = *seconds;

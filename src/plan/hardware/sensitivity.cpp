@@ -1,9 +1,9 @@
 #include "plan/hardware/sensitivity.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 
 namespace foretoken {
 
@@ -18,7 +18,7 @@ std::vector<Sensitivity> sensitivities(const Device& device, const SecondsOnDevi
     Sensitivity result{.number = number};
     const double more = seconds(with_factor(device, number, step));
     const double less = seconds(with_factor(device, number, 1 / step));
-    result.elasticity = -std::log(more / less) / (2 * std::log(step));
+    result.elasticity = -portable_log(more / less) / (2 * portable_log(step));
     for (const double factor : factors) {
       result.times.emplace_back(factor, seconds(with_factor(device, number, factor)) / own);
     }

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "model/weights.h"
 #include "plan/serving/capacity_search.h"
 #include "plan/serving/wanted_check.h"
@@ -560,8 +561,8 @@ class LayoutSimulator::Evaluation {
     }
     // Which requests come is independent of the step times.
     const double spread = spread_among_requests();
-    point_.capacity.low = std::max(0.0, capacity() - std::hypot(capacity() * (1 - low), spread));
-    point_.capacity.high = capacity() + std::hypot(capacity() * (high - 1), spread);
+    point_.capacity.low = std::max(0.0, capacity() - portable_hypot(capacity() * (1 - low), spread));
+    point_.capacity.high = capacity() + portable_hypot(capacity() * (high - 1), spread);
   }
 
   // 90% of the requests that might come, as far as a few draws tell.
@@ -570,7 +571,8 @@ class LayoutSimulator::Evaluation {
     const Trial trial = trial_of(simulated_, effort_);
     double squares = 0;
     for (int64_t part = 1; part <= other_parts; ++part) {
-      squares += std::pow(capacity_with(trial, trial.usual_bound(), part, capacity()) - capacity(), 2);
+      const double apart = capacity_with(trial, trial.usual_bound(), part, capacity()) - capacity();
+      squares += apart * apart;
     }
     return 1.645 * std::sqrt(squares / static_cast<double>(other_parts));
   }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/portable_math.h"
+
 namespace foretoken {
 namespace {
 
@@ -28,7 +30,7 @@ double by_error(double error, double worthless) {
 
 // 100 up to a second, 0 at `slow`, even by factors between.
 double by_duration(double seconds, double slow) {
-  return clipped(100 * (1 - std::log(std::max(seconds, 1.0)) / std::log(slow)));
+  return clipped(100 * (1 - portable_log(std::max(seconds, 1.0)) / portable_log(slow)));
 }
 
 // An answer beside what was measured.
@@ -108,9 +110,9 @@ std::optional<double> scaling_error(const std::vector<ScoredCase>& scored) {
        by_group(those(scored, [](const ScoredCase& one) { return one.size.has_value(); }))) {
     if (members.size() < 2) continue;
     std::vector<double> logs;
-    for (const ScoredCase& one : members) logs.push_back(std::log(one.answer->value / one.measured));
+    for (const ScoredCase& one : members) logs.push_back(portable_log(one.answer->value / one.measured));
     const double common = mean(logs);
-    for (const double one : logs) errors.push_back(100 * std::abs(std::exp(one - common) - 1));
+    for (const double one : logs) errors.push_back(100 * std::abs(portable_exp(one - common) - 1));
   }
   return errors.empty() ? std::nullopt : std::optional(mean(errors));
 }

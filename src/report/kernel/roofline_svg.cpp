@@ -94,13 +94,13 @@ Roof slope(const Frame& frame, double peak, double bandwidth, std::string label,
   const double last = std::clamp(peak / bandwidth, first, frame.across.most());
   const SvgPoint from = frame.at(first, first * bandwidth), to = frame.at(last, last * bandwidth);
   Roof roof{.points = {from, to}, .style = style};
-  if (std::hypot(to.x - from.x, to.y - from.y) < svg_text_width(label, 12) + 30) return roof;  // no room for a label
-  const double angle = std::atan2(to.y - from.y, to.x - from.x);
+  const double across = to.x - from.x, down = to.y - from.y, length = portable_hypot(across, down);
+  if (length < svg_text_width(label, 12) + 30) return roof;  // no room for a label
   const double along = 0.12, away = above ? 7 : -17;
   roof.label = std::move(label);
-  roof.label_at = {from.x + along * (to.x - from.x) + away * std::sin(angle),
-                   from.y + along * (to.y - from.y) - away * std::cos(angle)};
-  roof.label_style = {.fill = style.stroke, .rotation = angle * 180 / std::numbers::pi, .halo = true};
+  roof.label_at = {from.x + along * across + away * down / length, from.y + along * down - away * across / length};
+  const double degrees = std::atan2(down, across) * 180 / std::numbers::pi;  // drawn with two digits
+  roof.label_style = {.fill = style.stroke, .rotation = degrees, .halo = true};
   return roof;
 }
 

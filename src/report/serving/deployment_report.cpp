@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/portable_math.h"
 #include "compose/calibrated_stack.h"
 #include "report/parts/table.h"
 
@@ -48,9 +49,9 @@ std::string calibration_text(const Calibration& calibration) {
       const double mean = at(engine.constants.mean, constant),
                    half = normal_half_width_90 * engine.constants.sd(constant);
       const double prior = normal_half_width_90 * kind_of_constant(constant).prior_sd;
-      table.add({std::string(kind_of_constant(constant).name), fmt::format("{:.3f}", std::exp(mean)),
-                 fmt::format("{:.2f} to {:.2f}", std::exp(mean - half), std::exp(mean + half)),
-                 fmt::format("{:.2f} to {:.2f}", std::exp(-prior), std::exp(prior)),
+      table.add({std::string(kind_of_constant(constant).name), fmt::format("{:.3f}", portable_exp(mean)),
+                 fmt::format("{:.2f} to {:.2f}", portable_exp(mean - half), portable_exp(mean + half)),
+                 fmt::format("{:.2f} to {:.2f}", portable_exp(-prior), portable_exp(prior)),
                  std::string(kind_of_constant(constant).summary)});
     }
     text += table.text();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "base/simulated_time.h"
 
 namespace foretoken {
@@ -17,7 +18,7 @@ constexpr size_t most_slices = 64;
 
 // Two to each doubling; 0 stays apart.
 int32_t size_class(double value) {
-  return value < 1 ? -1 : static_cast<int32_t>(std::floor(2 * std::log2(value)));
+  return value < 1 ? -1 : static_cast<int32_t>(std::floor(2 * portable_log2(value)));
 }
 
 void add_step(StepShare& share, const StepRecord& step) {

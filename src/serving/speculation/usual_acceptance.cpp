@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "serving/speculation/acceptance_table.h"
 
 namespace foretoken {
@@ -66,7 +67,7 @@ UnknownAcceptance usual_acceptance(const DraftMethod& method, int64_t drafts) {
   const auto most = std::min<int64_t>(drafts, measured_drafts);
   std::vector<double> reached = acceptance_from_lengths(known, most).reached();
   // Further drafts go on as the last ones did.
-  const double step = std::pow(reached.back() / reached.front(), 1.0 / static_cast<double>(measured_drafts - 1));
+  const double step = portable_pow(reached.back() / reached.front(), 1.0 / static_cast<double>(measured_drafts - 1));
   while (static_cast<int64_t>(reached.size()) < drafts) reached.push_back(reached.back() * std::min(1.0, step));
   if (method.network == nullptr) {
     for (double& chance : reached) chance *= 0.5;

@@ -9,6 +9,7 @@
 
 #include "base/csv.h"
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "base/statistics.h"
 #include "serving/steps/nested_table.h"
 
@@ -165,7 +166,7 @@ class ExpertTable {
   double microseconds(double tokens_of_all_ranks) const {
     const auto ranks = static_cast<double>(options_.expert_ranks), experts = static_cast<double>(options_.experts);
     const double share = std::min(1.0, static_cast<double>(options_.top_k) / experts);
-    const double awake = experts / ranks * (1 - std::pow(1 - share, tokens_of_all_ranks));
+    const double awake = experts / ranks * (1 - portable_pow(1 - share, tokens_of_all_ranks));
     const bool of_ranks = by_ranks_.contains(options_.expert_ranks);
     const std::array<double, 2> point{of_ranks ? tokens_of_all_ranks : tokens_of_all_ranks / ranks,
                                       std::max(1.0, awake)};

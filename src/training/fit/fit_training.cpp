@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/portable_math.h"
 #include "base/random.h"
 #include "base/statistics.h"
 
@@ -129,7 +130,7 @@ class TrainingFitter {
   double error_of(size_t i) {
     const TrainingCase& one = cases_[i];
     models_[i].use_constants(table_.stack(one.stack).constants_on(one.machine->device()));
-    return std::log(models_[i].seconds(one.spec.plan) / *one.row.iter_time_s);
+    return portable_log(models_[i].seconds(one.spec.plan) / *one.row.iter_time_s);
   }
 
   // The step with the errors of its kernels and collectives alone. After error_of(i).
@@ -207,7 +208,7 @@ class TrainingFitter {
 
   double distance(const FreeConstant& one, double value) const {
     const TrainingConstantFacts& facts = training_constant_facts()[one.constant];
-    const double log = std::log(value / facts.usual);
+    const double log = portable_log(value / facts.usual);
     return request_.prior * log * log;
   }
 
@@ -244,7 +245,7 @@ class TrainingFitter {
         bool inside = true;
         for (size_t i = 0; i < tried.size(); ++i) {
           const TrainingConstantFacts& facts = training_constant_facts()[free[move.constants[i]].constant];
-          tried[i] *= std::exp(way * move.directions[i]);
+          tried[i] *= portable_exp(way * move.directions[i]);
           inside = inside && tried[i] >= facts.least && tried[i] <= facts.most;
         }
         if (!inside) break;
@@ -299,8 +300,8 @@ RunInterval interval_of(const std::vector<RunRatio>& runs) {
   };
   const std::vector<double> ratios = sorted(&RunRatio::measured);
   const double spread = 1 + 4 / static_cast<double>(ratios.size());
-  const double low = std::pow(std::min(0.96, at(ratios, 0.05)), spread);
-  const double high = std::pow(std::max(1.04, at(ratios, 0.95)), spread);
+  const double low = portable_pow(std::min(0.96, at(ratios, 0.05)), spread);
+  const double high = portable_pow(std::max(1.04, at(ratios, 0.95)), spread);
   return {.low = std::max(low, 0.1),
           .high = std::min(high, 10.0),
           .kernels_low = std::clamp(at(sorted(&RunRatio::kernels_low), 0.1), 0.1, 1.0),
@@ -331,7 +332,7 @@ struct FoldResult {
 };
 
 double rounded(double value) {
-  const double scale = std::pow(10, 3 - std::ceil(std::log10(std::abs(value))));
+  const double scale = portable_pow(10, 3 - std::ceil(portable_log10(std::abs(value))));
   return std::round(value * scale) / scale;
 }
 
@@ -407,7 +408,7 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
     fitter.fit(seen);
     FoldResult& done = results[fold];
     for (size_t i = 0; i < cases.size(); ++i) {
-      done.predicted.push_back(std::exp(fitter.error_of(i)) * *cases[i].row.iter_time_s);
+      done.predicted.push_back(portable_exp(fitter.error_of(i)) * *cases[i].row.iter_time_s);
       if (fold + 1 == results.size()) done.composed.push_back(fitter.composed(i));
     }
     done.table = std::move(fitter.table());

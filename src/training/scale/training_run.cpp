@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "base/units.h"
 
 namespace foretoken {
@@ -41,7 +42,7 @@ TrainingRun training_run(const TrainingBudget& budget, const Estimate& step_seco
   const double of_steps = std::sqrt(run.steps) * (variation.deviation / variation.p50) * step_seconds.value;
   const double of_failures = deviation_of_lost_seconds(conditions, goodput.interval_seconds, run.failures);
   const double spread = z_of_p95 * std::sqrt(of_steps * of_steps + of_failures * of_failures) / seconds;
-  const Estimate luck{.value = 1, .low = std::exp(-spread), .high = std::exp(spread), .kind = variation.kind};
+  const Estimate luck{.value = 1, .low = portable_exp(-spread), .high = portable_exp(spread), .kind = variation.kind};
   run.days = scaled(product_of_independent(step_seconds, luck), factor / seconds_per_day);
 
   const auto rented = static_cast<double>(budget.devices + budget.spare_devices);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/portable_math.h"
 #include "kernel/fewshot/cholesky.h"
 #include "library/device_models.h"
 #include "serving/engine/engine_setup.h"
@@ -288,7 +289,7 @@ class DeploymentCalibrator::Fit {
   }
 
   double error_of(size_t row, double seconds) const {
-    return seconds > 0 ? std::log(observation_of(row).measured_s / seconds) : 0;
+    return seconds > 0 ? portable_log(observation_of(row).measured_s / seconds) : 0;
   }
 
   // 1 / variance, less where the error is large.
@@ -300,7 +301,10 @@ class DeploymentCalibrator::Fit {
 
   double cost_of(const std::vector<double>& values, const std::vector<double>& seconds) const {
     double cost = 0;
-    for (size_t i = 0; i < values.size(); ++i) cost += std::pow(values[i] / parameters_[i].prior_sd, 2);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double deviations = values[i] / parameters_[i].prior_sd;
+      cost += deviations * deviations;
+    }
     for (size_t row = 0; row < rows_; ++row) {
       if (!used_[row]) continue;
       const RunObservation& observation = observation_of(row);
@@ -360,7 +364,7 @@ class DeploymentCalibrator::Fit {
         for (size_t k = 0; k < there.size(); ++k) {
           const size_t row = first_[i] + k;
           if (seconds[row] <= 0 || there[k] <= 0) continue;
-          const double slope = std::log(there[k] / seconds[row]) / step;
+          const double slope = portable_log(there[k] / seconds[row]) / step;
           for (size_t p = 0; p < parameters_.size(); ++p) {
             const Parameter& parameter = parameters_[p];
             const bool applies = parameter.engine == -1 || parameter.engine == static_cast<int>(engine_of_[i]);
@@ -418,12 +422,13 @@ class DeploymentCalibrator::Fit {
     double length = 0;
     for (size_t i = 0; i < there.size(); ++i) {
       step[i] = there[i] - state.values[i];
-      length += std::pow(step[i] / parameters_[i].prior_sd, 2);
+      const double deviations = step[i] / parameters_[i].prior_sd;
+      length += deviations * deviations;
     }
     if (length == 0) return;
     for (size_t row = 0; row < rows_; ++row) {
       if (state.predicted[row] <= 0 || seconds[row] <= 0) continue;
-      double missed = std::log(seconds[row] / state.predicted[row]);
+      double missed = portable_log(seconds[row] / state.predicted[row]);
       for (size_t i = 0; i < step.size(); ++i) missed -= state.gradient[row][i] * step[i];
       for (size_t i = 0; i < step.size(); ++i) {
         // What has no effect on a row gets none.

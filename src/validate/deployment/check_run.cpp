@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/normal_distribution.h"
+#include "base/portable_math.h"
 #include "compose/calibrated_stack.h"
 #include "serving/engine/engine_setup.h"
 
@@ -58,10 +59,10 @@ RunCheck check_run_against(const RunCase& measured, const ServingFacts& facts, d
                          .measured_ms = 1e3 * one.measured_s,
                          .predicted_ms = {1e3 * value, 1e3 * low, 1e3 * high}};
     if (value > 0) {
-      const double error = std::log(one.measured_s / value);
-      const double reach = error > 0 ? std::log(high / value) : std::log(value / std::max(low, 1e-3 * value));
+      const double error = portable_log(one.measured_s / value);
+      const double reach = error > 0 ? portable_log(high / value) : portable_log(value / std::max(low, 1e-3 * value));
       const double noise = one.metric == RunMetric::ttft ? repeat_ttft_sd : repeat_sd;
-      number.deviations = error / std::hypot(reach / normal_half_width_90, noise);
+      number.deviations = error / portable_hypot(reach / normal_half_width_90, noise);
       number.agrees = std::abs(number.deviations) <= check.limit;
     }
     check.numbers.push_back(std::move(number));

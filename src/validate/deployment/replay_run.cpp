@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "base/simulated_time.h"
 #include "base/statistics.h"
 #include "serving/engine/engine_setup.h"
@@ -44,10 +45,13 @@ struct Numbers {
   std::vector<RunObservation> observations;
   std::vector<double> seconds;
 
-  double error(size_t i) const { return seconds[i] > 0 ? std::log(observations[i].measured_s / seconds[i]) : 0; }
+  double error(size_t i) const { return seconds[i] > 0 ? portable_log(observations[i].measured_s / seconds[i]) : 0; }
   double misfit() const {
     double sum = 0;
-    for (size_t i = 0; i < seconds.size(); ++i) sum += std::pow(error(i) / observations[i].sd, 2);
+    for (size_t i = 0; i < seconds.size(); ++i) {
+      const double deviations = error(i) / observations[i].sd;
+      sum += deviations * deviations;
+    }
     return sum;
   }
 };
@@ -377,7 +381,7 @@ class RunComparer {
         ConstantVector values = constants_.mean;
         at(values, fact.constant) = best_value;
         try_out(fact.source,
-                fmt::format(fmt::runtime(fact.words), std::exp(best_value - at(constants_.mean, fact.constant))),
+                fmt::format(fmt::runtime(fact.words), portable_exp(best_value - at(constants_.mean, fact.constant))),
                 measured_.engine, with(values));
       }
     }
@@ -392,7 +396,7 @@ class RunComparer {
     for (const ReplayedRequest& one : result.requests) {
       const RequestRecord& record = best->by_id[one.id];
       if (record.outcome != RequestOutcome::completed || record.output_tokens == 0) continue;
-      errors.push_back(std::log(one.e2e_ms / (1e3 * to_seconds(record.e2el()).value())));
+      errors.push_back(portable_log(one.e2e_ms / (1e3 * to_seconds(record.e2el()).value())));
     }
     result.noise = median_of_log_spread(std::move(errors));
   }
@@ -410,7 +414,7 @@ class RunComparer {
     double pull = 0, stiffness = 0;
     for (size_t i = 0; i < there.size(); ++i) {
       if (there[i] <= 0 || base_.seconds[i] <= 0) continue;
-      const double slope = std::log(there[i] / base_.seconds[i]) / step, sd = base_.observations[i].sd;
+      const double slope = portable_log(there[i] / base_.seconds[i]) / step, sd = base_.observations[i].sd;
       pull += slope * base_.error(i) / (sd * sd);
       stiffness += slope * slope / (sd * sd);
     }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 
 namespace foretoken {
 namespace {
@@ -33,8 +34,8 @@ std::optional<Slopes> slopes_of(const LoadSpec& load, unsigned thread, const Con
       const double step = at(moved, constant) + kind.difference <= kind.most ? kind.difference : -kind.difference;
       at(moved, constant) += step;
       const TimesOfLoad there = simulate(thread, load, moved);
-      at(slopes[0], constant) = std::log(there.mean_e2e_ms / here.mean_e2e_ms) / step;
-      at(slopes[1], constant) = std::log(there.median_ttft_ms / here.median_ttft_ms) / step;
+      at(slopes[0], constant) = portable_log(there.mean_e2e_ms / here.mean_e2e_ms) / step;
+      at(slopes[1], constant) = portable_log(there.median_ttft_ms / here.median_ttft_ms) / step;
     }
   } catch (const InputError&) {
     return std::nullopt;  // requests of these lengths do not fit the engine
@@ -51,7 +52,7 @@ double narrowed_by(ConstantMatrix& covariance, const ConstantVector& slope, doub
   }
   double explained = 0;
   for (size_t a = 0; a < deployment_constants; ++a) explained += slope[a] * gain[a];
-  const double information = 0.5 * std::log1p(explained / variance);
+  const double information = 0.5 * portable_log(1 + explained / variance);
   variance += explained;
   for (size_t a = 0; a < deployment_constants; ++a) {
     for (size_t b = 0; b < deployment_constants; ++b) covariance[a][b] -= gain[a] * gain[b] / variance;

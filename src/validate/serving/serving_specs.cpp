@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "compose/serving_memory.h"
 #include "library/library.h"
 #include "model/checkpoint_name.h"
@@ -275,7 +276,7 @@ double offered_spread(const LoadSpec& load, std::string_view metric) {
   if (!std::isfinite(load.arrivals.rate) || load.requests() <= 0) return 0;
   constexpr double half_width_of_90_percent = 1.645, assumed_length = 0.05;
   const double by_chance = half_width_of_90_percent / std::sqrt(static_cast<double>(load.requests()));
-  return metric == "out_tok_s" && load.output_law ? std::hypot(by_chance, assumed_length) : by_chance;
+  return metric == "out_tok_s" && load.output_law ? portable_hypot(by_chance, assumed_length) : by_chance;
 }
 
 }  // namespace
@@ -290,8 +291,8 @@ std::vector<Headline> predicted_values(const ServingCase& point, const ServingSp
     if (measured.metric == "out_tok_s" || measured.metric == "req_s") {
       for (double* one : {&value.value, &value.low, &value.high}) *one *= static_cast<double>(specs.stands_for);
       const double spread = offered_spread(point.load, measured.metric) * value.value;
-      value.low = value.value - std::hypot(value.value - value.low, spread);
-      value.high = value.value + std::hypot(value.high - value.value, spread);
+      value.low = value.value - portable_hypot(value.value - value.low, spread);
+      value.high = value.value + portable_hypot(value.high - value.value, spread);
     }
     values.push_back(value);
   }
