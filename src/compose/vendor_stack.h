@@ -9,7 +9,7 @@
 namespace foretoken {
 
 // The stack of this name as it is on the device: the one that its file names for the device's platform ("vllm" is
-// "vllm-rocm" on AMD's GPUs), else itself.
+// "vllm-rocm" on AMD's GPUs), else itself. Of the stacks that ship, the host's times are those of the device's host.
 Stack stack_on(const Device& device, const std::string& name, const StackFinder& find);
 
 }  // namespace foretoken

@@ -54,6 +54,19 @@ TEST(VendorStack, another_platform_is_data_alone) {
   EXPECT_EQ(stack_on(device("tpu_v5e"), "yours", find).name, "yours");
 }
 
+TEST(VendorStack, the_host_of_a_grace_superchip_takes_longer_than_that_of_a_board) {
+  const auto costs_on = [](const char* of_device) {
+    return stack_on(device(of_device), "sglang", [](const std::string& one) { return shipped.stack(one); }).costs;
+  };
+  const StackCosts board = costs_on("b300_sxm"), superchip = costs_on("gb300");
+  EXPECT_GT(superchip.step_host.value(), board.step_host.value());
+  EXPECT_GT(superchip.host.at("moe").value(), board.host.at("moe").value());
+  EXPECT_GT(superchip.front.token.value(), board.front.token.value());
+  EXPECT_EQ(superchip.graph_gap.value(), board.graph_gap.value()) << "the device's own time";
+  const StackFinder file = [](const std::string&) { return shipped.stack("sglang"); };
+  EXPECT_EQ(stack_on(device("gb300"), "./measured.json", file).costs.step_host.value(), board.step_host.value());
+}
+
 TEST(VendorStack, a_platform_that_nobody_knows_is_refused) {
   EXPECT_THROW(made_up("mine", R"(, "on": {"rocn": "other"})"), InputError);
 }

@@ -370,7 +370,8 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     }
     if (quantized && result.kv_dtype.empty()) result.kv_dtype = "fp8";  // its quantized engines keep the cache in fp8
   } else if (result.engine == "sglang") {
-    engine.engine = result.scheduler = result.stack = "sglang";
+    engine.engine = result.scheduler = "sglang";
+    result.stack = has(flags, "expert exchange megamoe") ? "sglang-megamoe" : "sglang";
     engine.memory_fraction = numbers.number("mem-fraction-static ", share);
     engine.max_num_batched_tokens = numbers.count("chunked-prefill-size ", some_tokens);
     engine.max_num_seqs = has(flags, "max-running-requests = concurrency")
