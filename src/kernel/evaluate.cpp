@@ -106,6 +106,13 @@ double powered_share(const DeviceTraits& device) {
 
 }  // namespace
 
+DeviceTraits powered_traits(const DeviceTraits& device) {
+  DeviceTraits traits = device;
+  const double share = powered_share(device);
+  for (const DType type : multiply_types) traits.peak[static_cast<size_t>(type)] *= share;
+  return traits;
+}
+
 DeviceTraits sibling_traits(const DeviceTraits& swept, const DeviceTraits& other) {
   DeviceTraits traits = other;
   const double power = powered_share(other) / powered_share(swept);

@@ -36,6 +36,9 @@ double seconds_with_residual(const Form& form, const FormCall& call, const Devic
                              std::span<const double> constants, const BoostedTrees& trees, double strength,
                              std::optional<float> group_number, ResidualFeatures& features);
 
+// The device with multiply units as fast as its board's power allows; what ports between GPUs is fitted and used so.
+DeviceTraits powered_traits(const DeviceTraits& device);
+
 // The other device's sheet as constants found on the swept one read it. What holds only one of the two boards back, the
 // power for its multiply units or error-correcting codes in its DRAM, is in those constants.
 DeviceTraits sibling_traits(const DeviceTraits& swept, const DeviceTraits& other);

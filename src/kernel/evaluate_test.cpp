@@ -107,6 +107,15 @@ TEST_F(Carried, a_board_with_more_power_multiplies_faster_until_nothing_holds_it
   EXPECT_NEAR(seconds(streaming, l40s, other) / seconds(streaming, l40s, l40s), 1, 0.01);
 }
 
+TEST(PoweredTraits, multiply_units_run_as_fast_as_the_power_of_their_board_allows) {
+  constexpr auto bf16 = static_cast<size_t>(DType::bf16);
+  const DeviceTraits l40s = traits_named("l40s"), a100 = traits_named("a100_sxm"), h100 = traits_named("h100_sxm");
+  EXPECT_NEAR(powered_traits(l40s).peak[bf16] / l40s.peak[bf16], 0.77, 0.02);
+  EXPECT_EQ(powered_traits(l40s).bandwidth, l40s.bandwidth);
+  EXPECT_EQ(powered_traits(a100).peak[bf16], a100.peak[bf16]);
+  EXPECT_EQ(powered_traits(h100).peak[bf16], h100.peak[bf16]) << "asynchronous tensor cores need less";
+}
+
 TEST_F(Carried, a_board_without_codes_in_its_memory_streams_faster) {
   DeviceTraits other = l40s;
   other.inline_ecc = false;

@@ -100,6 +100,7 @@ struct LearnedKernels::State {
 
   std::string name;
   TraitsOfDevice traits;
+  DeviceTraits powered;          // for what ports between GPUs
   bool is_like_another = false;  // its generation was never seen
   CalibrationFolder folder;
   std::vector<SweptDevice> swept;  // nearest first
@@ -117,6 +118,7 @@ LearnedKernels::LearnedKernels(const Device& device, CalibrationFolder folder, C
   state_->swept = swept_for(device.name, swept);
   state_->find_more = std::move(more);
   state_->traits = traits_of(device);
+  state_->powered = powered_traits(state_->traits.traits);
   state_->is_like_another = device.like.has_value();
   state_->caches = caches;
   for (size_t i = 0; i < state_->slots.size(); ++i) {
@@ -437,13 +439,13 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   if (basis != nullptr) {
     *basis = {.form = slot->form.get(),
               .call = call,
-              .traits = state_->traits.traits,
+              .traits = state_->powered,
               .log_constants = log_constants_without_sweep(*slot, call, tier),
               .cross = cross};
   }
   ResidualFeatures features;
   const double seconds =
-      seconds_with_residual(*slot->form, call, state_->traits.traits, tier == Tier::cross ? kind->cross : kind->known,
+      seconds_with_residual(*slot->form, call, state_->powered, tier == Tier::cross ? kind->cross : kind->known,
                             slot->cross->residual, slot->cross->residual_strength, std::nullopt, features);
   double half_width = portable_hypot(slot->cross->half_widths.at(seconds), assumed_half_width(call));
   if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot->cross, seconds);

@@ -49,7 +49,7 @@ class FormFitter {
       : kind_(kind), devices_(devices), options_(options), form_(kind.make(Caches::benchmark)) {
     RandomStream random(options.seed, fmt::format("rows of {}", kind.name));
     for (size_t d = 0; d < devices.size(); ++d) {
-      traits_.push_back(traits_of(devices[d].device).traits);
+      traits_.push_back(powered_traits(traits_of(devices[d].device).traits));
       for (const MeasuredCall& row : devices[d].rows) groups_[{d, call_group(row.call)}].push_back({&row, d});
       for (const MeasuredCall& row : devices[d].lent) groups_[{d, "lent " + call_group(row.call)}].push_back({&row, d});
     }

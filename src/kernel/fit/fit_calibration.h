@@ -46,8 +46,9 @@ struct FitOptions {
   std::vector<std::string> without;
   std::vector<std::string> without_devices;  // the same, but others of their generation stay
   HoldOut hold_out = HoldOut::nothing;
-  std::vector<std::string> families;  // only rows of these; empty = all
-  size_t sweep_size = 0;              // measured tier: this many random rows; 0 = all
+  std::vector<std::string> families;       // only rows of these; empty = all
+  std::vector<std::string> sweep_devices;  // measured tiers of these alone; empty = of all
+  size_t sweep_size = 0;                   // measured tier: this many random rows; 0 = all
   // Measured tier from a probe: this many rows of each call group (kernel and dtype), spread evenly over predicted
   // times; 0 = no probe. Not with a sweep_size.
   size_t probe_rows = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -213,6 +215,15 @@ std::vector<MeasuredCall> take_held_out(const FormKind& kind, MeasuredDevice& me
   return held_out;
 }
 
+// The sweep that the folder already has of a device; nothing where there is none.
+std::optional<DeviceCalibration> kept_sweep(const std::filesystem::path& folder, const std::string& device,
+                                            const FormKind& kind) {
+  const auto path = device_calibration_path(folder, device, kind.name);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  return read_device_calibration(path);
+}
+
 double value_or_zero(const std::map<std::string, double>& values, const std::string& name) {
   const auto found = values.find(name);
   return found == values.end() ? 0 : found->second;
@@ -247,6 +258,8 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   RowsByForm collected = collect(requests, hardware, options, sweeps);
+  std::set<std::string> sweep_devices;
+  for (const std::string& name : options.sweep_devices) sweep_devices.insert(hardware.device(name).name);
   for (const FormKind& kind : form_kinds()) {
     const auto found = collected.find(&kind);
     if (found == collected.end()) continue;
@@ -272,7 +285,8 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
           .withheld_mape_20us = value_or_zero(cross.withheld_mape_20us, device.device.name),
           .withheld_coverage = value_or_zero(cross.withheld_coverage, generation_of(device.device))};
       const size_t fewest_rows = options.probe_rows > 0 ? fewest_probed_rows : fewest_swept_rows;
-      const bool is_swept = sweeps == Sweeps::all || (sweeps == Sweeps::withheld && device.withheld);
+      const bool is_asked = sweep_devices.empty() || sweep_devices.contains(device.device.name);
+      const bool is_swept = is_asked && (sweeps == Sweeps::all || (sweeps == Sweeps::withheld && device.withheld));
       if (is_swept && device.rows.size() >= fewest_rows) {
         swept.emplace(device.device.name, fit_and_write(kind, cross, device, options, folder, entry));
         ++summary.files;
@@ -286,6 +300,9 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
                                       .mape = mean_percentage_error(unseen.errors),
                                       .coverage = 100 * static_cast<double>(unseen.inside) / rows});
         }
+      } else if (!is_swept && !device.withheld) {
+        if (auto kept = kept_sweep(folder, device.device.name, kind))
+          swept.emplace(device.device.name, *std::move(kept));
       }
       summary.entries.push_back(std::move(entry));
     }

@@ -94,6 +94,21 @@ TEST_F(FitCalibrationsTest, measured_tiers_are_left_out_when_not_asked_for) {
   EXPECT_FALSE(exists("out", "a100_sxm"));
 }
 
+TEST_F(FitCalibrationsTest, sweeps_that_are_not_asked_for_stay_and_siblings_still_follow_from_them) {
+  for (const char* device : {"a100_sxm", "h100_sxm", "h200_sxm"}) write_norms(device, 80);
+  fit("out", {.date = "2026-01-01"});
+  const std::string cross = text("out"), kept = text("out", "h100_sxm"), asked = text("out", "h200_sxm");
+  EXPECT_TRUE(read_form_calibration(path("out")).sibling_half_widths);
+  EXPECT_EQ(fit("out", {.date = "2026-01-01"}, Sweeps::none).files, 1u);
+  EXPECT_EQ(text("out"), cross);
+  const CalibrationSummary summary = fit("out", {.date = "2026-01-02", .sweep_devices = {"h200_sxm"}});
+  EXPECT_EQ(summary.files, 2u);
+  EXPECT_EQ(text("out", "h100_sxm"), kept);
+  EXPECT_NE(text("out", "h200_sxm"), asked) << "another day";
+  EXPECT_TRUE(read_form_calibration(path("out")).sibling_half_widths);
+  EXPECT_THROW(fit("out", {.sweep_devices = {"h2000"}}), InputError);
+}
+
 TEST_F(FitCalibrationsTest, the_sweep_size_is_honoured) {
   write_norms("a100_sxm", 150);
   write_norms("l40s", 150);

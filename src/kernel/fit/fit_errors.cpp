@@ -70,14 +70,23 @@ HalfWidths half_widths_across(const std::vector<FitErrors>& groups, std::vector<
   if (groups.size() < 2) return pooled;
   std::vector<HalfWidths> without;
   for (size_t g = 0; g < groups.size(); ++g) without.push_back(half_widths_from(all_but(groups, g)));
-  const auto is_wide_enough = [&](double factor) {
+  const auto cover = [&](double factor) {
     for (size_t g = 0; g < groups.size(); ++g) coverage_of[g] = coverage(groups[g], scaled(without[g], factor));
-    return mean(coverage_of) >= wanted_coverage &&
-           *std::min_element(coverage_of.begin(), coverage_of.end()) >= least_coverage;
   };
   constexpr double step = 1.02, most = 2;
-  double factor = 1;
-  while (!is_wide_enough(factor) && factor < most) factor *= step;
+  const auto least_factor = [&](double least_of_each) {
+    double factor = 1;
+    for (; factor < most; factor *= step) {
+      cover(factor);
+      const double worst = *std::min_element(coverage_of.begin(), coverage_of.end());
+      if (mean(coverage_of) >= wanted_coverage && worst >= least_of_each) break;
+    }
+    return factor;
+  };
+  // A group that twice the width does not hold is another kind of thing: it would only blur the others.
+  double factor = least_factor(least_coverage);
+  if (factor >= most) factor = least_factor(0);
+  cover(factor);
   if (without_each != nullptr) {
     for (const HalfWidths& widths : without) without_each->push_back(scaled(widths, factor));
   }

@@ -30,9 +30,9 @@ double coverage(const FitErrors& errors, const HalfWidths& widths);
 
 // Intervals for a member of a new group (a GPU generation), from the errors of groups that were each unseen. Rows of a
 // group are wrong together, so the quantile over all rows is too sure of a group to come: it is widened until, on
-// average over groups, intervals made without a group hold nine tenths of it, and four fifths of each. `coverage_of`
-// gets the share held of each group by the intervals that were made without it, `without_each` those intervals (none
-// for a single group).
+// average over groups, intervals made without a group hold nine tenths of it, and four fifths of each unless that takes
+// more than twice the width. `coverage_of` gets the share held of each group by the intervals that were made without
+// it, `without_each` those intervals (none for a single group).
 HalfWidths half_widths_across(const std::vector<FitErrors>& groups, std::vector<double>& coverage_of,
                               std::vector<HalfWidths>* without_each = nullptr);
 

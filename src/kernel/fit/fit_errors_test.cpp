@@ -70,4 +70,16 @@ TEST(FitErrorsTest, one_group_alone_says_nothing_about_others) {
   EXPECT_EQ(half_widths_across({}, coverage_of).at(50e-6), 1);
 }
 
+TEST(FitErrorsTest, a_group_of_another_kind_does_not_widen_the_intervals_of_the_others) {
+  std::vector<FitErrors> groups(12);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (int i = 0; i < 200; ++i)
+      groups[g].push_back({.predicted = 1e-5, .log_error = (g == 0 ? 3 : 0) + 0.001 * (i - 100)});
+  }
+  std::vector<double> coverage_of;
+  EXPECT_LT(half_widths_across(groups, coverage_of).at(1e-5), 0.11) << "not twice that";
+  EXPECT_EQ(coverage_of[0], 0) << "out of reach";
+  for (size_t g = 1; g < groups.size(); ++g) EXPECT_GT(coverage_of[g], 90);
+}
+
 }  // namespace foretoken::fit_errors_test

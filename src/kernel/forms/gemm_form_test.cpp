@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "kernel/forms/gemm_tiles.h"
 #include "kernel/test_support.h"
 
 namespace foretoken::gemm_form_test {
@@ -28,6 +29,16 @@ TEST(GemmForm, a_multiply_whose_input_arrives_quantized_is_faster_than_one_that_
     EXPECT_LT(seconds("scaled_mm_tensor"), seconds("trtllm"));
     EXPECT_LE(seconds("scaled_mm_tensor"), seconds("scaled_mm_row")) << "it may split k besides";
   }
+}
+
+TEST(GemmForm, fp4_on_graphics_blackwell_has_one_tile_for_any_number_of_rows) {
+  const GpuGeneration& generation = *test_support::traits_named("rtx_pro_6000_server").generation;
+  const auto tile = [&](int64_t m) {
+    return gemm_dispatch(GemmKernel::cutlass, {.m = m, .n = 4096, .k = 4096, .scheme = Scheme::nvfp4}, generation).tile;
+  };
+  EXPECT_EQ(tile(257), tile(256));
+  EXPECT_EQ(tile(16384), tile(1));
+  EXPECT_GE(tile(1), 0) << "not the fastest of many";
 }
 
 TEST(GemmForm, measurements_with_cold_caches_are_posed_as_such) {

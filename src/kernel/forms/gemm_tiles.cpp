@@ -29,7 +29,7 @@ constexpr Rule fp8_hopper[] = {
 constexpr Rule fp8_blackwell[] = {{16, any, {32, 128}}, {64, any, {64, 128}}, {any, any, {128, 128}}};
 constexpr Rule fp8_graphics_blackwell[] = {
     {16, any, {16, 64}}, {32, any, {32, 64}}, {256, any, {64, 64}}, {any, any, {128, 128}}};
-constexpr Rule nvfp4_graphics_blackwell[] = {{256, any, {128, 128}}, {any, any, {256, 128}}};
+constexpr MatmulTile nvfp4_graphics_blackwell = {128, 128};  // for any m: nvfp4_scaled_mm_sm120_kernels.cu
 
 template <size_t count>
 int first_match(const Rule (&rules)[count], int64_t m, int64_t n) {
@@ -42,7 +42,7 @@ int first_match(const Rule (&rules)[count], int64_t m, int64_t n) {
 int cutlass_tile(const GemmShape& shape, CutlassTiles tiles) {
   const int64_t m = shape.m, n = shape.n;
   if (shape.scheme == Scheme::nvfp4) {
-    return tiles == CutlassTiles::graphics_blackwell ? first_match(nvfp4_graphics_blackwell, m, n) : -1;
+    return tiles == CutlassTiles::graphics_blackwell ? matmul_tile_index(nvfp4_graphics_blackwell) : -1;
   }
   if (shape.scheme != Scheme::fp8) return -1;
   switch (tiles) {

@@ -70,7 +70,9 @@ class FitCommand : public Command {
                       "Fit measured tiers from a probe with this many rows per kernel and number format, spread over "
                       "predicted times, for example 30; 0 = no probe");
     kernels_->integer("--seed", seed_, {.least = 0, .most = 1'000'000'000}, "Random seed for choosing rows");
-    kernels_->flag("--cross-only", cross_only_, "Do not fit the measured tiers");
+    kernels_->flag("--cross-only", cross_only_, "Do not fit the measured tiers; those in the folder stay");
+    kernels_->list("--sweep-devices", sweep_devices_,
+                   "Fit the measured tiers of these devices only; those of other devices in the folder stay");
     kernels_->flag("--sweep-withheld", sweep_withheld_,
                    "Fit measured tiers only for the generations of --without, from four fifths of their rows; "
                    "`validate --without` reads the result as --calibration");
@@ -249,6 +251,7 @@ class FitCommand : public Command {
                                    : hold_out_ == "layers" ? HoldOut::layers
                                                            : HoldOut::nothing,
                        .families = families_,
+                       .sweep_devices = sweep_devices_,
                        .sweep_size = static_cast<size_t>(sweep_size_),
                        .probe_rows = static_cast<size_t>(probe_rows_),
                        .progress = show_progress};
@@ -432,7 +435,7 @@ class FitCommand : public Command {
   Options* kernels_ = nullptr;
   Options* correlation_ = nullptr;
   std::vector<std::string> data_, devices_, where_, without_, without_sizes_, without_ranks_, families_, models_,
-      stacks_, without_devices_;
+      stacks_, without_devices_, sweep_devices_;
   std::string hold_out_ = "nothing";
   std::string out_, source_, date_;
   std::string tier_ = "best";
