@@ -142,7 +142,7 @@ TEST(TrainingIteration, of_one_stage_grows_by_the_same_with_every_micro_batch) {
   const auto machine = roofline_machine(4);
   for (auto [name, plan] : plans_of_all_kinds()) {
     if (plan.stages() > 1) continue;
-    const auto seconds_of = [&](int64_t micro_batches) {
+    const auto seconds_of = [&, &plan = plan](int64_t micro_batches) {
       plan.global_batch = micro_batches * plan.parallel.data;
       return step_of({.model = llama_like()}, plan, *machine).seconds.value;
     };

@@ -248,7 +248,7 @@ SweepCalibration fit_sweep(const LawKind& kind, const LawCalibration& law, const
   SweepCalibration result{.law = std::string(kind.name), .system = system.name, .rows = calls.size()};
   for (auto& [key, swept] : series) {
     SweepSeries& entry = result.series[key];
-    const auto cleaned = [&](const Leftovers& leftovers) {
+    const auto cleaned = [&, &swept = swept](const Leftovers& leftovers) {
       Curve curve = curve_through(leftovers);
       size_t short_ones = 0;
       const double longest = latency_bound * swept.seconds.begin()->second;

@@ -257,7 +257,7 @@ Json merged_fields(const std::vector<LaunchedServer>& servers, LaunchRemarks& re
   Json common = Json::object();
   for (const auto& [key, value] : servers.front().fields.members()) {
     const std::string text = value.dump(0);
-    const bool is_common = std::all_of(servers.begin(), servers.end(), [&](const LaunchedServer& one) {
+    const bool is_common = std::all_of(servers.begin(), servers.end(), [&, &key = key](const LaunchedServer& one) {
       const Json* other = one.fields.find(key);
       return other != nullptr && other->dump(0) == text;
     });

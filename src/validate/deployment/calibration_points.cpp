@@ -243,7 +243,7 @@ void score_points(const CalibrationValidationRequest& request, const Library& li
     if (!score.ttft.empty()) ttft.add(*groups[i].first, score.ttft);
     for (const auto& [metric, scored] : {std::pair("tpot_ms", &score.tpot), std::pair("ttft_ms", &score.ttft)}) {
       for (const Scored& one : *scored) {
-        const auto add = [&](const char* how, const Headline& seconds) {
+        const auto add = [&, &metric = metric](const char* how, const Headline& seconds) {
           tally.add(fmt::format("{}/{}", how, metric),
                     {1e3 * one.measured, 1e3 * seconds.value, 1e3 * seconds.low, 1e3 * seconds.high}, 0);
         };

@@ -179,7 +179,7 @@ class RunComparer {
       if (metric.latency->mean) add("mean", *metric.latency->mean, mean_of);
       for (const auto& [percentile, seconds] : metric.latency->percentiles) {
         if (runs_.front().by_id.empty() && percentile != 50) continue;
-        add(fmt::format("p{:g}", percentile), seconds, [&](const ReplayedRun& run) {
+        add(fmt::format("p{:g}", percentile), seconds, [&, &percentile = percentile](const ReplayedRun& run) {
           std::vector<double> values = times(run);
           return values.empty() ? 1e-3 * (run.answer.run.metrics.*metric.whole).median_ms
                                 : quantile(std::move(values), percentile / 100);
