@@ -6,9 +6,13 @@
     python3 tools/make_onnx.py vit vit.onnx --layers 12 --width 384 --heads 6
     python3 tools/make_onnx.py decoder decoder.onnx --layers 28 --width 1024 --heads 16 --kv-heads 8 --head-width 128 \\
         --inner 3072 --vocabulary 151936 --length 1 --past 512 --int4 --weights constant
+    python3 tools/make_onnx.py resnet50 resnet50_int8.onnx --int8 --weights constant
 
 A decoder (Llama, Qwen3 without norms of heads) computes `--length` tokens after `--past` others, whose keys and values are
 inputs; `--int4` writes its products as MatMulNBits, blocks of 32, which ONNX Runtime's contrib operators run.
+
+`--int8` writes what ONNX Runtime's quantizer makes: convolutional networks with 8-bit tensors throughout (QLinearConv,
+QLinearAdd, QGemm), transformers whose products quantize their inputs as they run (DynamicQuantizeLinear, MatMulInteger).
 
 The files run in ONNX Runtime. With `--weights constant` large tensors are made by ConstantOfShape nodes, so that a
 file takes kilobytes; runtimes fold these when they load it. The batch is a symbolic dimension unless --batch is given.
@@ -18,7 +22,8 @@ import array
 import random
 import struct
 
-FLOAT, UINT8, INT64 = 1, 2, 7
+FLOAT, UINT8, INT8, INT32, INT64 = 1, 2, 3, 6, 7
+MICROSOFT = "com.microsoft"
 
 
 def varint(value):
@@ -60,8 +65,9 @@ def value_info(name, dims):
 
 
 class Network:
-    def __init__(self, name, constant, seed):
-        self.name, self.constant = name, constant
+    def __init__(self, name, constant, seed, int8=False):
+        self.name, self.constant, self.int8 = name, constant, int8
+        self.quantized = {}  # tensors that products have quantized already
         self.nodes, self.tensors, self.inputs, self.outputs = [], [], [], []
         self.count = 0
         self.random = random.Random(seed)
@@ -79,11 +85,15 @@ class Network:
         self.outputs.append(value_info(name, dims))
 
     def node(self, operation, inputs, domain="", **attributes):
-        result = self.fresh(operation)
-        body = b"".join(data(1, i) for i in inputs) + data(2, result) + data(3, "node_" + result) + data(4, operation)
+        return self.node_with_outputs(operation, inputs, 1, domain, **attributes)[0]
+
+    def node_with_outputs(self, operation, inputs, outputs, domain="", **attributes):
+        results = [self.fresh(operation) for _ in range(outputs)]
+        body = b"".join(data(1, i) for i in inputs) + b"".join(data(2, r) for r in results)
+        body += data(3, "node_" + results[0]) + data(4, operation)
         body += b"".join(data(5, attribute(k, v)) for k, v in attributes.items())
         self.nodes.append(body + (data(7, domain) if domain else b""))
-        return result
+        return results
 
     def integers(self, values):
         name = self.fresh("shape")
@@ -110,33 +120,71 @@ class Network:
         self.tensors.append(tensor(name, FLOAT, dims, struct.pack(f"<{elements}f", *values)))
         return name
 
+    def quantization(self, kind):
+        """The scale and the zero point of a quantized tensor."""
+        zero = self.fresh("zero")
+        self.tensors.append(tensor(zero, kind, [], b"\0"))
+        return [self.scalar(0.02), zero]
+
     def conv(self, x, inside, out, kernel, stride=1, groups=1):
-        pad = kernel // 2
-        return self.node("Conv", [x, self.weight(out, inside // groups, kernel, kernel), self.weight(out)],
-                         kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4, group=groups)
+        window = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [kernel // 2] * 4, "group": groups}
+        dims = [out, inside // groups, kernel, kernel]
+        if not self.int8:
+            return self.node("Conv", [x, self.weight(*dims), self.weight(out)], **window)
+        return self.node("QLinearConv", [x, *self.quantization(UINT8), self.bytes_weight(INT8, *dims),
+                                         *self.quantization(INT8), *self.quantization(UINT8), self.bias(out)], **window)
+
+    def bias(self, size):
+        name = self.fresh("bias")
+        self.tensors.append(tensor(name, INT32, [size], struct.pack(f"<{size}i", *[7] * size)))
+        return name
+
+    def image(self, batch, size):
+        x = self.input("image", [batch, 3, size, size])
+        return self.node("QuantizeLinear", [x, *self.quantization(UINT8)]) if self.int8 else x
+
+    def relu(self, x):
+        """Results of 8 bits whose zero point is 0 are clamped already."""
+        return x if self.int8 else self.node("Relu", [x])
+
+    def sum(self, a, b):
+        if not self.int8:
+            return self.node("Add", [a, b])
+        sides = [a, *self.quantization(UINT8), b, *self.quantization(UINT8)]
+        return self.node("QLinearAdd", [*sides, *self.quantization(UINT8)], domain=MICROSOFT)
 
     def linear(self, x, inside, out):
-        return self.node("Add", [self.node("MatMul", [x, self.weight(inside, out)]), self.weight(out)])
+        return self.node("Add", [self.product(x, inside, out, False), self.weight(out)])
 
-    def bytes_weight(self, *dims):
+    def bytes_weight(self, kind, *dims):
         elements = 1
         for size in dims:
             elements *= size
         if self.constant and elements > 256:
-            fill = tensor("", UINT8, [1], b"\x88")
+            fill = tensor("", kind, [1], b"\x88")
             return self.node("ConstantOfShape", [self.integers(list(dims))], value=fill)
         name = self.fresh("weight")
-        self.tensors.append(tensor(name, UINT8, dims, self.random.randbytes(elements)))
+        self.tensors.append(tensor(name, kind, dims, self.random.randbytes(elements)))
         return name
 
+    def integer_product(self, x, inside, out):
+        """As dynamic quantization writes it: a tensor that several products read is quantized once."""
+        if x not in self.quantized:
+            self.quantized[x] = self.node_with_outputs("DynamicQuantizeLinear", [x], 3)
+        whole, scale, zero = self.quantized[x]
+        weight_scale, weight_zero = self.quantization(INT8)
+        y = self.node("MatMulInteger", [whole, self.bytes_weight(INT8, inside, out), zero, weight_zero])
+        return self.node("Mul", [self.node("Cast", [y], to=FLOAT), self.node("Mul", [scale, weight_scale])])
+
     def product(self, x, inside, out, int4):
-        """Without a bias; in int4 two weights to a byte, with a scale for each block."""
-        if not int4:
-            return self.node("MatMul", [x, self.weight(inside, out)])
-        block = 32
-        blocks = (inside + block - 1) // block
-        return self.node("MatMulNBits", [x, self.bytes_weight(out, blocks, block // 2), self.weight(out * blocks)],
-                         domain="com.microsoft", K=inside, N=out, bits=4, block_size=block)
+        """Without a bias; in int4 two weights to a byte, with a scale for each block, and inputs in 8 bits (level 4)."""
+        if int4:
+            block = 32
+            blocks = (inside + block - 1) // block
+            weights = [self.bytes_weight(UINT8, out, blocks, block // 2), self.weight(out * blocks)]
+            return self.node("MatMulNBits", [x, *weights], domain=MICROSOFT, K=inside, N=out, bits=4, block_size=block,
+                             accuracy_level=4)
+        return self.integer_product(x, inside, out) if self.int8 else self.node("MatMul", [x, self.weight(inside, out)])
 
     def layer_norm(self, x, width):
         return self.node("LayerNormalization", [x, self.weight(width), self.weight(width)], axis=-1)
@@ -163,23 +211,29 @@ class Network:
         return self.linear(joined, width, width)
 
     def relu6(self, x):
-        return self.node("Clip", [x, self.scalar(0.0), self.scalar(6.0)])
+        return x if self.int8 else self.node("Clip", [x, self.scalar(0.0), self.scalar(6.0)])
 
     def classifier(self, x, channels, batch):
-        x = self.node("Flatten", [self.node("GlobalAveragePool", [x])])
-        x = self.node("Gemm", [x, self.weight(1000, channels), self.weight(1000)], transB=1)
+        if self.int8:
+            ends = [*self.quantization(UINT8), *self.quantization(UINT8)]
+            x = self.node("Flatten", [self.node("QLinearGlobalAveragePool", [x, *ends], domain=MICROSOFT)])
+            sides = [x, *self.quantization(UINT8), self.bytes_weight(INT8, 1000, channels), *self.quantization(INT8)]
+            x = self.node("QGemm", [*sides, self.bias(1000), *self.quantization(UINT8)], domain=MICROSOFT, transB=1)
+            x = self.node("DequantizeLinear", [x, *self.quantization(UINT8)])
+        else:
+            x = self.node("Flatten", [self.node("GlobalAveragePool", [x])])
+            x = self.node("Gemm", [x, self.weight(1000, channels), self.weight(1000)], transB=1)
         self.output(x, [batch, 1000])
 
     def bytes(self):
         graph = b"".join(data(1, n) for n in self.nodes) + data(2, self.name)
         graph += b"".join(data(5, t) for t in self.tensors)
         graph += b"".join(data(11, i) for i in self.inputs) + b"".join(data(12, o) for o in self.outputs)
-        return number(1, 8) + data(2, "make_onnx") + data(7, graph) + data(8, number(2, 17)) + data(8, data(1, "com.microsoft") + number(2, 1))
+        return number(1, 8) + data(2, "make_onnx") + data(7, graph) + data(8, number(2, 17)) + data(8, data(1, MICROSOFT) + number(2, 1))
 
 
 def resnet(net, batch, options, depths, bottleneck):
-    x = net.input("image", [batch, 3, options.size, options.size])
-    x = net.node("Relu", [net.conv(x, 3, 64, 7, 2)])
+    x = net.relu(net.conv(net.image(batch, options.size), 3, 64, 7, 2))
     x = net.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     inside = 64
     for stage, depth in enumerate(depths):
@@ -189,11 +243,11 @@ def resnet(net, batch, options, depths, bottleneck):
             stride = 2 if stage > 0 and block == 0 else 1
             skip = x if stride == 1 and inside == out else net.conv(x, inside, out, 1, stride)
             if bottleneck:
-                y = net.node("Relu", [net.conv(x, inside, width, 1)])
-                y = net.conv(net.node("Relu", [net.conv(y, width, width, 3, stride)]), width, out, 1)
+                y = net.relu(net.conv(x, inside, width, 1))
+                y = net.conv(net.relu(net.conv(y, width, width, 3, stride)), width, out, 1)
             else:
-                y = net.conv(net.node("Relu", [net.conv(x, inside, out, 3, stride)]), out, out, 3)
-            x, inside = net.node("Relu", [net.node("Add", [y, skip])]), out
+                y = net.conv(net.relu(net.conv(x, inside, out, 3, stride)), out, out, 3)
+            x, inside = net.relu(net.sum(y, skip)), out
     net.classifier(x, inside, batch)
 
 
@@ -201,11 +255,11 @@ def inverted_residual(net, x, inside, out, factor, stride):
     wide = inside * factor
     y = x if factor == 1 else net.relu6(net.conv(x, inside, wide, 1))
     y = net.conv(net.relu6(net.conv(y, wide, wide, 3, stride, wide)), wide, out, 1)
-    return net.node("Add", [x, y]) if stride == 1 and inside == out else y
+    return net.sum(x, y) if stride == 1 and inside == out else y
 
 
 def mobilenet_v2(net, batch, options):
-    x = net.relu6(net.conv(net.input("image", [batch, 3, options.size, options.size]), 3, 32, 3, 2))
+    x = net.relu6(net.conv(net.image(batch, options.size), 3, 32, 3, 2))
     inside = 32
     for factor, out, depth, first in [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
                                       (6, 160, 3, 2), (6, 320, 1, 1)]:
@@ -331,9 +385,10 @@ def main():
     parser.add_argument("--vocabulary", type=int, default=0, help="decoder: rows of the last product [none]")
     parser.add_argument("--past", type=int, default=0, help="decoder: tokens whose keys and values are inputs")
     parser.add_argument("--int4", action="store_true", help="decoder: products as MatMulNBits")
+    parser.add_argument("--int8", action="store_true", help="products and convolutions in 8 bits")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    net = Network(options.network, options.weights == "constant", options.seed)
+    net = Network(options.network, options.weights == "constant", options.seed, options.int8)
     NETWORKS[options.network](net, options.batch or "batch", options)
     with open(options.file, "wb") as out:
         out.write(net.bytes())

@@ -22,7 +22,8 @@ const USAGE = `usage: measure_ort.mjs PLAN.csv KERNELS.csv [options]
   --seconds S       least CPU time of a sample (0.002)
   --profiles DIR    with --models: DIR/MODEL.csv, each operator's own time from the runtime's profile, and
                     DIR/MODEL.operators.csv, the operators left after its optimisations`;
-const OPSET = 13, FLOAT = 1, INT64 = 7;
+const OPSET = 13, FLOAT = 1, UINT8 = 2, INT8 = 3, INT32 = 6, INT64 = 7;
+const MICROSOFT = 'com.microsoft';
 
 function runtime() {
   for (const from of [import.meta.url, path.join(process.cwd(), 'here.js')]) {
@@ -58,9 +59,15 @@ function attribute(name, value) {
                                        : [number(3, value), number(20, 2)];
   return Buffer.concat([data(1, name), ...content]);
 }
-function valueInfo(name, dims) {
+function valueInfo(name, dims, type = FLOAT) {
   const shape = dims ? data(2, repeated(dims, (d) => data(1, number(1, d)))) : Buffer.alloc(0);
-  return Buffer.concat([data(1, name), data(2, data(1, Buffer.concat([number(1, FLOAT), shape])))]);
+  return Buffer.concat([data(1, name), data(2, data(1, Buffer.concat([number(1, type), shape])))]);
+}
+function elementType(values) {
+  if (values instanceof BigInt64Array) return INT64;
+  if (values instanceof Int32Array) return INT32;
+  if (values instanceof Uint8Array) return UINT8;
+  return values instanceof Int8Array ? INT8 : FLOAT;
 }
 
 // Nodes in a row, with the tensors that come from outside.
@@ -69,46 +76,88 @@ class Graph {
   inputs = [];
   constants = [];
   last = '';
+  resultType = FLOAT;
 
   addInput(...shape) {
+    return this.addTypedInput(FLOAT, shape);
+  }
+  addTypedInput(type, shape) {
     const name = `x${this.inputs.length}`;
-    this.inputs.push(valueInfo(name, shape));
+    this.inputs.push(valueInfo(name, shape, type));
     return name;
   }
   addConstant(shape, values) {
     const name = `c${this.constants.length}`;
     const content = values ?? randomFloats(shape.reduce((all, side) => all * side, 1));
-    const integers = content instanceof BigInt64Array;
-    this.constants.push(tensor(name, integers ? INT64 : FLOAT, shape, Buffer.from(content.buffer)));
+    this.constants.push(tensor(name, elementType(content), shape, Buffer.from(content.buffer)));
     return name;
+  }
+  // The scale and the zero point of a quantized tensor.
+  quantization(ZeroPoint) {
+    return [this.scalar(0.02), this.addConstant([], ZeroPoint.of(0))];
   }
   scalar(value) {
     return this.addConstant([], Float32Array.of(value));
   }
-  add(operator, inputs, attributes = {}) {
+  add(operator, inputs, attributes = {}, domain = '', moreOutputs = []) {
     this.last = `t${this.nodes.length}`;
-    this.nodes.push(Buffer.concat([repeated(inputs, (name) => data(1, name)), data(2, this.last), data(4, operator),
-                                   repeated(Object.entries(attributes), ([k, v]) => data(5, attribute(k, v)))]));
+    this.nodes.push(Buffer.concat([repeated(inputs, (name) => data(1, name)), data(2, this.last),
+                                   repeated(moreOutputs, (name) => data(2, name)), data(4, operator),
+                                   repeated(Object.entries(attributes), ([k, v]) => data(5, attribute(k, v))),
+                                   data(7, domain)]));
     return this.last;
   }
   bytes() {
     const graph = Buffer.concat([repeated(this.nodes, (n) => data(1, n)), data(2, 'kernel'),
                                  repeated(this.constants, (c) => data(5, c)), repeated(this.inputs, (i) => data(11, i)),
-                                 data(12, valueInfo(this.last))]);
-    return Buffer.concat([number(1, 8), data(7, graph), data(8, Buffer.concat([data(1, ''), number(2, OPSET)]))]);
+                                 data(12, valueInfo(this.last, undefined, this.resultType))]);
+    const operators = (domain, version) => data(8, Buffer.concat([data(1, domain), number(2, version)]));
+    return Buffer.concat([number(1, 8), data(7, graph), operators('', OPSET), operators(MICROSOFT, 1)]);
   }
 }
 
+function windowAttributes(p, groups) {
+  const total = Math.max(0, (p.oh - 1) * p.s + p.k - p.h), before = Math.floor(total / 2);
+  return {group: groups, kernel_shape: [p.k, p.k], strides: [p.s, p.s],
+          pads: [before, before, total - before, total - before]};
+}
 function convolution(graph, p, depthwise) {
   const groups = depthwise ? p.ic : (p.g ?? 1);
-  const total = Math.max(0, (p.oh - 1) * p.s + p.k - p.h), before = Math.floor(total / 2);
   const inputs = [graph.addInput(1, p.ic, p.h, p.h), graph.addConstant([p.oc, p.ic / groups, p.k, p.k]),
                   graph.addConstant([p.oc])];
-  const out = graph.add('Conv', inputs, {group: groups, kernel_shape: [p.k, p.k], strides: [p.s, p.s],
-                                         pads: [before, before, total - before, total - before]});
+  const out = graph.add('Conv', inputs, windowAttributes(p, groups));
   if (p.act === 'relu') graph.add('Relu', [out]);
   if (p.act === 'clip') graph.add('Clip', [out, graph.scalar(0), graph.scalar(6)]);
   if (p.act === 'swish') graph.add('Mul', [out, graph.add('Sigmoid', [out])]);
+}
+
+// Channels last, as the runtime's optimiser lays out the convolutions of a quantized network. Activations are part of the
+// result's clamp to 8 bits.
+function quantizedConvolution(graph, p, depthwise) {
+  const groups = depthwise ? p.ic : (p.g ?? 1);
+  const activations = () => graph.quantization(Uint8Array);
+  const weights = graph.addConstant([p.oc, p.ic / groups, p.k, p.k], randomBytes(p.oc * p.ic / groups * p.k * p.k));
+  graph.add('QLinearConv', [graph.addTypedInput(UINT8, [1, p.h, p.h, p.ic]), ...activations(), weights,
+                            ...graph.quantization(Int8Array), ...activations(),
+                            graph.addConstant([p.oc], new Int32Array(p.oc).fill(7))],
+            {...windowAttributes(p, groups), channels_last: 1}, MICROSOFT);
+  graph.resultType = UINT8;
+}
+function quantizedProduct(graph, p) {
+  const activations = () => graph.quantization(Uint8Array);
+  graph.add('QLinearMatMul', [graph.addTypedInput(UINT8, [p.m, p.k]), ...activations(),
+                              graph.addConstant([p.k, p.n], randomBytes(p.k * p.n)), ...graph.quantization(Int8Array),
+                              ...activations()]);
+  graph.resultType = UINT8;
+}
+// Weights of 4 bits in blocks of 32 with a scale each; activations are quantized to 8 bits on the way (level 4), as the
+// builders of language models ask for.
+function fourBitProduct(graph, p) {
+  const blocks = Math.ceil(p.k / 32);
+  const weights = new Uint8Array(randomBytes(p.n * blocks * 16).buffer);
+  graph.add('MatMulNBits', [graph.addInput(p.m, p.k), graph.addConstant([p.n, blocks, 16], weights),
+                            graph.addConstant([p.n * blocks])],
+            {K: p.k, N: p.n, bits: 4, block_size: 32, accuracy_level: 4}, MICROSOFT);
 }
 
 // The decomposed chains of opset 13, as exporters write them.
@@ -152,6 +201,21 @@ const KERNELS = {
     if (p.t === 1) g.add('Transpose', [g.addInput(p.n >> 6, 64)], {perm: [1, 0]});
     else g.add('Transpose', [g.addInput(side, Math.floor((p.n >> 6) / side), 64)], {perm: [1, 0, 2]});
   },
+  qconv: (g, p) => quantizedConvolution(g, p, false),
+  qdwconv: (g, p) => quantizedConvolution(g, p, true),
+  qlinear: quantizedProduct,
+  qgemm1: quantizedProduct,
+  q4linear: fourBitProduct,
+  q4gemm1: fourBitProduct,
+  qadd: (g, p) => {
+    const side = () => [g.addTypedInput(UINT8, [p.n]), ...g.quantization(Uint8Array)];
+    g.add('QLinearAdd', [...side(), ...side(), ...g.quantization(Uint8Array)], {}, MICROSOFT);
+    g.resultType = UINT8;
+  },
+  quantize: (g, p) => {
+    g.add('DynamicQuantizeLinear', [g.addInput(p.n)], {}, '', ['scale', 'zero']);
+    g.resultType = UINT8;
+  },
   null: (g) => g.add('Identity', [g.addInput(1)]),
 };
 
@@ -168,7 +232,18 @@ function randomFloats(count) {
   return values;
 }
 
-// Tensors for the inputs of a session. Whole numbers are 1: valid as a token, an index and a mask.
+function randomBytes(count) {
+  const values = new Int8Array(count);
+  let state = 1;
+  for (let i = 0; i < count; ++i) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    values[i] = state >>> 24;
+  }
+  return values;
+}
+
+// Tensors for the inputs of a session. Whole numbers are 1: valid as a token, an index and a mask. Others are random, for
+// cores run up to 20% faster on operands that are all the same.
 function feed(ort, session, settings) {
   const feeds = {};
   for (const input of session.inputMetadata) {
@@ -183,8 +258,8 @@ function feed(ort, session, settings) {
       float16: () => new Uint16Array(count).fill(0x3800),  // 0.5
       int64: () => new BigInt64Array(count).fill(1n),
       int32: () => new Int32Array(count).fill(1),
-      uint8: () => new Uint8Array(count).fill(1),
-      int8: () => new Int8Array(count).fill(1),
+      uint8: () => new Uint8Array(randomBytes(count).buffer),
+      int8: () => randomBytes(count),
       bool: () => new Uint8Array(count).fill(1),
     }[input.type];
     if (!content) throw new Error(`input ${input.name} has type ${input.type}`);
@@ -301,6 +376,10 @@ async function measureModels(ort, files, settings) {
 async function measurePlan(ort, [planFile, outFile], settings) {
   const [header, ...lines] = fs.readFileSync(planFile, 'utf8').trim().split('\n').map((line) => line.split(','));
   const kindColumn = header.indexOf('kind'), parameterColumn = header.indexOf('params');
+  // The first calls of all are slow, until the engine has compiled this script.
+  const first = new Graph();
+  KERNELS.null(first, {});
+  await measure(ort, [{name: 'null', model: first.bytes()}], {...settings, seconds: 0.2});
   const rows = ['kernel_id,kind,params,cpu_ms_min'];
   for (const [index, line] of lines.entries()) {
     const kind = line[kindColumn], parameters = line[parameterColumn];

@@ -53,6 +53,11 @@ constexpr std::array unused_attributes = {
     "update_fifo_depth", "latency",       "action_latency_cycles", "cacti_opt",  "num_pipeline_stages", "network_read",
     "network_fill",      "network_drain", "network_update"};
 
+// Read as well, but not offered for names that are nearly the same: estimators have attributes like
+// metadata_counter_width.
+constexpr std::array metadata_attributes = {"metadata_datawidth", "metadata_word_bits", "metadata_storage_width",
+                                            "metadata_width"};
+
 // `PE[0..15]` is 16 of PE.
 struct RangedName {
   std::string name;
@@ -235,6 +240,14 @@ class ArchitectureBuilder {
     if (const auto read = attributes.number({"read_bandwidth"}, rate)) level.bandwidth.read = *read;
     if (const auto write = attributes.number({"write_bandwidth"}, rate)) level.bandwidth.write = *write;
     if (const auto shared = attributes.number({"shared_bandwidth"}, rate)) level.bandwidth.shared = *shared;
+    constexpr Range<int64_t> metadata_bits{.least = 0, .most = 4096};
+    const TimeloopMetadata metadata{
+        .level = level.name,
+        .word_bits = static_cast<int>(
+            attributes.integer({"metadata_datawidth", "metadata_word_bits"}, metadata_bits).value_or(0)),
+        .access_bits = static_cast<int>(
+            attributes.integer({"metadata_storage_width", "metadata_width"}, metadata_bits).value_or(0))};
+    if (metadata.word_bits > 0 || metadata.access_bits > 0) result_.metadata.push_back(metadata);
     // Which DRAM decides its energy; the class only says that it is one.
     if (class_contains(component.at("class").string(), {"DRAM"})) {
       const JsonView* type = attributes.find("type");
@@ -248,6 +261,7 @@ class ArchitectureBuilder {
     for (const std::string& name : attributes.names()) {
       const auto is = [&](const char* other) { return name == other; };
       if (std::any_of(known_attributes.begin(), known_attributes.end(), is)) continue;
+      if (std::any_of(metadata_attributes.begin(), metadata_attributes.end(), is)) continue;
       // Estimators take attributes of any name; one that is nearly a name of ours is a slip of the pen.
       const bool unused = std::any_of(unused_attributes.begin(), unused_attributes.end(), is);
       const auto near = nearest_name(name, candidates);

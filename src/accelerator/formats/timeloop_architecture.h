@@ -11,10 +11,17 @@
 
 namespace foretoken {
 
+// How a storage level keeps the metadata of compressed tensors, in bits; 0: not given.
+struct TimeloopMetadata {
+  std::string level;
+  int word_bits = 0, access_bits = 0;
+};
+
 struct TimeloopArchitecture {
   Architecture architecture;
   std::vector<TimeloopDirective> constraints;  // those inside nodes of v0.4
   Json sparse_targets = Json::array();         // the same of sparse_optimizations, as that section's targets
+  std::vector<TimeloopMetadata> metadata;      // of levels that give it
   std::vector<std::string> notes;              // attributes nobody here uses
 };
 

@@ -62,6 +62,7 @@ class SectionReader {
       if (!own.sparse_targets.items().empty()) {
         result_.sparse_optimizations = Json::object({{"targets", std::move(own.sparse_targets)}});
       }
+      result_.metadata = std::move(own.metadata);
       add_notes(own.notes);
     }
     if (const auto view = only({"problem"})) {

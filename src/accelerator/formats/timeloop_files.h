@@ -10,6 +10,7 @@
 #include "accelerator/architecture.h"
 #include "accelerator/formats/accelergy_tables.h"
 #include "accelerator/formats/jinja.h"
+#include "accelerator/formats/timeloop_architecture.h"
 #include "accelerator/formats/timeloop_directive.h"
 #include "accelerator/formats/timeloop_problem.h"
 #include "accelerator/mapping.h"
@@ -25,6 +26,7 @@ struct AcceleratorInputs {
   std::vector<TimeloopDirective> constraints;  // on the architecture first, then those on the mapspace
   std::vector<TimeloopDensity> densities;
   std::optional<Json> sparse_optimizations;   // as it is written
+  std::vector<TimeloopMetadata> metadata;     // of levels that keep some
   std::vector<AccelergyTable> energy_tables;  // with actions that only sparse hardware has
   bool constraints_given = false;             // some file has a section of them, which may be empty
   bool energies_given = false;                // by an ERT, for every level

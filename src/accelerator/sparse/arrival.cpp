@@ -43,6 +43,17 @@ PlacedCondition placed_condition(const ReadCondition& condition, int level, cons
   return own;
 }
 
+// What the multipliers fetch from the last level that keeps the target: a word for every turn of the innermost loop,
+// whichever dimension that has, and of all instances that work side by side.
+TileSizes words_at_once(const Mapping& mapping, int home) {
+  TileSizes tile;
+  tile.fill(1);
+  for (const Loop& loop : mapping.loops) {
+    if (loop.level >= home && is_spatial(loop)) tile[loop.dimension] *= static_cast<double>(loop.bound);
+  }
+  return tile;
+}
+
 }  // namespace
 
 Arrival::Arrival() {
@@ -81,7 +92,10 @@ double meets_nonzeros(const Problem& problem, const Mapping& mapping, const Arch
     const Loop& loop = mapping.loops[i];
     if (loop.level >= level && loop.level < child && loop.bound > 1 && uses_dimension(moved, loop.dimension)) moves = i;
   }
-  TileSizes tile = moves >= 0 ? tile_inside(mapping, problem, moves + 1) : tile_at(mapping, problem, home);
+  const bool feeds_multipliers = child == std::ssize(mapping.kept);
+  TileSizes tile = feeds_multipliers ? words_at_once(mapping, home)
+                   : moves >= 0      ? tile_inside(mapping, problem, moves + 1)
+                                     : tile_at(mapping, problem, home);
   if (moves >= 0) {
     // An access that brings the words of several turns of the loop is needed if one of them is.
     const double turns = std::ceil(architecture.levels[home].words_per_access / tile_words(moved, tile));

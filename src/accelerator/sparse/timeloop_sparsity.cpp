@@ -45,6 +45,13 @@ SparsityDescription timeloop_sparsity(const AcceleratorInputs& inputs) {
     const int level = find_level(architecture, table.component);
     if (level >= 0) sparsity.levels[level].energy = sparse_energy_of(table.actions);
   }
+  for (const TimeloopMetadata& metadata : inputs.metadata) {
+    const int index = find_level(architecture, metadata.level);
+    if (index < 0) continue;
+    SparseLevel& level = sparsity.levels[index];
+    if (metadata.word_bits > 0) level.metadata_word_bits = level.metadata_access_bits = metadata.word_bits;
+    if (metadata.access_bits > 0) level.metadata_access_bits = metadata.access_bits;
+  }
   if (inputs.sparse_optimizations) {
     read_timeloop_sparsity(JsonView(*inputs.sparse_optimizations, "sparse_optimizations"), architecture, problem,
                            sparsity);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "accelerator/sparse/sparse_evaluator.h"
 #include "base/error.h"
 
 namespace foretoken::timeloop_sparsity_test {
@@ -77,6 +78,53 @@ TEST(TimeloopSparsity, is_gathered_from_all_files) {
   EXPECT_EQ(sparsity.levels[0].energy.metadata_read_pj, 40);
   EXPECT_EQ(sparsity.levels[1].energy.gated_read_pj, 0.1);
   EXPECT_EQ(sparsity.levels[2].energy.gated_compute_pj, 0.05);
+}
+
+// Of a dot product whose sum is read and written by every multiplication: where A is zero, neither happens.
+TEST(TimeloopSparsity, a_sum_next_to_the_multipliers_is_skipped_word_by_word) {
+  constexpr const char* dot_product = R"(
+architecture:
+  version: 0.4
+  nodes:
+  - !Component
+    name: Buffer
+    class: storage
+    attributes: {depth: 64, width: 8, datawidth: 8, read_bandwidth: 4, write_bandwidth: 3, metadata_storage_width: 4,
+                 metadata_datawidth: 4, metadata_storage_depth: 32}
+    sparse_optimizations:
+      representation_format: {data_spaces: [{name: A, ranks: [{format: CP}]}]}
+      action_optimization:
+      - {type: skipping, options: [{target: B, condition_on: [A]}]}
+      - {type: skipping, options: [{target: Z, condition_on: [A]}]}
+  - !Component {name: mac, class: intmac, attributes: {multiplier_width: 8, adder_width: 16}}
+problem:
+  version: 0.4
+  shape:
+    name: dot
+    dimensions: [M, K]
+    data_spaces:
+    - {name: A, projection: [[[K]]]}
+    - {name: B, projection: [[[K]]]}
+    - {name: Z, projection: [[[M]]], read_write: true}
+  instance: {M: 1, K: 16, densities: {A: {distribution: fixed_structured, density: 0.25}}}
+mapping:
+- {target: Buffer, type: datatype, keep: [A, B, Z], bypass: []}
+- {target: Buffer, type: temporal, factors: K=16 M=1, permutation: KM}
+)";
+  const std::vector<TimeloopText> files = {{.source = "dot.yaml", .text = dot_product}};
+  const AcceleratorInputs inputs = read_timeloop_texts(files);
+  const SparsityDescription sparsity = timeloop_sparsity(inputs);
+  EXPECT_EQ(sparsity.levels[0].metadata_word_bits, 4);
+  EXPECT_EQ(sparsity.levels[0].metadata_access_bits, 4);
+  Evaluation dense;
+  const MappingEvaluator evaluator(*inputs.architecture, *inputs.problem, timeloop_rules);
+  ASSERT_TRUE(evaluator.evaluate(*inputs.mapping, dense));
+  const SparseEvaluation result =
+      evaluate_sparse(*inputs.architecture, *inputs.problem, *inputs.mapping, dense, sparsity, sparseloop_rules);
+  EXPECT_EQ(result.cycles, 4);
+  EXPECT_EQ(result.traffic[1].reads.actual, 4);    // B
+  EXPECT_EQ(result.traffic[2].updates.actual, 4);  // Z
+  EXPECT_EQ(result.traffic[2].updates.skipped, 12);
 }
 
 TEST(TimeloopSparsity, is_dense_where_nothing_is_said) {

@@ -111,7 +111,8 @@ class NodeLowering {
         calls.push_back({.kernel = kernel,
                          .count = own.count,
                          .is_stand_in = is_stand_in,
-                         .scheme = multiplies(kernel) ? scheme_of(own.shape) : Scheme::fp32});
+                         .scheme = multiplies(kernel) ? scheme_of(own.shape) : Scheme::fp32,
+                         .widens_weights = widens_weights()});
       }
     }
     return calls;
@@ -138,6 +139,12 @@ class NodeLowering {
       sizes.activation = EdgeActivation::clip;
     if (activation == "Sigmoid" || activation == "Tanh") sizes.activation = EdgeActivation::swish;
     return kernel;
+  }
+
+  // Inputs of 8 bits are asked for by level 4; by default the product is one of fp32.
+  bool widens_weights() const {
+    constexpr int64_t int8_level = 4;
+    return view_.node().operation == "MatMulNBits" && view_.attribute("accuracy_level", 0) != int8_level;
   }
 
   // Scales and zero points stand between the two sides of some quantized products.
@@ -171,6 +178,8 @@ class NodeLowering {
       return edge_tensor(Kind::fused_gelu, same);
     if (operation == "BatchNormalization") return edge_tensor(Kind::channel_scale, same);
     if (operation == "Concat") return edge_tensor(Kind::concat, same);
+    if (operation == "QLinearAdd") return edge_tensor(Kind::int8_add, same);
+    if (operation == "DynamicQuantizeLinear") return edge_tensor(Kind::quantize, same);
     // A reduction passes over its input once, as a global pool does.
     if (operation == "GlobalAveragePool" || operation == "GlobalMaxPool" || operation.starts_with("Reduce"))
       return edge_tensor(Kind::global_pool, {.elements = inputs, .outputs = outputs});
@@ -210,8 +219,14 @@ std::vector<EdgeCall> fused_calls(const OnnxGraph& graph, const FusionMatch& mat
     case Kind::gemv:
     case Kind::batched_matmul:
     case Kind::max_pool:
+    case Kind::int8_linear:
     case Kind::traffic: {
       std::vector<EdgeCall> calls = NodeLowering(graph, node).list(onnx_operators(graph, node));
+      for (const int64_t index : match.nodes) {
+        const OnnxNode& own = graph.nodes[static_cast<size_t>(index)];
+        if (own.operation != "DynamicQuantizeLinear") continue;
+        for (const EdgeCall& call : NodeLowering(graph, own).list(onnx_operators(graph, own))) calls.push_back(call);
+      }
       for (EdgeCall& call : calls) {
         if (auto* sizes = std::get_if<ConvolutionSizes>(&call.kernel.sizes)) {
           sizes->activation = rule.activation;
@@ -252,6 +267,14 @@ std::vector<EdgeKernel> step_kernels(const KernelShape& shape) {
                       .expected = "a model of dense layers: no CPU sweep prices such operators"});
   }
   return {traffic_of(work)};
+}
+
+// In the format of the call. CPU runtimes quantize the inputs of products with int4 weights to 8 bits on the way, as
+// llama.cpp does; other weights that are narrow alone have no kernels of their own.
+std::optional<EdgeKernel> narrow_kernel(const EdgeCall& call) {
+  if (call.scheme == Scheme::int8) return edge_in_int8(call.kernel);
+  if (call.scheme == Scheme::int4_wo && !call.widens_weights) return edge_in_int4(call.kernel);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -319,11 +342,9 @@ EdgeLowering with_measured_formats(EdgeLowering lowering, const EdgePredictor& p
     bool is_unmeasured = false;
     for (EdgeCall& call : step.calls) {
       if (call.scheme == Scheme::fp32) continue;
-      // Weights and activations both: weight-only schemes multiply in the wider format.
-      const std::optional<EdgeKernel> int8 =
-          call.scheme == Scheme::int8 ? edge_in_int8(call.kernel) : std::optional<EdgeKernel>();
-      if (int8 && predictor.kinds.contains(int8->kind)) {
-        call.kernel = *int8;
+      const std::optional<EdgeKernel> narrow = narrow_kernel(call);
+      if (narrow && predictor.kinds.contains(narrow->kind)) {
+        call.kernel = *narrow;
         call.scheme = Scheme::fp32;
       } else {
         is_unmeasured = true;
@@ -352,6 +373,7 @@ EdgeKernel with_batch_times(const EdgeKernel& kernel, int64_t factor) {
       product->m *= factor;
       result.kind = product->m == 1 ? Kind::gemv : Kind::linear;
       if (is_int8(kernel.kind)) result.kind = edge_in_int8(result)->kind;
+      if (is_int4(kernel.kind)) result.kind = edge_in_int4(result)->kind;
     }
   } else if (auto* tensor = std::get_if<TensorSizes>(&result.sizes)) {
     tensor->elements *= factor;

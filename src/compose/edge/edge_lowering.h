@@ -20,6 +20,7 @@ struct EdgeCall {
   // Of a product or convolution, where it is not that of the kernel: a narrower format that no sweep has measured has a
   // wide interval below its fp32 time.
   Scheme scheme = Scheme::fp32;
+  bool widens_weights = false;  // narrow weights that are turned into fp32 before they multiply (MatMulNBits)
 };
 
 // What runs in one go. Nodes that leave nothing to do (views, what a runtime removes) are steps without calls.
@@ -45,8 +46,8 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules);
 // bytes.
 EdgeLowering lower_edge_step(std::span<const Operator> operators);
 
-// Products and convolutions in int8 as kernels of their own, where the sweep measured such; a note counts the steps in
-// formats that it did not.
+// Products and convolutions in int8, and products with int4 weights, as kernels of their own, where the sweep measured
+// such; a note counts the steps in formats that it did not.
 EdgeLowering with_measured_formats(EdgeLowering lowering, const EdgePredictor& predictor);
 
 // The kernel for `factor` times as many pictures or sequences; weights stay.

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
+#include "base/counted.h"
 #include "base/portable_math.h"
 #include "model/onnx/activation_peak.h"
 #include "model/onnx/summary.h"
@@ -23,7 +26,7 @@ double term_seconds(const std::vector<EdgeTerm>& terms, std::string_view name) {
 
 // Runtimes cut products into blocks for their threads; whether they do so with other kernels depends on sizes.
 bool divides(EdgeKernelKind kind) {
-  return kind == EdgeKernelKind::depthwise || is_int8(kind) ||
+  return kind == EdgeKernelKind::depthwise || is_int8(kind) || is_int4(kind) ||
          std::find(std::begin(multiplying), std::end(multiplying), kind) != std::end(multiplying);
 }
 
@@ -33,8 +36,8 @@ struct ThreadRatio {
   const EdgeThreadScaling* measured = nullptr;
 };
 
-// By the measured speedup of the kind. Without one, products divide by the threads: at best everything does, at worst
-// nothing.
+// By the measured speedup of the kind. Without one, at best every kernel divides by the threads, and at worst none
+// does; products and convolutions lie half way, as a logarithm, and others run on one thread.
 Estimate on_threads(const Estimate& seconds, EdgeKernelKind kind, const ThreadRatio& ratio) {
   const double threads = ratio.threads;
   if (threads == 1) return seconds;
@@ -47,9 +50,9 @@ Estimate on_threads(const Estimate& seconds, EdgeKernelKind kind, const ThreadRa
               .kind = seconds.kind};
     }
   }
-  return {.value = divides(kind) ? seconds.value / threads : seconds.value,
-          .low = seconds.low / threads,
-          .high = seconds.high,
+  return {.value = divides(kind) ? seconds.value / std::sqrt(threads) : seconds.value,
+          .low = seconds.low / std::max(threads, 1.0),
+          .high = seconds.high / std::min(threads, 1.0),
           .kind = Confidence::extrapolated};
 }
 
@@ -61,14 +64,34 @@ double format_share(Scheme scheme) {
   return std::min(1.0, format.math == DType::int8 ? 1 / int8_pairs : format.weight_bytes / fp32_bytes);
 }
 
-// Half way, as a logarithm, between what the format allows and no gain at all.
-Estimate in_format(const Estimate& fp32, Scheme scheme) {
-  const double share = format_share(scheme);
+// Bytes of weights against those in fp32.
+double format_bytes_share(Scheme scheme) {
+  constexpr double fp32_bytes = 4;
+  return std::min(1.0, facts(scheme).weight_bytes / fp32_bytes);
+}
+
+// Half way, as a logarithm, between what the format allows and no gain at all. Weights that are turned into fp32 first
+// may take longer than fp32 ones: ONNX Runtime's MatMulNBits without an accuracy level takes up to three times as long.
+Estimate in_format(const Estimate& fp32, const EdgeCall& call) {
+  const double share = format_share(call.scheme);
   if (share == 1) return fp32;
-  return {.value = fp32.value * std::sqrt(share),
+  constexpr double slower_at_worst = 3;
+  const double most = call.widens_weights ? slower_at_worst : 1;
+  return {.value = fp32.value * std::sqrt(share * most),
           .low = fp32.low * share,
-          .high = fp32.high,
+          .high = fp32.high * most,
           .kind = std::max(fp32.kind, Confidence::extrapolated)};
+}
+
+// What the products of a model read before they read their weights again.
+double constant_bytes(const EdgeLowering& lowering) {
+  double bytes = 0;
+  for (const EdgeStep& step : lowering.steps) {
+    for (const EdgeCall& call : step.calls)
+      bytes += edge_work(call.kernel).weights_read.value() * format_bytes_share(call.scheme) *
+               static_cast<double>(call.count);
+  }
+  return bytes;
 }
 
 // The largest part of a kernel's time beside the call.
@@ -154,6 +177,7 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
                .measured = predictor.scaling_to(options.threads)};
   }
   const EdgeRoofline roofline = edge_roofline(predictor);
+  const double constants = constant_bytes(lowering);
   const double node_seconds = predictor.calls ? predictor.calls->node_ns * 1e-9 : 0;
   const Estimate call = predictor.kernel_seconds({.kind = EdgeKernelKind::empty});
   estimate.call_seconds = call.value;
@@ -170,11 +194,13 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
     for (const EdgeCall& call_of : step.calls) {
       const EdgeKernel kernel = with_batch_times(call_of.kernel, options.batch_times);
       const auto count = static_cast<double>(call_of.count);
-      const Estimate one = in_format(predictor.kernel_seconds_in_model(kernel), call_of.scheme);
+      const Estimate one = in_format(predictor.kernel_seconds_in_model(kernel, constants), call_of);
       own.push_back(on_threads(scaled(one, count), kernel.kind, threads));
       if (call_of.is_stand_in) own.back().kind = std::max(own.back().kind, Confidence::extrapolated);
       const Work work = edge_work(kernel);
-      const Scheme format = is_int8(kernel.kind) ? Scheme::int8 : call_of.scheme;
+      const Scheme format = is_int8(kernel.kind)   ? Scheme::int8
+                            : is_int4(kernel.kind) ? Scheme::int4_wo
+                                                   : call_of.scheme;
       const double least = roofline.seconds(work) * count * format_share(format);
       time.least_seconds += least;
       find_largest(predictor.kernel_terms(kernel), time);
@@ -199,6 +225,16 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
                    [](const EdgeKindTime& a, const EdgeKindTime& b) { return a.seconds > b.seconds; });
   if (predictor.busy_watts) estimate.joules = scaled(estimate.seconds, *predictor.busy_watts);
   return estimate;
+}
+
+std::optional<std::string> unmeasured_threads_note(const EdgePredictor& predictor, int64_t threads) {
+  if (threads == 0 || threads == predictor.threads || predictor.scaling_to(threads) != nullptr) return std::nullopt;
+  return fmt::format(
+      "the speedup of {} was not measured on this device, which was swept on {}: the interval reaches from perfect "
+      "speedup to none, and the time assumes a speedup of {:.3g} for products and convolutions. "
+      "`foretoken profile cpu` measures speedups",
+      counted(threads, "thread"), counted(predictor.threads, "thread"),
+      std::sqrt(static_cast<double>(threads) / static_cast<double>(predictor.threads)));
 }
 
 EdgeMemory edge_memory(const OnnxGraph& graph, const EdgeLowering& lowering) {

@@ -57,6 +57,9 @@ struct EdgeModelEstimate {
 EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePredictor& predictor,
                                       const EdgeModelOptions& options = {});
 
+// What a reader should know of a run on so many threads; nothing where they were measured, or are those of the sweep.
+std::optional<std::string> unmeasured_threads_note(const EdgePredictor& predictor, int64_t threads);
+
 // What a network needs while it runs, at the graph's own batch: its constants, and inputs, outputs and tensors between
 // steps where most of them live. What kernels need for themselves (columns of windows, packed weights) is not counted.
 struct EdgeMemory {

@@ -60,8 +60,13 @@ TEST(EdgeModel, narrow_formats_have_wide_intervals_from_what_they_allow_to_the_f
   EXPECT_LT(int4.low, 0.14 * fp32.low);
 }
 
+EdgePredictor without_narrow_kernels(EdgePredictor predictor) {
+  std::erase_if(predictor.kinds, [](const auto& own) { return is_int8(own.first) || is_int4(own.first); });
+  return predictor;
+}
+
 TEST(EdgeModel, int8_is_priced_by_its_own_kernels_where_a_sweep_measured_them) {
-  EdgePredictor predictor = shipped_predictor();
+  EdgePredictor predictor = without_narrow_kernels(shipped_predictor());
   EdgeLowering lowering;
   const EdgeKernel kernel = edge_product(EdgeKernelKind::gemv, {.k = 1024, .n = 4096});
   for (const Scheme scheme : {Scheme::fp32, Scheme::int8, Scheme::int8_wo})
@@ -93,14 +98,20 @@ TEST(EdgeModel, a_step_of_a_language_model_is_priced_operator_by_operator) {
        .shape =
            AttentionShape{.phase = AttentionPhase::decode, .heads = 8, .kv_heads = 8, .head_dim = 64, .kv_len = 100}},
       {.name = "tp_all_reduce", .count = 2, .shape = CollectiveShape{}}};
-  const EdgeLowering lowering = with_measured_formats(lower_edge_step(operators), shipped_predictor());
+  const EdgeLowering measured = with_measured_formats(lower_edge_step(operators), shipped_predictor());
+  ASSERT_EQ(measured.steps.size(), 3u);
+  EXPECT_EQ(measured.steps[1].calls.front().kernel.kind, EdgeKernelKind::int4_gemv);
+  EXPECT_EQ(with_batch_times(measured.steps[1].calls.front().kernel, 2).kind, EdgeKernelKind::int4_linear);
+  EXPECT_EQ(estimate_edge_model(measured, shipped_predictor()).steps[1].seconds.kind, Confidence::interpolated);
+  const EdgePredictor predictor = without_narrow_kernels(shipped_predictor());
+  const EdgeLowering lowering = with_measured_formats(lower_edge_step(operators), predictor);
   ASSERT_EQ(lowering.steps.size(), 3u);
   EXPECT_EQ(lowering.steps[1].calls.front().kernel.kind, EdgeKernelKind::gemv);
   EXPECT_EQ(lowering.steps[1].calls.front().scheme, Scheme::int4_wo);
   EXPECT_EQ(lowering.steps[2].calls.size(), 3u);
   ASSERT_EQ(lowering.notes.size(), 1u);
   EXPECT_NE(lowering.notes.front().find("no sweep"), std::string::npos);
-  const EdgeModelEstimate estimate = estimate_edge_model(lowering, shipped_predictor());
+  const EdgeModelEstimate estimate = estimate_edge_model(lowering, predictor);
   EXPECT_EQ(estimate.steps.size(), 3u);
   EXPECT_GT(estimate.seconds.value, estimate.steps[1].seconds.value);
 }
@@ -115,6 +126,12 @@ TEST(EdgeModel, threads_that_nobody_measured_are_between_all_work_divided_and_no
   EXPECT_GT(four.value, one.value / 4);
   EXPECT_LT(four.low, one.low);
   EXPECT_DOUBLE_EQ(four.high, one.high);
+  // Not nearly perfect: half way, as a logarithm, for what divides.
+  EXPECT_GT(four.value, one.value / 2.01);
+  ASSERT_TRUE(unmeasured_threads_note(predictor, 4));
+  EXPECT_NE(unmeasured_threads_note(predictor, 4)->find("4 threads was not measured"), std::string::npos);
+  EXPECT_FALSE(unmeasured_threads_note(predictor, 1));
+  EXPECT_FALSE(unmeasured_threads_note(predictor, 0));
 }
 
 TEST(EdgeModel, threads_that_were_measured_have_the_speedups_of_their_kinds) {

@@ -300,10 +300,13 @@ bool FusionMatcher::extend(Search& search) const {
   for (const FusionInput& input : wanted.inputs) {
     if (input.kind == FusionInput::Kind::node) read = input.index;
   }
-  const int64_t made = graph_.nodes[static_cast<size_t>(search.nodes[read])].outputs.front();
-  if (made < 0) return false;
-  const std::vector<int64_t>& readers = readers_[static_cast<size_t>(made)];
-  if (readers.size() > search.rule.nodes.size()) return false;  // some reader is outside
+  std::vector<int64_t> readers;
+  for (const int64_t made : graph_.nodes[static_cast<size_t>(search.nodes[read])].outputs) {
+    if (made < 0) continue;
+    const std::vector<int64_t>& own = readers_[static_cast<size_t>(made)];
+    readers.insert(readers.end(), own.begin(), own.end());
+  }
+  if (readers.size() > 2 * search.rule.nodes.size()) return false;  // some reader is outside
   for (const int64_t reader : readers) {
     if (search.steps_left == 0) return false;
     --search.steps_left;
@@ -332,8 +335,10 @@ bool FusionMatcher::fits(Search& search, const FusionNode& wanted, int64_t index
     if (tensor < 0) return false;
     const OnnxTensor& own = graph_.tensor(tensor);
     switch (input.kind) {
-      case FusionInput::Kind::node:
-        return graph_.nodes[static_cast<size_t>(search.nodes[input.index])].outputs.front() == tensor;
+      case FusionInput::Kind::node: {
+        const std::vector<int64_t>& made = graph_.nodes[static_cast<size_t>(search.nodes[input.index])].outputs;
+        return std::find(made.begin(), made.end(), tensor) != made.end();
+      }
       case FusionInput::Kind::tensor:
         if (tensors[input.index] >= 0) return tensors[input.index] == tensor;
         tensors[input.index] = tensor;

@@ -15,8 +15,10 @@ namespace {
 constexpr double shared_deviation = 2;
 // Of a network whose time is made of quite other families than that of any timed one.
 constexpr double unlike_deviation = 0.8;
-// Such a network is extrapolated to, and its interval taken twice as wide.
-constexpr double unlike_distance = 0.15;
+// Such a network is extrapolated to, and its interval taken so many times as wide.
+constexpr double unlike_distance = 0.1, unlike_width = 3;
+// A family with less of the time of every timing was not timed: its level may be off by a factor of 6 (90%).
+constexpr double least_timed_share = 0.05, untimed_deviation = 1.1;
 // How much further from the mean than the known devices a new one may be.
 constexpr std::array spreads = {0.5, 1.0, 2.0};
 constexpr std::array noise_deviations = {0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35};
@@ -60,6 +62,12 @@ double distance(const EdgeFamilySeconds& a, const EdgeFamilySeconds& b) {
   double sum = 0;
   for (size_t f = 0; f < edge_families; ++f) sum += std::abs(a[f] - b[f]) / 2;
   return sum;
+}
+
+double largest_share(std::span<const EdgeFamilySeconds> shares, size_t family) {
+  double most = 0;
+  for (const EdgeFamilySeconds& own : shares) most = std::max(most, own[family]);
+  return most;
 }
 
 EdgeFamilySeconds less(EdgeFamilySeconds a, const EdgeFamilySeconds& b) {
@@ -170,6 +178,8 @@ EdgeFamily edge_family(EdgeKernelKind kind) {
     case EdgeKernelKind::batched_matmul:
     case EdgeKernelKind::int8_linear:
     case EdgeKernelKind::int8_gemv:
+    case EdgeKernelKind::int4_linear:
+    case EdgeKernelKind::int4_gemv:
       return EdgeFamily::product;
     case EdgeKernelKind::empty:
       return EdgeFamily::call;
@@ -237,13 +247,19 @@ Estimate AdaptedEdge::seconds(const EdgeKnownTime& known) const {
     const double one = log_seconds(own.joins ? known.joined : known.apart, own.log_level, share);
     double unlike = 1;
     for (const EdgeFamilySeconds& timed : own.timed_shares) unlike = std::min(unlike, distance(share, timed));
-    distance_of_all += own.weight * unlike;
+    double untimed = 0;
+    for (size_t f = 0; f < edge_families; ++f) {
+      if (largest_share(own.timed_shares, f) < least_timed_share) untimed += share[f];
+    }
+    distance_of_all += own.weight * std::max(unlike, untimed);
     unlike *= unlike_deviation;
+    untimed *= untimed_deviation;
     mean += own.weight * one;
-    square += own.weight * (one * one + quadratic(own.covariance, share) + own.noise * own.noise + unlike * unlike);
+    square += own.weight * (one * one + quadratic(own.covariance, share) + own.noise * own.noise + unlike * unlike +
+                            untimed * untimed);
   }
   const bool is_far = distance_of_all > unlike_distance;
-  Estimate estimate = from_logarithms(mean, (square - mean * mean) * (is_far ? 4 : 1));
+  Estimate estimate = from_logarithms(mean, (square - mean * mean) * (is_far ? unlike_width * unlike_width : 1));
   if (is_far) estimate.kind = Confidence::extrapolated;
   return estimate;
 }
@@ -256,6 +272,21 @@ Estimate AdaptedEdge::level(EdgeFamily family) const {
     square += own.weight * (own.log_level[f] * own.log_level[f] + own.covariance[f * edge_families + f]);
   }
   return from_logarithms(mean, square - mean * mean);
+}
+
+double AdaptedEdge::timed_share(EdgeFamily family) const {
+  double sum = 0;
+  for (const Hypothesis& own : hypotheses_) sum += own.weight * largest_share(own.timed_shares, index_of(family));
+  return sum;
+}
+
+std::vector<EdgeFamily> AdaptedEdge::untimed() const {
+  std::vector<EdgeFamily> families;
+  for (size_t f = 0; f < edge_families; ++f) {
+    const auto family = static_cast<EdgeFamily>(f);
+    if (timed_share(family) < least_timed_share) families.push_back(family);
+  }
+  return families;
 }
 
 double AdaptedEdge::joins() const {

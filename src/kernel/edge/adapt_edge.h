@@ -67,6 +67,11 @@ class AdaptedEdge {
   Estimate seconds(const EdgeKnownTime& known) const;
   // New over known seconds of a family, with a 90% interval.
   Estimate level(EdgeFamily family) const;
+  // The largest share that the family has in the time of any timing.
+  double timed_share(EdgeFamily family) const;
+  // Families of which the timings say nothing: none has a noticeable share in any of them. Their levels are those of
+  // the prior, and predictions of networks that consist of them have wide intervals.
+  std::vector<EdgeFamily> untimed() const;
   // How likely it is that the runtime joins operators as the known one.
   double joins() const;
 

@@ -295,8 +295,9 @@ TEST(AdaptEdgeNeedsData, ten_timings_of_two_kinds_of_networks_say_what_others_ta
   for (const Score* score : {&scores.mixed_cells, &scores.mixed_layers, &scores.own_cells, &scores.own_layers}) {
     EXPECT_GT(score->coverage(), 85);
   }
-  // A kind of network that was not timed: not good, and the intervals do not say how bad.
+  // A kind of network that was not timed: not good, but the intervals say how bad.
   EXPECT_LT(scores.other_layers.mape(), 60);
+  for (const Score* score : {&scores.other_cells, &scores.other_layers}) EXPECT_GT(score->coverage(), 85);
   const auto record = [](const char* name, const Score& score) {
     RecordProperty(name, std::to_string(score.mape()) + " inside " + std::to_string(score.coverage()));
   };
@@ -341,6 +342,25 @@ TEST(AdaptEdge, finds_the_levels_of_a_device_and_whether_it_joins) {
     EXPECT_GT(predicted.high, last.seconds);
     EXPECT_LT(leave_one_out_mape(timings), 5) << joins;
   }
+}
+
+TEST(AdaptEdge, kernels_that_no_timing_had_are_named_and_widely_uncertain) {
+  const EdgePredictor known = known_device();
+  const EdgeFamilySeconds levels = {2, 2, 2, 2, 1, 1, 1};
+  const AdaptedEdge adapted(invented_timings(known, levels, true));
+  const std::vector<EdgeFamily> untimed = adapted.untimed();
+  EXPECT_EQ(std::ranges::count(untimed, EdgeFamily::product), 1);
+  EXPECT_EQ(std::ranges::count(untimed, EdgeFamily::convolution), 0);
+  const auto width_of = [&](const EdgeKernel& kernel) {
+    EdgeKnownTime time;
+    add_family_seconds(time.joined, known, kernel, 1);
+    time.apart = time.joined;
+    const Estimate seconds = adapted.seconds(time);
+    EXPECT_EQ(seconds.kind, Confidence::extrapolated);
+    return seconds.high / seconds.low;
+  };
+  // A factor of 6 either way and more.
+  EXPECT_GT(width_of(edge_product(EdgeKernelKind::linear, {.m = 128, .k = 768, .n = 3072})), 36);
 }
 
 TEST(AdaptEdge, a_predictor_of_the_new_device_says_nearly_the_same) {

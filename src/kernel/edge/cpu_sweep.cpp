@@ -45,9 +45,10 @@ double least_seconds(const CpuCall& call, const CpuSweepOptions& options) {
   return least;
 }
 
-void add_in_both_formats(std::vector<EdgeKernel>& plan, const EdgeKernel& kernel) {
+void add_in_all_formats(std::vector<EdgeKernel>& plan, const EdgeKernel& kernel) {
   plan.push_back(kernel);
   if (const std::optional<EdgeKernel> int8 = edge_in_int8(kernel)) plan.push_back(*int8);
+  if (const std::optional<EdgeKernel> int4 = edge_in_int4(kernel)) plan.push_back(*int4);
 }
 
 void add_convolutions(std::vector<EdgeKernel>& plan) {
@@ -67,10 +68,37 @@ void add_convolutions(std::vector<EdgeKernel>& plan) {
                                  .kernel_width = window,
                                  .stride = stride,
                                  .activation = activations[plan.size() % std::size(activations)]};
-          add_in_both_formats(plan, edge_convolution(sizes));
+          add_in_all_formats(plan, edge_convolution(sizes));
           if (window == 1) continue;
           sizes.groups = sizes.out_channels = channels;
-          add_in_both_formats(plan, edge_convolution(sizes));
+          add_in_all_formats(plan, edge_convolution(sizes));
+        }
+      }
+    }
+  }
+}
+
+// Channels that fill registers, for which runtimes have other 8-bit kernels.
+void add_aligned_int8_convolutions(std::vector<EdgeKernel>& plan) {
+  for (const int64_t side : {7, 14, 28, 56}) {
+    for (const int64_t channels : {16, 64, 128, 256, 512}) {
+      for (const int64_t window : {1, 3, 5}) {
+        for (const int64_t stride : {1, 2}) {
+          const int64_t out_side = (side + stride - 1) / stride;
+          ConvolutionSizes sizes{.in_channels = channels,
+                                 .out_channels = window == 1 ? 2 * channels : channels,
+                                 .in_height = side,
+                                 .in_width = side,
+                                 .out_height = out_side,
+                                 .out_width = out_side,
+                                 .kernel_height = window,
+                                 .kernel_width = window,
+                                 .stride = stride};
+          if (out_side * out_side * channels * sizes.out_channels * window * window <= 150'000'000)
+            plan.push_back(*edge_in_int8(edge_convolution(sizes)));
+          if (window == 1 || side * side * channels > 500'000) continue;
+          sizes.groups = sizes.out_channels = channels;
+          plan.push_back(*edge_in_int8(edge_convolution(sizes)));
         }
       }
     }
@@ -80,9 +108,9 @@ void add_convolutions(std::vector<EdgeKernel>& plan) {
 void add_products(std::vector<EdgeKernel>& plan) {
   for (const int64_t k : {64, 256, 768}) {
     for (const int64_t n : {48, 256, 1000}) {
-      add_in_both_formats(plan, edge_product(EdgeKernelKind::gemv, {.m = 1, .k = k, .n = n}));
+      add_in_all_formats(plan, edge_product(EdgeKernelKind::gemv, {.m = 1, .k = k, .n = n}));
       for (const int64_t m : {8, 50, 197})
-        add_in_both_formats(plan, edge_product(EdgeKernelKind::linear, {.m = m, .k = k, .n = n}));
+        add_in_all_formats(plan, edge_product(EdgeKernelKind::linear, {.m = m, .k = k, .n = n}));
     }
   }
   // Layers of transformers, whose weights lie in the last-level cache or beyond it.
@@ -93,11 +121,17 @@ void add_products(std::vector<EdgeKernel>& plan) {
                              {4096, 1024},
                              {2048, 8192},
                              {8192, 2048}}) {
-    add_in_both_formats(plan, edge_product(EdgeKernelKind::gemv, {.m = 1, .k = k, .n = n}));
+    add_in_all_formats(plan, edge_product(EdgeKernelKind::gemv, {.m = 1, .k = k, .n = n}));
     if (k * n < 5'000'000) {
       for (const int64_t m : {16, 64})
-        add_in_both_formats(plan, edge_product(EdgeKernelKind::linear, {.m = m, .k = k, .n = n}));
+        add_in_all_formats(plan, edge_product(EdgeKernelKind::linear, {.m = m, .k = k, .n = n}));
     }
+  }
+  // In narrow formats only matrices this large lie beyond the last-level cache.
+  for (const auto& [k, n] : {std::pair<int64_t, int64_t>{4096, 8192}, {8192, 8192}, {8192, 11008}}) {
+    const EdgeKernel product = edge_product(EdgeKernelKind::gemv, {.m = 1, .k = k, .n = n});
+    plan.push_back(*edge_in_int8(product));
+    plan.push_back(*edge_in_int4(product));
   }
   for (const int64_t batch : {2, 8}) {
     for (const int64_t length : {16, 64, 197}) {
@@ -112,14 +146,15 @@ void add_tensors(std::vector<EdgeKernel>& plan) {
   constexpr int64_t channels = 64;
   for (const int64_t side : {3, 4, 6, 7, 10, 14, 18, 24, 30, 36, 40, 48, 56, 70, 90, 120}) {
     const int64_t elements = channels * side * side;
-    for (const EdgeKernelKind kind : {EdgeKernelKind::add, EdgeKernelKind::add_relu, EdgeKernelKind::channel_scale,
-                                      EdgeKernelKind::concat, EdgeKernelKind::global_pool, EdgeKernelKind::sigmoid})
+    for (const EdgeKernelKind kind :
+         {EdgeKernelKind::add, EdgeKernelKind::add_relu, EdgeKernelKind::channel_scale, EdgeKernelKind::concat,
+          EdgeKernelKind::global_pool, EdgeKernelKind::sigmoid, EdgeKernelKind::int8_add, EdgeKernelKind::quantize})
       plan.push_back(edge_tensor(kind, {.elements = elements, .outputs = elements}));
     plan.push_back(
         edge_tensor(EdgeKernelKind::scaled_softmax, {.elements = elements, .rows = side * side, .outputs = elements}));
     plan.push_back(
         edge_tensor(EdgeKernelKind::scaled_softmax, {.elements = elements, .rows = 2 * side, .outputs = elements}));
-    // Chains and moves that transformers have; XNNPACK has no such operators, ONNX Runtime does.
+    // Chains and moves that transformers have; XNNPACK has no such operators, nor int4 products; ONNX Runtime does.
     plan.push_back(
         edge_tensor(EdgeKernelKind::layer_norm, {.elements = elements, .rows = side * side, .outputs = elements}));
     plan.push_back(edge_tensor(EdgeKernelKind::gelu, {.elements = elements, .outputs = elements}));
@@ -139,6 +174,7 @@ void add_tensors(std::vector<EdgeKernel>& plan) {
 std::vector<EdgeKernel> cpu_sweep_plan() {
   std::vector<EdgeKernel> plan(3, EdgeKernel{.kind = EdgeKernelKind::empty});
   add_convolutions(plan);
+  add_aligned_int8_convolutions(plan);
   add_products(plan);
   add_tensors(plan);
   return plan;

@@ -31,7 +31,8 @@ TEST(CpuSweep, the_plan_has_what_transformers_and_quantized_networks_need) {
   for (const EdgeKernelKind kind :
        {EdgeKernelKind::layer_norm, EdgeKernelKind::gelu, EdgeKernelKind::transpose, EdgeKernelKind::scaled_softmax,
         EdgeKernelKind::int8_convolution, EdgeKernelKind::int8_depthwise, EdgeKernelKind::int8_linear,
-        EdgeKernelKind::int8_gemv})
+        EdgeKernelKind::int8_gemv, EdgeKernelKind::int4_linear, EdgeKernelKind::int4_gemv, EdgeKernelKind::int8_add,
+        EdgeKernelKind::quantize})
     EXPECT_GE(count[kind], 12u) << edge_kind_name(kind);
   EXPECT_GE(largest_gemv, 16'000'000);  // 64 MB of weights: beyond the caches of most CPUs
 }

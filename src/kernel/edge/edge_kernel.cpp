@@ -32,6 +32,10 @@ constexpr KindFacts kinds[] = {
     {EdgeKernelKind::int8_depthwise, "qdwconv", SizesKind::convolution, 1},
     {EdgeKernelKind::int8_linear, "qlinear", SizesKind::product, 1},
     {EdgeKernelKind::int8_gemv, "qgemm1", SizesKind::product, 1},
+    {EdgeKernelKind::int4_linear, "q4linear", SizesKind::product, 1},
+    {EdgeKernelKind::int4_gemv, "q4gemm1", SizesKind::product, 1},
+    {EdgeKernelKind::int8_add, "qadd", SizesKind::tensor, 1},
+    {EdgeKernelKind::quantize, "quantize", SizesKind::tensor, 1},
     {EdgeKernelKind::add, "add", SizesKind::tensor, 1},
     {EdgeKernelKind::add_relu, "addrelu", SizesKind::tensor, 2},
     {EdgeKernelKind::channel_scale, "semul", SizesKind::tensor, 1},
@@ -258,6 +262,13 @@ Work tensor_work(const TensorSizes& t, EdgeKernelKind kind) {
   switch (kind) {
     case EdgeKernelKind::add:
       return work_of(n, 0, 2 * n, n);
+    case EdgeKernelKind::int8_add:
+      return work_of(n, 0, 2 * n, n, DType::int8);
+    case EdgeKernelKind::quantize: {
+      Work work = work_of(4 * n, 0, n, 0);  // least, most, scale, round
+      work.written = Bytes(n);
+      return work;
+    }
     case EdgeKernelKind::add_relu:
       return work_of(2 * n, 0, 2 * n, n);
     case EdgeKernelKind::channel_scale:
@@ -314,13 +325,24 @@ std::optional<EdgeKernel> edge_in_int8(const EdgeKernel& kernel) {
   return std::nullopt;
 }
 
+std::optional<EdgeKernel> edge_in_int4(const EdgeKernel& kernel) {
+  if (kernel.kind == EdgeKernelKind::linear)
+    return EdgeKernel{.kind = EdgeKernelKind::int4_linear, .sizes = kernel.sizes};
+  if (kernel.kind == EdgeKernelKind::gemv) return EdgeKernel{.kind = EdgeKernelKind::int4_gemv, .sizes = kernel.sizes};
+  return std::nullopt;
+}
+
+bool is_int4(EdgeKernelKind kind) {
+  return kind == EdgeKernelKind::int4_linear || kind == EdgeKernelKind::int4_gemv;
+}
+
 bool is_int8(EdgeKernelKind kind) {
   return kind == EdgeKernelKind::int8_convolution || kind == EdgeKernelKind::int8_depthwise ||
          kind == EdgeKernelKind::int8_linear || kind == EdgeKernelKind::int8_gemv;
 }
 
 bool multiplies(EdgeKernelKind kind) {
-  return is_int8(kind) || kind == EdgeKernelKind::convolution || kind == EdgeKernelKind::depthwise ||
+  return is_int8(kind) || is_int4(kind) || kind == EdgeKernelKind::convolution || kind == EdgeKernelKind::depthwise ||
          kind == EdgeKernelKind::linear || kind == EdgeKernelKind::gemv || kind == EdgeKernelKind::batched_matmul;
 }
 
@@ -380,8 +402,14 @@ std::string edge_parameters(const EdgeKernel& kernel) {
 Work edge_work(const EdgeKernel& kernel) {
   const DType type = is_int8(kernel.kind) ? DType::int8 : DType::fp32;
   if (const auto* sizes = std::get_if<ConvolutionSizes>(&kernel.sizes)) return convolution_work(*sizes, type);
-  if (const auto* sizes = std::get_if<ProductSizes>(&kernel.sizes))
-    return product_work(*sizes, kernel.kind != EdgeKernelKind::batched_matmul, type);
+  if (const auto* sizes = std::get_if<ProductSizes>(&kernel.sizes)) {
+    Work work = product_work(*sizes, kernel.kind != EdgeKernelKind::batched_matmul, type);
+    // A scale in fp32 for each block of 32 weights.
+    constexpr double int4_weight_bytes = 0.5 + 4.0 / 32;
+    if (is_int4(kernel.kind))
+      work.weights_read = work.weights_read * (int4_weight_bytes / bytes_per_element(DType::fp32));
+    return work;
+  }
   if (const auto* sizes = std::get_if<TensorSizes>(&kernel.sizes)) return tensor_work(*sizes, kernel.kind);
   return work_of(0, 0, 0, 0);
 }

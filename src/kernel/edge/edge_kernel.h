@@ -1,5 +1,5 @@
 // One fused kernel as a CPU or phone runtime runs it: what is asked, apart from how long it takes. In fp32, but for the
-// kinds that are called int8.
+// kinds that are called int8 (weights, inputs and results) or int4 (weights, multiplied with inputs in 8 bits).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace foretoken {
 
 // `empty` is a call that computes nothing: what the runtime takes for being called. `traffic` is any operator that no
 // sweep has measured: its bytes are known, its kernel is not. `layer_norm` and `gelu` are chains of operators, the
-// fused ones single operators.
+// fused ones single operators. `quantize` finds the range of an fp32 tensor and turns it into 8 bits.
 enum class EdgeKernelKind {
   convolution,
   depthwise,
@@ -26,7 +26,11 @@ enum class EdgeKernelKind {
   int8_depthwise,
   int8_linear,
   int8_gemv,
+  int4_linear,
+  int4_gemv,
   add,
+  int8_add,
+  quantize,
   add_relu,
   channel_scale,
   concat,
@@ -84,9 +88,11 @@ EdgeKernel edge_convolution(const ConvolutionSizes& sizes);  // depthwise where 
 EdgeKernel edge_product(EdgeKernelKind kind, const ProductSizes& sizes);
 EdgeKernel edge_tensor(EdgeKernelKind kind, const TensorSizes& sizes);
 
-// The same product or convolution in int8: weights, inputs and results. Nothing for kinds that have no such kernel.
+// The same fp32 product or convolution in int8, or product with int4 weights. Nothing for kinds without such a kernel.
 std::optional<EdgeKernel> edge_in_int8(const EdgeKernel& kernel);
-bool is_int8(EdgeKernelKind kind);
+std::optional<EdgeKernel> edge_in_int4(const EdgeKernel& kernel);
+bool is_int8(EdgeKernelKind kind);  // convolutions and products
+bool is_int4(EdgeKernelKind kind);
 bool multiplies(EdgeKernelKind kind);  // convolutions and products
 
 // The names of measurement files: conv, dwconv, linear, gemm1, bmm, ...

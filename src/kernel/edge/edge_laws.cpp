@@ -122,12 +122,103 @@ void depthwise_amounts(const EdgeKernel& kernel, const EdgeCore& /*core*/, std::
   out[i++] = c.activation == EdgeActivation::swish ? outputs : 0;
 }
 
+// Runtimes multiply 8-bit maps without columns where channels fill the lanes of a register (16 of the result, 4 of the
+// input for a dot product): another kernel, with prices of its own. A 1x1 window is a product either way.
+bool is_direct(const ConvolutionSizes& c) {
+  constexpr int64_t lanes = 16, dot_lanes = 4;
+  const bool depthwise = c.groups == c.in_channels && c.groups == c.out_channels && c.groups > 1;
+  if (depthwise) return c.in_channels % lanes == 0;
+  return c.kernel_height * c.kernel_width > 1 && c.out_channels / c.groups % lanes == 0 &&
+         c.in_channels / c.groups % dot_lanes == 0;
+}
+
+constexpr EdgePrice int8_convolution_prices[] = {
+    {"call", 12000, "call"},
+    {"multiply", 0.005, "multiply-add"},
+    {"tile", 0.005, "multiply-add, rows and columns rounded up to the tile"},
+    {"pack", 0.1, "element of the column matrix packed for the inner loop"},
+    {"copy", 0.1, "element copied from its window into the column matrix, stride 1"},
+    {"copy_row", 4, "row of outputs whose elements are copied so, for each row of the column matrix"},
+    {"gather", 0.5, "element copied from its window into the column matrix, larger strides"},
+    {"gather_row", 4, "row of outputs whose elements are copied so, for each row of the column matrix"},
+    {"store", 0.1, "partial result stored"},
+    {"filter", 0.01, "filter element read, once for each block of output positions"},
+    {"map", 0.1, "input element"},
+    {"direct", 0.01, "multiply-add without columns"},
+    {"direct_tap", 1, "tap of an output position, without columns"},
+    {"direct_output", 0.1, "output element, without columns"},
+    {"direct_filter", 0.01, "filter element read, once for each block of output positions, without columns"},
+};
+
+void int8_convolution_amounts(const EdgeKernel& kernel, const EdgeCore& core, std::span<double> out) {
+  const auto& c = std::get<ConvolutionSizes>(kernel.sizes);
+  const MatrixWork work = matrix_work(c);
+  const double filter = work.count * work.m * work.k * ceil_ratio(work.n, as_double(core.depth_block));
+  std::fill(out.begin(), out.end(), 0.0);
+  out[0] = 1;
+  if (is_direct(c)) {
+    out[11] = work.multiply_adds();
+    out[12] = work.n * as_double(c.batch) * as_double(c.kernel_height) * as_double(c.kernel_width);
+    out[13] = work.outputs();
+    out[14] = filter;
+    return;
+  }
+  const ColumnWork columns = column_work(c, work);
+  size_t i = 1;
+  out[i++] = work.multiply_adds();
+  out[i++] = work.tiled(core);
+  out[i++] = work.count * work.k * work.n;
+  out[i++] = columns.copied;
+  out[i++] = columns.copied_rows;
+  out[i++] = columns.gathered;
+  out[i++] = columns.gathered_rows;
+  out[i++] = work.stores(core);
+  out[i++] = filter;
+  out[i++] = as_double(c.batch) * as_double(c.in_channels) * as_double(c.in_height) * as_double(c.in_width);
+}
+
+constexpr EdgePrice int8_depthwise_prices[] = {
+    {"call", 12000, "call"},
+    {"channel", 10, "channel"},
+    {"window", 0.5, "tap of an output position, for all channels together"},
+    {"multiply", 0.05, "multiply-add"},
+    {"wide_multiply", 0.05, "multiply-add of taps beyond the ninth"},
+    {"output", 0.2, "output element"},
+    {"map", 0.1, "input element"},
+    {"direct_window", 0.5, "tap of an output position, where channels fill registers"},
+    {"direct_multiply", 0.02, "multiply-add, where channels fill registers"},
+    {"direct_wide_multiply", 0.02, "multiply-add of taps beyond the ninth, where channels fill registers"},
+    {"direct_output", 0.1, "output element, where channels fill registers"},
+};
+
+void int8_depthwise_amounts(const EdgeKernel& kernel, const EdgeCore& /*core*/, std::span<double> out) {
+  const auto& c = std::get<ConvolutionSizes>(kernel.sizes);
+  const MatrixWork work = matrix_work(c);
+  const double taps = as_double(c.batch) * work.n * work.k, wide = work.outputs() * std::max(0.0, work.k - 9);
+  std::fill(out.begin(), out.end(), 0.0);
+  out[0] = 1;
+  if (is_direct(c)) {
+    out[7] = taps;
+    out[8] = work.multiply_adds();
+    out[9] = wide;
+    out[10] = work.outputs();
+    return;
+  }
+  out[1] = work.count;
+  out[2] = taps;
+  out[3] = work.multiply_adds();
+  out[4] = wide;
+  out[5] = work.outputs();
+  out[6] = as_double(c.batch) * as_double(c.in_channels) * as_double(c.in_height) * as_double(c.in_width);
+}
+
 constexpr EdgePrice product_prices[] = {
     {"call", 12000, "call"},
     {"multiply", 0.02, "multiply-add"},
     {"tile", 0.02, "multiply-add, rows and columns rounded up to the tile"},
     {"right", 0.1, "element of the right-hand side, read from the core's own cache"},
     {"right_far", 0.1, "element of the right-hand side, read from beyond it"},
+    {"right_memory", 0.1, "element of the right-hand side, read from memory"},
     {"left", 0.1, "element of the left-hand side"},
     {"store", 0.1, "partial result stored"},
     {"output", 0.1, "result, biased and copied"},
@@ -138,14 +229,20 @@ void product_amounts(const EdgeKernel& kernel, const EdgeCore& core, std::span<d
   const auto& p = std::get<ProductSizes>(kernel.sizes);
   const MatrixWork work{.count = as_double(p.batch), .m = as_double(p.m), .n = as_double(p.n), .k = as_double(p.k)};
   const double right = work.count * work.k * work.n;
-  const double element = bytes_per_element(is_int8(kernel.kind) ? DType::int8 : DType::fp32);
-  const CacheSplit split = cache_split(right, right * element, core);
+  const DType type = is_int8(kernel.kind) ? DType::int8 : is_int4(kernel.kind) ? DType::int4 : DType::fp32;
+  // Products of many rows hide the way to memory behind their multiplications.
+  const bool waits = kernel.kind == EdgeKernelKind::gemv || kernel.kind == EdgeKernelKind::int8_gemv ||
+                     kernel.kind == EdgeKernelKind::int4_gemv;
+  const double touched = std::max(right * bytes_per_element(type), waits ? core.touched_between : 0);
+  const CacheSplit split = cache_split(right, touched, core);
+  const double from_memory = split.far * memory_share(touched, core);
   size_t i = 0;
   out[i++] = 1;
   out[i++] = work.multiply_adds();
   out[i++] = work.tiled(core);
   out[i++] = split.near;
-  out[i++] = split.far;
+  out[i++] = split.far - from_memory;
+  out[i++] = from_memory;
   out[i++] = work.count * work.m * work.k;
   out[i++] = work.stores(core);
   out[i++] = work.outputs();
@@ -235,6 +332,8 @@ void call_amounts(const EdgeKernel& /*kernel*/, const EdgeCore& /*core*/, std::s
 
 constexpr EdgeLaw convolution_law{"convolution", convolution_prices, convolution_amounts};
 constexpr EdgeLaw depthwise_law{"depthwise", depthwise_prices, depthwise_amounts};
+constexpr EdgeLaw int8_convolution_law{"int8_convolution", int8_convolution_prices, int8_convolution_amounts};
+constexpr EdgeLaw int8_depthwise_law{"int8_depthwise", int8_depthwise_prices, int8_depthwise_amounts};
 constexpr EdgeLaw product_law{"product", product_prices, product_amounts};
 constexpr EdgeLaw element_law{"elements", element_prices, element_amounts};
 constexpr EdgeLaw row_law{"rows", row_prices, row_amounts};
@@ -250,19 +349,28 @@ CacheSplit cache_split(double elements, double touched_bytes, const EdgeCore& co
   return {.near = elements * (1 - far_share), .far = elements * far_share};
 }
 
+double memory_share(double touched_bytes, const EdgeCore& core) {
+  const double squared = touched_bytes * touched_bytes;
+  return squared / (squared + core.last_level_bytes * core.last_level_bytes);
+}
+
 const EdgeLaw& edge_law(EdgeKernelKind kind) {
   switch (kind) {
     case EdgeKernelKind::convolution:
-    case EdgeKernelKind::int8_convolution:
       return convolution_law;
+    case EdgeKernelKind::int8_convolution:
+      return int8_convolution_law;
     case EdgeKernelKind::depthwise:
-    case EdgeKernelKind::int8_depthwise:
       return depthwise_law;
+    case EdgeKernelKind::int8_depthwise:
+      return int8_depthwise_law;
     case EdgeKernelKind::linear:
     case EdgeKernelKind::gemv:
     case EdgeKernelKind::batched_matmul:
     case EdgeKernelKind::int8_linear:
     case EdgeKernelKind::int8_gemv:
+    case EdgeKernelKind::int4_linear:
+    case EdgeKernelKind::int4_gemv:
       return product_law;
     case EdgeKernelKind::scaled_softmax:
     case EdgeKernelKind::softmax:
@@ -276,6 +384,8 @@ const EdgeLaw& edge_law(EdgeKernelKind kind) {
     case EdgeKernelKind::empty:
       return call_law;
     case EdgeKernelKind::add:
+    case EdgeKernelKind::int8_add:
+    case EdgeKernelKind::quantize:
     case EdgeKernelKind::add_relu:
     case EdgeKernelKind::channel_scale:
     case EdgeKernelKind::concat:

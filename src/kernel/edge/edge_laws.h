@@ -13,8 +13,11 @@ namespace foretoken {
 
 // Facts of a core and of the runtime's multiply kernel that amounts depend on.
 struct EdgeCore {
-  double cache_bytes = 1 << 20;  // of the cache that one core has to itself (L2)
-  int64_t tile_rows = 4;         // outputs that the inner loop holds in registers
+  double cache_bytes = 1 << 20;        // of the cache that one core has to itself (L2)
+  double last_level_bytes = 32 << 20;  // of the cache before memory
+  // Touched before a constant is read again: in a sweep its own bytes alone (0), in a model the constants of all.
+  double touched_between = 0;
+  int64_t tile_rows = 4;  // outputs that the inner loop holds in registers
   int64_t tile_columns = 16;
   int64_t depth_block = 256;  // products summed before partial results are stored; positions that share a filter
   bool operator==(const EdgeCore&) const = default;
@@ -26,6 +29,9 @@ struct CacheSplit {
   double near = 0, far = 0;
 };
 CacheSplit cache_split(double elements, double touched_bytes, const EdgeCore& core);
+// Of those beyond the core's own cache, the share that comes from memory: with t bytes and a last level of l,
+// t^2 / (t^2 + l^2), for a cache that is streamed through keeps next to nothing once it is too small.
+double memory_share(double touched_bytes, const EdgeCore& core);
 
 struct EdgePrice {
   std::string_view name;

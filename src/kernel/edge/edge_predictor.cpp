@@ -30,10 +30,13 @@ EdgeKernelKind stand_in(EdgeKernelKind kind) {
       return EdgeKernelKind::int8_convolution;
     case EdgeKernelKind::int8_gemv:
       return EdgeKernelKind::int8_linear;
+    case EdgeKernelKind::int4_gemv:
+      return EdgeKernelKind::int4_linear;
     case EdgeKernelKind::convolution:
     case EdgeKernelKind::linear:
     case EdgeKernelKind::int8_convolution:
     case EdgeKernelKind::int8_linear:
+    case EdgeKernelKind::int4_linear:
     case EdgeKernelKind::empty:
       return kind;
     default:
@@ -63,22 +66,25 @@ struct PricedKernel {
   bool own_kind = false;
   std::array<double, most_edge_prices> room{};
 
-  PricedKernel(const EdgePredictor& predictor, const EdgeKernel& kernel, EdgeKernelKind priced_as)
+  PricedKernel(const EdgePredictor& predictor, const EdgeKernel& kernel, EdgeKernelKind priced_as,
+               double touched_between)
       : kind(predictor.kinds.at(priced_as)), law(edge_law(priced_as)), own_kind(priced_as == kernel.kind) {
-    law.amounts(kernel, predictor.core, {room.data(), law.prices.size()});
+    EdgeCore core = predictor.core;
+    core.touched_between = touched_between;
+    law.amounts(kernel, core, {room.data(), law.prices.size()});
   }
   std::span<const double> amounts() const { return {room.data(), law.prices.size()}; }
   double seconds() const { return priced_seconds(amounts(), kind.prices_ns); }
 };
 
-PricedKernel priced(const EdgePredictor& predictor, const EdgeKernel& kernel) {
+PricedKernel priced(const EdgePredictor& predictor, const EdgeKernel& kernel, double touched_between = 0) {
   const std::optional<EdgeKernelKind> priced_as = priced_kind(predictor, kernel.kind);
   if (!priced_as) {
     throw InputError({.source = fmt::format("edge predictor of {}, {}", predictor.device, predictor.runtime),
                       .value = std::string(edge_kind_name(kernel.kind)),
                       .expected = "a kind of kernel that its sweep has measured"});
   }
-  return {predictor, kernel, *priced_as};
+  return {predictor, kernel, *priced_as, touched_between};
 }
 
 }  // namespace
@@ -122,11 +128,11 @@ double EdgePredictor::dispatch_seconds(const EdgeKernel& kernel) const {
   return (edge_operator_count(kernel.kind) * calls->node_ns + (multiplies(kernel.kind) ? calls->setup_ns : 0)) * 1e-9;
 }
 
-Estimate EdgePredictor::kernel_seconds_in_model(const EdgeKernel& kernel) const {
+Estimate EdgePredictor::kernel_seconds_in_model(const EdgeKernel& kernel, double touched_between) const {
   const Estimate alone = kernel_seconds(kernel);
-  if (!calls) return alone;
-  const PricedKernel own = priced(*this, kernel);
-  const double work = alone.value - own.kind.prices_ns.front() * 1e-9;
+  const PricedKernel own = priced(*this, kernel, touched_between);
+  if (!calls) return scaled(alone, own.seconds() / alone.value);
+  const double work = own.seconds() - own.kind.prices_ns.front() * 1e-9;
   const double bytes = edge_work(kernel).written.value(), elements = bytes / bytes_per_element(DType::fp32);
   const CacheSplit split = cache_split(elements, 2 * bytes, core);
   const double copy = (split.near * calls->copy_near_ns + split.far * calls->copy_far_ns) * 1e-9;

@@ -75,7 +75,8 @@ struct EdgePredictor {
   std::vector<EdgeTerm> kernel_terms(const EdgeKernel& kernel) const;
 
   // Of the kernel between others of a model: no call, no copy of its output, the runtime's time for its operators.
-  Estimate kernel_seconds_in_model(const EdgeKernel& kernel) const;
+  // `touched_between`: bytes of constants that the model reads before it reads those of this kernel again.
+  Estimate kernel_seconds_in_model(const EdgeKernel& kernel, double touched_between = 0) const;
 
   // Of that, the runtime's own time.
   double dispatch_seconds(const EdgeKernel& kernel) const;

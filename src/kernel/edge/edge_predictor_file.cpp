@@ -36,11 +36,13 @@ std::vector<EdgeKernel> checked_kernels() {
     kernels.push_back(edge_product(kind, product));
   for (const EdgeKernel& fp32 : std::vector<EdgeKernel>(kernels)) {
     if (const std::optional<EdgeKernel> int8 = edge_in_int8(fp32)) kernels.push_back(*int8);
+    if (const std::optional<EdgeKernel> int4 = edge_in_int4(fp32)) kernels.push_back(*int4);
   }
   for (const EdgeKernelKind kind :
        {EdgeKernelKind::add, EdgeKernelKind::add_relu, EdgeKernelKind::channel_scale, EdgeKernelKind::concat,
         EdgeKernelKind::global_pool, EdgeKernelKind::sigmoid, EdgeKernelKind::max_pool, EdgeKernelKind::scaled_softmax,
-        EdgeKernelKind::layer_norm, EdgeKernelKind::gelu, EdgeKernelKind::transpose, EdgeKernelKind::traffic})
+        EdgeKernelKind::layer_norm, EdgeKernelKind::gelu, EdgeKernelKind::transpose, EdgeKernelKind::traffic,
+        EdgeKernelKind::int8_add, EdgeKernelKind::quantize})
     kernels.push_back(edge_tensor(kind, tensor));
   kernels.push_back({.kind = EdgeKernelKind::empty});
   return kernels;
@@ -83,10 +85,21 @@ EdgeKindPrices read_prices(EdgeKernelKind kind, const JsonView& view) {
   return prices;
 }
 
+Json core_json(const EdgeCore& core) {
+  Json json = Json::object({{"cache_bytes", core.cache_bytes},
+                            {"tile_rows", core.tile_rows},
+                            {"tile_columns", core.tile_columns},
+                            {"depth_block", core.depth_block}});
+  if (core.last_level_bytes != EdgeCore{}.last_level_bytes) json.set("last_level_bytes", core.last_level_bytes);
+  return json;
+}
+
 EdgeCore read_core(const JsonView& view) {
-  view.allow_only({"cache_bytes", "tile_rows", "tile_columns", "depth_block"});
+  view.allow_only({"cache_bytes", "last_level_bytes", "tile_rows", "tile_columns", "depth_block"});
   constexpr Range<int64_t> size{.least = 1, .most = 1 << 20};
+  const std::optional<JsonView> last_level = view.find("last_level_bytes");
   return {.cache_bytes = view.at("cache_bytes").number({.least = 1, .most = 1e12}),
+          .last_level_bytes = last_level ? last_level->number({.least = 1, .most = 1e12}) : EdgeCore{}.last_level_bytes,
           .tile_rows = view.at("tile_rows").integer(size),
           .tile_columns = view.at("tile_columns").integer(size),
           .depth_block = view.at("depth_block").integer(size)};
@@ -169,10 +182,7 @@ std::string edge_predictor_json(const EdgePredictor& predictor) {
       .set("fitted_on", predictor.fitted_on)
       .set("cross_validated_mape", predictor.cross_validated_mape)
       .set("cross_validated_coverage", predictor.cross_validated_coverage)
-      .set("core", Json::object({{"cache_bytes", predictor.core.cache_bytes},
-                                 {"tile_rows", predictor.core.tile_rows},
-                                 {"tile_columns", predictor.core.tile_columns},
-                                 {"depth_block", predictor.core.depth_block}}));
+      .set("core", core_json(predictor.core));
   if (predictor.busy_watts) file.set("busy_watts", *predictor.busy_watts);
   if (predictor.calls) {
     Json calls = Json::object({{"node_ns", predictor.calls->node_ns}});

@@ -129,14 +129,17 @@ double stored_digits(double value) {
 }
 
 // The tile and block of the runtime's multiply kernel that explain the products and convolutions best.
-EdgeCore best_core(const RowsByKind& groups, double cache_bytes) {
-  EdgeCore best{.cache_bytes = cache_bytes};
+EdgeCore best_core(const RowsByKind& groups, const EdgeFitOptions& options) {
+  EdgeCore best;
   std::optional<double> least;
   for (const int64_t rows : {4, 6, 8}) {
     for (const int64_t columns : {8, 16}) {
       for (const int64_t block : {128, 256, 512}) {
-        const EdgeCore core{
-            .cache_bytes = cache_bytes, .tile_rows = rows, .tile_columns = columns, .depth_block = block};
+        const EdgeCore core{.cache_bytes = options.cache_bytes,
+                            .last_level_bytes = options.last_level_bytes,
+                            .tile_rows = rows,
+                            .tile_columns = columns,
+                            .depth_block = block};
         double loss = 0;
         for (const EdgeKernelKind kind :
              {EdgeKernelKind::convolution, EdgeKernelKind::linear, EdgeKernelKind::batched_matmul}) {
@@ -182,7 +185,7 @@ EdgePredictor fit_all(std::span<const EdgeRow> rows, const EdgeFitOptions& optio
                           .threads = options.threads,
                           .source = options.source,
                           .fitted_on = options.date,
-                          .core = best_core(groups, options.cache_bytes)};
+                          .core = best_core(groups, options)};
   for (const auto& [kind, own] : groups) {
     EdgeKindPrices prices{.rows = own.size()};
     for (const double price : fit_prices(kind, own, predictor.core).prices_ns)

@@ -15,8 +15,9 @@ namespace foretoken {
 struct EdgeFitOptions {
   std::string device, runtime, runtime_version, source, date;
   int threads = 1;
-  double cache_bytes = 1 << 20;  // of the cache that one core has to itself
-  int folds = 5;                 // of the cross-validation
+  double cache_bytes = 1 << 20;        // of the cache that one core has to itself
+  double last_level_bytes = 32 << 20;  // of the cache before memory
+  int folds = 5;                       // of the cross-validation
   // Each row is a model of one kernel that was called from outside, its output copied to the caller (ONNX Runtime from
   // Python); else rows are kernels by themselves.
   bool whole_calls = false;

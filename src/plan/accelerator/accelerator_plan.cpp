@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -52,11 +53,57 @@ std::vector<EvaluatedDesign> all_designs(const std::vector<DesignSearchResult>& 
   return all;
 }
 
+double late_gain_of(const std::vector<DesignSearchResult>& searches) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const DesignSearchResult& search : searches) {
+    if (search.best_so_far.empty() || !std::isfinite(search.best_so_far.back())) continue;
+    const double half = search.best_so_far[(search.best_so_far.size() - 1) / 2];
+    // A first half without any usable design says nothing about the gain: it is taken to be a factor of two.
+    least = std::min(least, search.exhausted || search.method == "exhaustive" ? 0
+                            : std::isfinite(half)                             ? half / search.best_so_far.back() - 1
+                                                                              : 1);
+  }
+  return std::isfinite(least) ? least : 0;
+}
+
+// By how many times mapping with all tries lowers what few tries found, at most, of the designs mapped both ways.
+double most_lowered(const std::vector<EvaluatedDesign>& quick, const AcceleratorPlan& plan,
+                    const DesignObjective& objective) {
+  double most = objective.value(plan.base_quickly.run) / objective.value(plan.base.run);
+  for (const EvaluatedDesign& own : plan.remapped) {
+    for (const EvaluatedDesign& before : quick) {
+      if (before.point == own.point && own.costs.is_usable())
+        most = std::max(most, objective.value(before.costs.run) / objective.value(own.costs.run));
+    }
+  }
+  return most;
+}
+
+double undecided_designs(const std::vector<EvaluatedDesign>& evaluated, const AcceleratorPlan& plan,
+                         const DesignObjective& objective, const DesignEvaluator& evaluator) {
+  const double found = objective.value(plan.winner()->costs.run);
+  const double lowered = most_lowered(evaluated, plan, objective);
+  const auto is_remapped = [&](const DesignPoint& point) {
+    return std::ranges::find(plan.remapped, point, &EvaluatedDesign::point) != plan.remapped.end();
+  };
+  double rough = 0, seen_within_bound = 0;
+  for (const EvaluatedDesign& own : evaluated) {
+    const std::optional<RunCosts> least = evaluator.least(own.point);
+    if (!least || objective.value(*least) >= found) continue;
+    ++seen_within_bound;
+    if (own.costs.is_usable() && !is_remapped(own.point) && objective.value(own.costs.run) / lowered < found) ++rough;
+  }
+  const double unseen = plan.bound
+                            ? static_cast<double>(plan.bound->designs - plan.bound->no_better) - seen_within_bound
+                            : plan.designs - static_cast<double>(evaluated.size());
+  return rough + std::max(0.0, unseen);
+}
+
 }  // namespace
 
 size_t AcceleratorPlan::ties(const DesignObjective& objective) const {
   if (finalists.empty()) return 0;
-  const double most = objective.value(finalists.front().costs.run) * (1 + search_noise);
+  const double most = objective.value(finalists.front().costs.run) * (1 + search_noise) * (1 + late_gain);
   return static_cast<size_t>(std::count_if(finalists.begin() + 1, finalists.end(), [&](const EvaluatedDesign& own) {
     return objective.value(own.costs.run) <= most;
   }));
@@ -95,6 +142,7 @@ AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const 
   }
   const std::vector<EvaluatedDesign> designs = all_designs(plan.searches);
   plan.effects = knob_effects(objective, designs, grid.choices);
+  plan.late_gain = late_gain_of(plan.searches);
 
   const bool has_frontier = objective.metrics.size() > 1;
   std::vector<EvaluatedDesign> best =
@@ -133,6 +181,7 @@ AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const 
       plan.bound = space_bound(objective, grid, evaluator, objective.value(winner->costs.run), most,
                                question.work.mapper.threads);
     }
+    plan.undecided = undecided_designs(designs, plan, objective, evaluator);
   }
   return plan;
 }

@@ -32,13 +32,21 @@ struct AcceleratorPlan {
   // The largest relative difference between two final searches of a finalist's mappings: designs that are closer to
   // each other are not told apart.
   double search_noise = 0;
+  // By how much the second half of the evaluations lowered the best found, of the shortest search: what is still gained
+  // as the search ends, another seed may gain or miss.
+  double late_gain = 0;
+  // Designs that may yet be better than the winner, so that another seed may choose one of them: neither mapped with
+  // final_tries nor proven no better by their bounds. Of a space too large for bounds: all that were not looked at.
+  double undecided = 0;
   std::vector<EvaluatedDesign> frontier;  // of two objectives
   std::optional<RunCosts> winner_least;   // what no mapping onto the winner can beat
   std::optional<SpaceBound> bound;        // of a space that is small enough to look at all its bounds
   std::vector<KnobEffect> effects;
   int64_t evaluations = 0, ruled_out = 0;  // of all searches; a design that two evaluated counts twice
 
-  // Finalists that are no worse than the winner beyond the noise, without it.
+  // Whether no other design can take the winner's place but one that is tied with it.
+  bool is_settled() const { return undecided == 0; }
+  // Finalists that are no worse than the winner beyond the noise of mappings and of the search, without it.
   size_t ties(const DesignObjective& objective) const;
   const EvaluatedDesign* winner() const { return finalists.empty() ? nullptr : &finalists.front(); }
 };

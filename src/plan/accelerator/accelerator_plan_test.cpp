@@ -57,6 +57,24 @@ TEST_F(AcceleratorPlanTest, finalists_are_mapped_again_and_figures_are_never_wor
   }
 }
 
+TEST_F(AcceleratorPlanTest, a_choice_is_settled_only_when_no_other_design_can_be_better) {
+  AcceleratorPlanQuestion asked = question();
+  asked.budget.evaluations = 8;
+  const AcceleratorPlan hasty = plan_accelerator(asked, space_);
+  EXPECT_FALSE(hasty.is_settled());
+  EXPECT_GT(hasty.undecided, 10);  // of 225, most of which their bounds rule out
+  EXPECT_GE(hasty.late_gain, 0);
+
+  // Every design of a small space, mapped with as many tries as the finalists.
+  const std::vector<Knob> knobs = {parse_knob("knob", "RF.x=8,16", base_.architecture)};
+  const DesignSpace small(base_, knobs, catalogue_.library());
+  asked.methods = {"exhaustive"};
+  asked.work.mapper.most_tries = 2000;
+  const AcceleratorPlan thorough = plan_accelerator(asked, small);
+  EXPECT_TRUE(thorough.is_settled()) << thorough.undecided;
+  EXPECT_EQ(thorough.late_gain, 0);
+}
+
 TEST_F(AcceleratorPlanTest, designs_closer_than_the_noise_of_the_search_are_tied) {
   const auto design = [](double energy) {
     return EvaluatedDesign{.costs = {.run = {.energy_pj = energy, .cycles = 1}}};
@@ -70,6 +88,9 @@ TEST_F(AcceleratorPlanTest, designs_closer_than_the_noise_of_the_search_are_tied
   EXPECT_EQ(plan.ties(energy), 1u);
   plan.search_noise = 0.2;
   EXPECT_EQ(plan.ties(energy), 2u);
+  plan.search_noise = 0;
+  plan.late_gain = 0.02;  // what the search still gained as it ended
+  EXPECT_EQ(plan.ties(energy), 1u);
 }
 
 TEST_F(AcceleratorPlanTest, is_the_same_for_any_number_of_threads) {

@@ -76,22 +76,22 @@ std::string network_map_text(const NetworkMap& map, const Architecture& architec
                {.title = "used"},
                {.title = "energy"},
                {.title = "pJ/MAC"},
-               {.title = "outer words"},
+               {.title = "outer"},
                {.title = "gap"}});
   double layers = 0;
   for (const SearchedLayer& own : map.layers) {
     layers += own.layer.count;
     const Evaluation& result = own.result.best->evaluation;
-    table.add({own.layer.name, fmt::format("{:.4g}", own.layer.count), fmt::format("{:.4g}", result.operations),
+    table.add({own.layer.name, fmt::format("{:.4g}", own.layer.count), count_text(result.operations),
                fmt::format("{:.0f}", result.cycles), fmt::format("{:.0f}%", 100 * utilization(result, architecture)),
                picojoule_text(result.energy_pj), fmt::format("{:.3g}", result.energy_pj / result.operations),
-               fmt::format("{:.4g}", outer_words(result, own.layer.problem)),
-               fmt::format("{:.0f}%", 100 * own.result.gap)});
+               count_text(outer_words(result, own.layer.problem)), fmt::format("{:.0f}%", 100 * own.result.gap)});
   }
   return fmt::format("{:.4g} {} of {} on {}\n\n", layers, layers == 1 ? "layer" : "layers",
                      counted(map.layers.size(), "kind"), architecture.name) +
-         table.text() + "\nTotal: " + totals_line(map.totals, architecture) +
-         "\ngap: how far the mapping may be from the best one, by a bound that is proven\n";
+         table.text(accelerator_page_width) + "\nTotal: " + totals_line(map.totals, architecture) +
+         "\nouter: words to and from the outermost memory\ngap: how far the mapping may be from the best one, by a "
+         "bound that is proven\n";
 }
 
 Json network_map_json(const NetworkMap& map, const Architecture& architecture) {
@@ -128,14 +128,15 @@ std::string fusion_text(const FusionResult& result, std::span<const AcceleratorL
                {.title = "weights", .align = Table::Align::left},
                {.title = "cycles"},
                {.title = "energy"},
-               {.title = "outer words"}});
+               {.title = "outer"}});
   for (const FusedGroup& group : result.groups) {
     table.add({group_name(group, layers), group.rows > 0 ? fmt::format("{}", group.rows) : "all",
                fmt::format("{:.0f}", group.turns), group.weights_stay ? "stay" : "",
                fmt::format("{:.4g}", group.totals.cycles), picojoule_text(group.totals.energy_pj),
-               fmt::format("{:.4g}", group.totals.outer_words)});
+               count_text(group.totals.outer_words)});
   }
-  return table.text() + "\nTogether: " + totals_line(result.together, architecture) +
+  return table.text(accelerator_page_width) +
+         "outer: words to and from the outermost memory\n\nTogether: " + totals_line(result.together, architecture) +
          "\nApart:    " + totals_line(result.apart, architecture) + "\n";
 }
 

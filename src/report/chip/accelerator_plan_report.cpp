@@ -84,11 +84,18 @@ std::string sentence(const AcceleratorPlanReport& report) {
   if (ratio >= 1) text += "Nothing found is better than the base. ";
   if (!plan.base.is_usable()) text += fmt::format("The base itself breaks a limit: {}. ", plan.base.fault);
   if (const size_t ties = plan.ties(report.question.objective); ties > 0 && plan.frontier.empty()) {
+    text += fmt::format("Tied with {} of the designs below: two searches of the same mappings differ by up to {:.2g}%",
+                        ties == 1 ? std::string("one") : fmt::format("{}", ties), 100 * plan.search_noise);
+    if (plan.late_gain > 0)
+      text += fmt::format(", the second half of the search for designs still gained {:.2g}%", 100 * plan.late_gain);
+    text += ", and these designs are closer than that. ";
+  }
+  if (!plan.is_settled()) {
     text += fmt::format(
-        "Tied with {} of the designs below: two searches of the same mappings differ by up to {:.2g}%, and these "
-        "designs "
-        "are closer than that. ",
-        ties == 1 ? std::string("one") : fmt::format("{}", ties), 100 * plan.search_noise);
+        "The choice is not settled: {} may be better, so that another seed may choose another design. More "
+        "evaluations or tries decide between them. ",
+        plan.undecided == 1 ? std::string("one other design")
+                            : fmt::format("any of {:.6g} other designs", plan.undecided));
   }
   return text + certainty_text(report);
 }
@@ -241,20 +248,20 @@ std::string table_text(const TextTable& own) {
   }
   Table table(columns);
   for (const std::vector<std::string>& row : own.rows) table.add(row);
-  return table.text();
+  return table.text(accelerator_page_width);
 }
 
 // Words that would be cut stand below the table, by number: what tells designs apart is often at the end.
 std::string table_with_legend(TextTable own) {
   std::string legend;
-  constexpr size_t most_width = 50;
+  constexpr size_t most_width = 36;  // beside five columns of figures
   for (size_t i = 0; i < own.rows.size(); ++i) {
     std::string& cell = own.rows[i][own.left_column];
     if (cell.size() <= most_width) continue;
     legend += fmt::format("{}: {}\n", i + 1, cell);
     cell = fmt::format("{} below", i + 1);
   }
-  return table_text(own) + wrap_lines(legend, page_width, 3);
+  return table_text(own) + wrap_lines(legend, accelerator_page_width, 3);
 }
 
 Json costs_json(const AcceleratorPlanReport& report, const DesignCosts& costs) {
@@ -339,7 +346,7 @@ std::string accelerator_plan_failure(const AcceleratorPlanReport& report) {
 }
 
 std::string accelerator_plan_text(const AcceleratorPlanReport& report) {
-  std::string text = wrap_lines(sentence(report) + "\n\n", page_width, 2);
+  std::string text = wrap_lines(sentence(report) + "\n\n", accelerator_page_width, 2);
   if (report.plan.winner() != nullptr) {
     text += report.plan.frontier.empty() ? "The best:\n" : "Designs that no other beats in both:\n";
     text += table_with_legend(best_table(report)) + "\n";
@@ -348,7 +355,7 @@ std::string accelerator_plan_text(const AcceleratorPlanReport& report) {
   if (report.plan.searches.size() > 1) {
     text += "\n" + method_heading(report) + ":\n" + table_text(method_table(report));
   }
-  for (const std::string& note : notes(report)) text += wrap_lines("note: " + note + "\n", page_width, 2);
+  for (const std::string& note : notes(report)) text += wrap_lines("note: " + note + "\n", accelerator_page_width, 2);
   return text;
 }
 
@@ -364,6 +371,7 @@ Json accelerator_plan_json(const AcceleratorPlanReport& report) {
   json.set("winner", plan.winner() != nullptr ? design_json(report, *plan.winner()) : Json());
   json.set("finalists", designs_json(report, plan.finalists));
   json.set("search_noise", plan.search_noise).set("ties", plan.ties(report.question.objective));
+  json.set("late_gain", plan.late_gain).set("undecided_designs", plan.undecided).set("settled", plan.is_settled());
   if (!plan.frontier.empty()) json.set("frontier", designs_json(report, plan.frontier));
   if (plan.bound) {
     json.set("bound", Json::object({{"of_base", plan.bound->value / base_value(report)},

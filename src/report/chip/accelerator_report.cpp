@@ -16,7 +16,7 @@ namespace foretoken {
 namespace {
 
 std::string words_text(double words) {
-  return words < 1e7 ? fmt::format("{:.0f}", words) : fmt::format("{:.4g}", words);
+  return words < 1e6 ? fmt::format("{:.0f}", words) : count_text(words);
 }
 
 double seconds_of(double cycles, const Architecture& architecture) {
@@ -40,15 +40,14 @@ std::string limit_text(const MappingReport& report) {
 std::string level_table(const MappingReport& report) {
   const Evaluation& result = report.evaluation;
   Table table({{.title = "level", .align = Table::Align::left},
-               {.title = "instances"},
-               {.title = "words kept"},
+               {.title = "used"},
+               {.title = "words"},
                {.title = "full"},
                {.title = "reads"},
                {.title = "fills"},
                {.title = "updates"},
                {.title = "energy"},
-               {.title = "share"},
-               {.title = "", .align = Table::Align::left}});
+               {.title = "share"}});
   const size_t tensors = report.problem.tensors.size();
   const size_t compute = report.architecture.levels.size() - 1;
   for (size_t i = 0; i <= compute; ++i) {
@@ -65,14 +64,13 @@ std::string level_table(const MappingReport& report) {
     }
     const bool keeps = i < compute && level.kind == LevelKind::storage;
     const double held = static_cast<double>(words_held(level));
-    table.add({level.name, fmt::format("{:.0f} of {}", use.instances, instances(level)),
+    table.add({level.name, fmt::format("{:.0f}/{}", use.instances, instances(level)),
                keeps ? words_text(use.used_words) : "",
                keeps && held > 0 ? fmt::format("{:.0f}%", 100 * use.used_words / held) : "",
                keeps ? words_text(reads) : "", keeps ? words_text(fills) : "", keeps ? words_text(updates) : "",
-               used_pj > 0 ? picojoule_text(used_pj) : "", used_pj > 0 ? fmt::format("{:.1f}%", 100 * share) : "",
-               bar(share, 12)});
+               used_pj > 0 ? picojoule_text(used_pj) : "", used_pj > 0 ? fmt::format("{:.1f}%", 100 * share) : ""});
   }
-  return table.text();
+  return table.text(accelerator_page_width) + "used: instances that work, of all; words: kept in one of them\n";
 }
 
 // Words read and written at a level, of one instance.

@@ -8,6 +8,8 @@
 
 namespace foretoken {
 
+inline constexpr size_t accelerator_page_width = 80;  // columns of a plain terminal
+
 // What was evaluated, with what came out. Looks at its parts, which must outlive it.
 struct MappingReport {
   const Architecture& architecture;

@@ -14,6 +14,7 @@ std::string edge_formats_text(const EdgeStep& step) {
   for (const EdgeCall& call : step.calls) {
     if (call.scheme != Scheme::fp32) return std::string(facts(call.scheme).name);
     if (is_int8(call.kernel.kind)) return "int8";
+    if (is_int4(call.kernel.kind)) return "int4";
   }
   return "fp32";
 }
@@ -39,7 +40,7 @@ std::string edge_step_text(const EdgeStepReport& report) {
   std::string text = fmt::format(
       "{} {} of {} on {} ({}, {}): {}\n{:.3g} tokens/s ({:.3g} to {:.3g}); weights {}\n\n", report.phase,
       report.phase == "decode" ? "step" : "pass", report.model, report.predictor.device, report.predictor.runtime,
-      counted(report.predictor.threads, "thread"), interval_text(estimate.seconds), tokens / estimate.seconds.value,
+      counted(report.threads, "thread"), interval_text(estimate.seconds), tokens / estimate.seconds.value,
       tokens / estimate.seconds.high, tokens / estimate.seconds.low, bytes_text(report.weights.value()));
   text += table.text();
   for (const std::string& note : report.lowering.notes) text += "note: " + note + "\n";
@@ -63,6 +64,7 @@ Json edge_step_json(const EdgeStepReport& report) {
   return Json::object({{"model", report.model},
                        {"phase", report.phase},
                        {"device", report.predictor.device},
+                       {"threads", report.threads},
                        {"seconds", to_json(estimate.seconds)},
                        {"tokens_per_second", tokens / estimate.seconds.value},
                        {"weight_bytes", report.weights.value()},

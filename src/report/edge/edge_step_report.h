@@ -14,6 +14,7 @@ struct EdgeStepReport {
   const EdgePredictor& predictor;
   const EdgeLowering& lowering;
   const EdgeModelEstimate& estimate;
+  int64_t threads = 1;
   int64_t tokens = 1;  // that the step makes, or reads
   Bytes weights;
 };

@@ -13,6 +13,15 @@ namespace {
 
 constexpr double ms = 1e3;
 
+// Families of kernels; the others are the runtime's own time, whose share is small in any large network.
+std::vector<std::string> untimed_kernels(const AdaptedEdge& adapted) {
+  std::vector<std::string> names;
+  for (const EdgeFamily family : adapted.untimed()) {
+    if (family < EdgeFamily::setup) names.emplace_back(edge_family_name(family));
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string network_adaptation_text(const NetworkAdaptationReport& report) {
@@ -29,6 +38,13 @@ std::string network_adaptation_text(const NetworkAdaptationReport& report) {
                 fmt::format("{:.3g} to {:.3g}", level.low, level.high)});
   }
   text += levels.text();
+  if (const std::vector<std::string> names = untimed_kernels(report.adapted); !names.empty()) {
+    text += wrap_lines(
+        fmt::format("note: no timing spends 5% of its time in {} kernels. Their levels are assumed, and networks that "
+                    "consist of them have wide intervals, marked extrapolated: time such a network or kernel\n",
+                    fmt::join(names, " or ")),
+        page_width, 2);
+  }
   if (report.predicted.empty()) return text;
   Table table({{"network", Table::Align::left}, {"latency"}, {"90% interval"}, {"confidence", Table::Align::left}});
   for (const NetworkAdaptationReport::Network& one : report.predicted) {
@@ -45,6 +61,8 @@ Json network_adaptation_json(const NetworkAdaptationReport& report) {
     const auto family = static_cast<EdgeFamily>(f);
     levels.set(std::string(edge_family_name(family)), to_json(report.adapted.level(family)));
   }
+  Json untimed = Json::array();
+  for (const std::string& name : untimed_kernels(report.adapted)) untimed.push(name);
   Json predicted = Json::array();
   for (const NetworkAdaptationReport::Network& one : report.predicted)
     predicted.push(Json::object({{"network", one.name}, {"milliseconds", to_json(scaled(one.seconds, ms))}}));
@@ -53,6 +71,7 @@ Json network_adaptation_json(const NetworkAdaptationReport& report) {
                        {"own_mape", report.own_mape ? Json(*report.own_mape) : Json()},
                        {"joins", report.adapted.joins()},
                        {"levels", std::move(levels)},
+                       {"untimed", std::move(untimed)},
                        {"predicted", std::move(predicted)}});
 }
 

@@ -87,7 +87,7 @@ class AccelCommand : public Command {
     if (question.notes.size() > most_notes) {
       answer.text += fmt::format("and {} more notes, which --json has\n", question.notes.size() - most_notes);
     }
-    answer.text = wrap_lines(answer.text, page_width, 2);
+    answer.text = wrap_lines(answer.text, accelerator_page_width, 2);
     if (!device_file_.empty())
       answer.text += fmt::format("wrote {}: use it as --device {}\n", device_file_, device_file_);
     Json notes = Json::array();
@@ -138,7 +138,8 @@ class AccelCommand : public Command {
     std::sort(networks.begin(), networks.end());
     Json names = Json::array();
     for (const std::string& name : networks) names.push(name);
-    return {.text = table.text() + fmt::format("\nnetworks: {}\n", fmt::join(networks, ", ")),
+    return {.text = table.text(accelerator_page_width) +
+                    wrap_lines(fmt::format("\nnetworks: {}\n", fmt::join(networks, ", ")), accelerator_page_width, 2),
             .json = Json::object({{"designs", std::move(designs)}, {"networks", std::move(names)}})};
   }
 
@@ -194,11 +195,14 @@ class AccelCommand : public Command {
     if (question.mapping) {
       found = given(question);
     } else {
-      search = search_mappings(architecture, problem, question.constraints_for(problem), mapper_options(300'000));
+      MapperOptions options = mapper_options(300'000);
+      options.frontier = options.frontier || has_zeros(question);
+      search = search_mappings(architecture, problem, question.constraints_for(problem), options);
       if (!search->best) {
         throw InputError({.source = architecture.name, .value = problem.name, .expected = search->reason});
       }
-      found = *search->best;
+      found = has_zeros(question) ? best_with_zeros(question, *search, options.objective.first) : *search->best;
+      if (!pareto_) search->frontier.clear();
     }
     const MappingReport report{architecture, problem, found.mapping, found.evaluation};
     Answer answer{.text = mapping_report_text(report), .json = mapping_report_json(report)};
@@ -250,16 +254,39 @@ class AccelCommand : public Command {
     answer.json.set("search", std::move(json));
   }
 
+  SparsityDescription zeros_of(const AcceleratorQuestion& question) const {
+    if (sparsity_.empty()) return timeloop_sparsity(question.timeloop);
+    const Json document = read_json_file(sparsity_);
+    return read_sparsity(JsonView(document, sparsity_), question.design.architecture, *question.problem);
+  }
+
+  SparseEvaluation with_zeros(const AcceleratorQuestion& question, const FoundMapping& found,
+                              const SparsityDescription& sparsity) const {
+    return evaluate_sparse(question.design.architecture, *question.problem, found.mapping, found.evaluation, sparsity,
+                           timeloop_rules_ ? sparseloop_rules : SparseRules());
+  }
+
+  // Zeros change which of the mappings that trade energy for cycles is best.
+  FoundMapping best_with_zeros(const AcceleratorQuestion& question, const MapperResult& search,
+                               MappingMetric metric) const {
+    const SparsityDescription sparsity = zeros_of(question);
+    const auto value = [&](const FoundMapping& found) {
+      const SparseEvaluation zeros = with_zeros(question, found, sparsity);
+      const double share = zeros.cycles / found.evaluation.cycles;
+      return metric_value(metric, RunCosts{.energy_pj = zeros.energy_pj,
+                                           .cycles = zeros.cycles,
+                                           .latency_cycles = found.evaluation.latency_cycles() * share});
+    };
+    const FoundMapping* best = &*search.best;
+    for (const FoundMapping& own : search.frontier) {
+      if (value(own) < value(*best)) best = &own;
+    }
+    return *best;
+  }
+
   void add_sparsity(const AcceleratorQuestion& question, const FoundMapping& found, Answer& answer) const {
     const Architecture& architecture = question.design.architecture;
-    const auto read_file_of_zeros = [&] {
-      const Json document = read_json_file(sparsity_);
-      return read_sparsity(JsonView(document, sparsity_), architecture, *question.problem);
-    };
-    const SparsityDescription sparsity =
-        sparsity_.empty() ? timeloop_sparsity(question.timeloop) : read_file_of_zeros();
-    const SparseEvaluation result =
-        evaluate_sparse(architecture, *question.problem, found.mapping, found.evaluation, sparsity);
+    const SparseEvaluation result = with_zeros(question, found, zeros_of(question));
     for (size_t i = 0; i < result.levels.size() && i + 1 < architecture.levels.size(); ++i) {
       if (result.levels[i].fits) continue;
       throw InputError({.source = "the mapping",
@@ -267,7 +294,7 @@ class AccelCommand : public Command {
                         .expected = "room for its fullest tiles, also compressed"});
     }
     answer.text += fmt::format(
-        "\nWith zeros (the mapping was chosen without them in view): {:.0f} cycles ({:.2f} of dense), {} ({:.2f} of "
+        "\nWith zeros: {:.0f} cycles ({:.2f} of dense), {} ({:.2f} of "
         "dense); {:.4g} multiplications, {:.4g} gated, "
         "{:.4g} skipped\n",
         result.cycles, result.cycles / found.evaluation.cycles, picojoule_text(result.energy_pj),

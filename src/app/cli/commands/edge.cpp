@@ -47,9 +47,8 @@ class EdgeCommand : public Command {
     device_.declare(options);
     options.integer(
         "--threads", threads_, {.least = 0, .most = 4096},
-        "Number of CPU threads. Uses the speedups measured with this many threads. If there are none, "
-        "convolutions and matrix multiplies are divided among the threads, with a wider interval; 0 = as in "
-        "the sweep");
+        "Number of CPU threads. Uses the speedups measured with this many threads. If there are none, the interval "
+        "reaches from perfect speedup to none; 0 = as in the sweep");
     declare_calibration(options);
     options.heading("Output");
     options.integer("--top", top_, {.least = 1, .most = 100'000}, "Number of slowest steps to show");
@@ -86,12 +85,7 @@ class EdgeCommand : public Command {
     const OnnxGraph graph = read_onnx(onnx_, options);
     EdgeLowering lowering = with_measured_formats(lower_edge(graph, rules), predictor);
     lowering.notes.insert(lowering.notes.begin(), graph.notes.begin(), graph.notes.end());
-    if (threads_ > 0 && threads_ != predictor.threads && predictor.scaling_to(threads_) == nullptr) {
-      lowering.notes.push_back(fmt::format(
-          "{} threads, where the sweep had {}: convolutions and products are taken to divide among them and "
-          "nothing else; the interval goes from perfect speedup of every kernel to no speedup at all",
-          threads_, predictor.threads));
-    }
+    if (const auto note = unmeasured_threads_note(predictor, threads_)) lowering.notes.push_back(*note);
     const auto has_calls = [](const EdgeStep& step) { return !step.calls.empty(); };
     if (std::none_of(lowering.steps.begin(), lowering.steps.end(), has_calls)) {
       throw InputError({.source = onnx_, .expected = "a network that computes something; is a dimension bound to 0?"});
@@ -141,14 +135,15 @@ class EdgeCommand : public Command {
                               .batch = batch_,
                               .input_len = input_len_,
                               .context_len = context_len_};
-    const EdgeLowering lowering =
-        with_measured_formats(lower_edge_step(stage_operators(model, request, {}, 0)), predictor);
+    EdgeLowering lowering = with_measured_formats(lower_edge_step(stage_operators(model, request, {}, 0)), predictor);
+    if (const auto note = unmeasured_threads_note(predictor, threads_)) lowering.notes.push_back(*note);
     const EdgeModelEstimate estimate = estimate_edge_model(lowering, predictor, {.threads = threads_});
     const EdgeStepReport report{.model = model_.model,
                                 .phase = phase_,
                                 .predictor = predictor,
                                 .lowering = lowering,
                                 .estimate = estimate,
+                                .threads = threads_ > 0 ? threads_ : predictor.threads,
                                 .tokens = phase_ == "decode" ? batch_ : batch_ * input_len_,
                                 .weights = weight_bytes(model)};
     return {.text = edge_step_text(report), .json = edge_step_json(report)};

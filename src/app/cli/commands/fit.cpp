@@ -162,6 +162,8 @@ class FitCommand : public Command {
                            "Number of threads that the kernels ran on");
     edge_kernels_->number("--cache-kib", edge_cache_kib_, {.least = 1, .most = 1e9},
                           "Private cache of one core, in KiB");
+    edge_kernels_->number("--last-level-kib", edge_last_level_kib_, {.least = 1, .most = 1e9},
+                          "Last cache before memory, shared or not, in KiB");
     edge_kernels_->flag(
         "--whole-calls", edge_options_.whole_calls,
         "Rows are single-kernel models timed from outside, including the copy of outputs (ONNX Runtime from Python)");
@@ -411,6 +413,7 @@ class FitCommand : public Command {
     options.date = date_;
     options.threads = static_cast<int>(edge_threads_);
     options.cache_bytes = edge_cache_kib_ * 1024;
+    options.last_level_bytes = edge_last_level_kib_ * 1024;
     const EdgeFit fit = foretoken::fit_edge(read_edge_rows(edge_kernel_data_), options);
     write_file(out_, edge_predictor_json(fit.predictor));
     return {.text = edge_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = edge_fit_json(fit)};
@@ -420,7 +423,7 @@ class FitCommand : public Command {
   std::string edge_kernel_data_;
   EdgeFitOptions edge_options_;
   int64_t edge_threads_ = 1;
-  double edge_cache_kib_ = 1024;
+  double edge_cache_kib_ = 1024, edge_last_level_kib_ = 32 * 1024;
   Options* power_ = nullptr;
   Options* edge_ = nullptr;
   std::string space_, edge_data_;

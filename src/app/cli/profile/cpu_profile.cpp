@@ -37,6 +37,11 @@ double own_cache_bytes() {
   return bytes > 0 ? static_cast<double>(bytes) : EdgeFitOptions{}.cache_bytes;
 }
 
+double last_level_bytes() {
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<double>(bytes) : EdgeFitOptions{}.last_level_bytes;
+}
+
 Answer planned(std::span<const EdgeKernel> plan) {
   std::string text = "kind,params\n";
   Json kernels = Json::array();
@@ -132,7 +137,8 @@ Answer profile_cpu(const CpuProfileRequest& request) {
                                 .runtime = "XNNPACK",
                                 .source = "foretoken profile cpu",
                                 .date = request.date,
-                                .cache_bytes = own_cache_bytes()});
+                                .cache_bytes = own_cache_bytes(),
+                                .last_level_bytes = last_level_bytes()});
   const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
   const int64_t most_threads = request.threads > 0 ? request.threads : cores;
   const bool skips_threads = most_threads > 1 && machine_is_busy(cores);

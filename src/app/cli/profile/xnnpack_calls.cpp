@@ -222,6 +222,7 @@ CpuCall xnnpack_call(const EdgeKernel& kernel, int threads) {
     if (convolution->activation == EdgeActivation::swish) return {};
     set_up(*own, *convolution, is_int8(kernel.kind));
   } else if (const auto* product = std::get_if<ProductSizes>(&kernel.sizes)) {
+    if (is_int4(kernel.kind)) return {};
     set_up(*own, *product, is_int8(kernel.kind));
   } else if (const auto* tensor = std::get_if<TensorSizes>(&kernel.sizes)) {
     if (!set_up(*own, kernel.kind, *tensor)) return {};
