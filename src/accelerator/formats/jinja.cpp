@@ -174,7 +174,7 @@ class JinjaText {
 
   // A whole expression: nothing may follow.
   Value condition() {
-    const Value value = compared();
+    Value value = compared();
     skip_spaces();
     if (at_ < code_.size()) {
       fail(std::string(code_), fmt::format("an expression that ends before `{}`", code_.substr(at_)));
@@ -192,7 +192,7 @@ class JinjaText {
       return truth(is_not);
     }
     at_ = start;
-    const Value left = joined();
+    Value left = joined();
     if (taken("==")) return truth(left == joined());
     if (taken("!=")) return truth(left != joined());
     return left;
@@ -238,13 +238,13 @@ class JinjaText {
     if (first == '\'' || first == '"') {
       const size_t end = code_.find(first, at_ + 1);
       if (end == std::string_view::npos) fail(std::string(code_), "a closing quote");
-      const std::string text(code_.substr(at_ + 1, end - at_ - 1));
+      std::string text(code_.substr(at_ + 1, end - at_ - 1));
       at_ = end + 1;
       return text;
     }
     if (first == '(') {
       ++at_;
-      const Value value = joined();
+      Value value = joined();
       if (!taken(")")) fail(std::string(code_), "`)`");
       return value;
     }

@@ -24,7 +24,7 @@ class TestClient {
     if (connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       throw std::runtime_error("no connection to the server under test");
     }
-    const timeval patience{.tv_sec = 20, .tv_usec = 0};
+    const timeval patience{.tv_sec = 60, .tv_usec = 0};  // sanitizers on a busy machine take long
     setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
 

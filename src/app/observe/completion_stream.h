@@ -25,7 +25,7 @@ class CompletionStream {
 
  private:
   bool take_event(std::string_view data);
-  void read_usage(std::string_view json);
+  void read_usage(std::string_view text);
 
   std::string pending_;  // a line that has not ended, or the whole document
   ServerUsage usage_;
