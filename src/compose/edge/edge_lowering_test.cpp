@@ -123,6 +123,46 @@ TEST(EdgeLowering, what_a_graph_was_optimised_to_before_costs_the_same) {
   EXPECT_EQ(only_kernel(plain), only_kernel(fused));
 }
 
+// A product as dynamic quantization writes it.
+std::string add_integer_product(OnnxTestGraph& graph, const std::string& quantized, int64_t in, int64_t out) {
+  const std::string stem = quantized.substr(0, quantized.size() - 1);
+  const std::string whole = graph.node("MatMulInteger", {quantized, graph.weight({in, out}, OnnxType::int8), stem + "2",
+                                                         graph.weight({}, OnnxType::int8)});
+  const std::string scales = graph.node("Mul", {stem + "1", graph.weight({})});
+  return graph.node("Mul", {graph.node("Cast", {whole}, {with("to", 1)}), scales});
+}
+
+TEST(EdgeLowering, a_product_that_quantizes_its_input_is_one_step_unless_others_read_it) {
+  OnnxTestGraph alone, shared;
+  for (OnnxTestGraph* graph : {&alone, &shared}) {
+    const std::string quantized = graph->node("DynamicQuantizeLinear", {graph->input("x", {16, 64})}, {}, 3);
+    graph->output(add_integer_product(*graph, quantized, 64, 32));
+    if (graph == &shared) graph->output(add_integer_product(*graph, quantized, 64, 32));
+  }
+  const EdgeLowering joined = lower_edge(alone.graph(), shipped_rules());
+  ASSERT_EQ(joined.steps.size(), 1U);
+  EXPECT_EQ(joined.steps[0].rule, "dynamic_product");
+  ASSERT_EQ(joined.steps[0].calls.size(), 2U);
+  EXPECT_EQ(joined.steps[0].calls[0].kernel.kind, EdgeKernelKind::linear);
+  EXPECT_EQ(joined.steps[0].calls[0].scheme, Scheme::int8);
+  EXPECT_EQ(joined.steps[0].calls[1].kernel.kind, EdgeKernelKind::quantize);
+  EXPECT_EQ(lower_edge(shared.graph(), shipped_rules()).steps.size(), 9U);  // one by one
+}
+
+TEST(EdgeLowering, int4_products_multiply_in_8_bits_only_if_the_node_asks_for_it) {
+  for (const int64_t level : {0, 4}) {
+    OnnxTestGraph test;
+    test.output(test.node(
+        "MatMulNBits", {test.input("x", {1, 64}), test.weight({32, 2, 16}, OnnxType::uint8), test.weight({64})},
+        {with("K", 64), with("N", 32), with("bits", 4), with("block_size", 32), with("accuracy_level", level)}, 1,
+        "com.microsoft"));
+    const EdgeLowering lowering = lower_edge(test.graph(), shipped_rules());
+    ASSERT_EQ(lowering.steps.size(), 1U);
+    EXPECT_EQ(lowering.steps[0].calls[0].scheme, Scheme::int4_wo);
+    EXPECT_EQ(lowering.steps[0].calls[0].widens_weights, level == 0);
+  }
+}
+
 TEST(EdgeLowering, a_larger_batch_is_the_same_as_one_that_is_bound) {
   const OnnxTestGraph test = block_network(2, 2);
   const std::vector<EdgeKernel> one = kernels_of(test.graph({.bind = {{"batch", 1}}}));

@@ -75,6 +75,47 @@ TEST(EdgeLaws, more_work_is_never_faster_whatever_the_prices) {
   EXPECT_GT(compared, 500u);
 }
 
+TEST(EdgeLaws, channels_that_fill_registers_have_8_bit_kernels_of_their_own) {
+  const auto amount = [](int64_t channels, int64_t window, std::string_view name) {
+    const EdgeKernel kernel = *edge_in_int8(edge_convolution({.in_channels = channels,
+                                                              .out_channels = channels,
+                                                              .in_height = 14,
+                                                              .in_width = 14,
+                                                              .out_height = 14,
+                                                              .out_width = 14,
+                                                              .kernel_height = window,
+                                                              .kernel_width = window}));
+    const EdgeLaw& law = edge_law(kernel.kind);
+    const std::vector<double> all = amounts(kernel);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (law.prices[i].name == name) return all[i];
+    }
+    return -1.0;
+  };
+  EXPECT_GT(amount(64, 3, "direct"), 0);
+  EXPECT_EQ(amount(64, 3, "multiply"), 0);
+  EXPECT_EQ(amount(60, 3, "direct"), 0);
+  EXPECT_GT(amount(60, 3, "multiply"), 0);
+  EXPECT_EQ(amount(64, 1, "direct"), 0);  // a product either way
+}
+
+TEST(EdgeLaws, a_row_reads_its_weights_from_as_far_as_the_model_reaches) {
+  const EdgeKernel row = edge_product(EdgeKernelKind::gemv, {.k = 512, .n = 512});
+  const EdgeLaw& law = edge_law(row.kind);
+  const auto from_memory = [&](double touched_between) {
+    EdgeCore core;
+    core.touched_between = touched_between;
+    std::vector<double> all(law.prices.size());
+    law.amounts(row, core, all);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (law.prices[i].name == "right_memory") return all[i] / (512 * 512);
+    }
+    return -1.0;
+  };
+  EXPECT_LT(from_memory(0), 0.01);  // 1 MB of its own stays in the last-level cache
+  EXPECT_GT(from_memory(200e6), 0.9);
+}
+
 TEST(EdgeLaws, there_is_no_step_where_a_tensor_outgrows_the_cache) {
   const EdgeCore core;
   const auto capacity = static_cast<int64_t>(core.cache_bytes / 12);  // an addition touches three tensors of fp32
