@@ -10,7 +10,7 @@
 namespace foretoken {
 
 struct HttpLimits {
-  size_t max_header_bytes = 32 * 1024;  // request line, headers and trailers; also of the lines between chunks
+  size_t max_header_bytes = size_t{32} << 10;  // request line, headers and trailers; also of the lines between chunks
   size_t max_headers = 100;
   size_t max_body_bytes = 4 << 20;
 };

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -15,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -39,8 +39,8 @@ constexpr size_t place_of(ConnectionId id) {
 
 constexpr std::chrono::milliseconds sweep_interval{500};
 constexpr std::chrono::milliseconds leave_timeout{2000};
-constexpr size_t most_unread_bytes = 64 * 1024;  // of further requests while one is answered
-constexpr size_t more_descriptors = 64;          // files, the listener, refused connections that are leaving
+constexpr size_t most_unread_bytes = size_t{64} << 10;  // of further requests while one is answered
+constexpr size_t more_descriptors = 64;                 // files, the listener, refused connections that are leaving
 
 [[noreturn]] void fail(const char* call) {
   throw std::system_error(errno, std::generic_category(), call);
@@ -119,7 +119,7 @@ void empty(std::string& buffer) {
 // Sends `unsent`, then `chunk` as one of a stream, without joining them first; what is left is in `unsent` then. The
 // bytes that went out; nothing when the client has gone.
 std::optional<size_t> send_some(int socket, std::string& unsent, std::string& chunk) {
-  std::array<char, 24> size_line;
+  std::array<char, 24> size_line{};
   size_t size_length = 0;
   if (!chunk.empty()) {
     size_length = static_cast<size_t>(fmt::format_to(size_line.data(), "{:x}\r\n", chunk.size()) - size_line.data());
@@ -155,7 +155,7 @@ std::optional<size_t> send_some(int socket, std::string& unsent, std::string& ch
 }
 
 void drain(int descriptor) {
-  std::array<char, 512> bytes;
+  std::array<char, 512> bytes;  // NOLINT: nobody reads them
   while (read(descriptor, bytes.data(), bytes.size()) > 0) {
   }
 }
@@ -188,7 +188,7 @@ HttpServer::HttpServer(const HttpServerSettings& settings, HttpService& service)
 HttpServer::~HttpServer() = default;
 
 void HttpServer::run() {
-  std::array<epoll_event, 256> events;
+  std::array<epoll_event, 256> events{};
   now_ = std::chrono::steady_clock::now();
   next_sweep_ = now_ + sweep_interval;
   while (!may_end()) {
@@ -412,7 +412,7 @@ void HttpServer::mark_dirty(Connection& connection) {
 
 void HttpServer::flush_dirty() {
   // Further requests of a connection may be answered at once, and so come here again.
-  for (size_t i = 0; i < dirty_.size(); ++i) {
+  for (size_t i = 0; i < dirty_.size(); ++i) {  // NOLINT(modernize-loop-convert): it grows
     if (Connection* connection = find(dirty_[i])) {
       connection->dirty = false;
       flush(*connection);

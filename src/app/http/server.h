@@ -69,12 +69,12 @@ class HttpServer {
   void stop();  // from any thread
 
   // For the service. What is written goes out at the end of its turn; a connection that has left takes nothing.
-  void respond(ConnectionId connection, const HttpResponse& response);
-  void begin_stream(ConnectionId connection, const HttpResponse& head);  // its body is not used
-  void write(ConnectionId connection, std::string_view data);
+  void respond(ConnectionId id, const HttpResponse& response);
+  void begin_stream(ConnectionId id, const HttpResponse& head);  // its body is not used
+  void write(ConnectionId id, std::string_view data);
   // The same without a copy: where more of the stream is to be appended, in this turn; null for one that has left.
-  std::string* stream_buffer(ConnectionId connection);
-  void end_stream(ConnectionId connection);
+  std::string* stream_buffer(ConnectionId id);
+  void end_stream(ConnectionId id);
 
  private:
   enum class Phase : uint8_t {

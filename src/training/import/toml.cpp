@@ -273,7 +273,7 @@ bool looks_like_toml(std::string_view text) {
     while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
     if (line.empty() || line.front() == '#' || line.front() == '\r') continue;
     if (line.front() == '[') return true;
-    const size_t key = static_cast<size_t>(
+    const auto key = static_cast<size_t>(
         std::ranges::find_if_not(line, [](char c) { return is_bare_key(c) || c == '.' || c == '"'; }) - line.begin());
     const size_t sign = line.find_first_not_of(" \t", key);
     return key > 0 && sign != std::string_view::npos && line[sign] == '=';
