@@ -144,9 +144,9 @@ KvBlocks::Prefix KvBlocks::find_here(const Sequence& sequence, int64_t most_toke
     if (free) prefix.free += more * row_blocks_;
   };
   for (size_t i = 0; i < sequence.block_hashes.size() && rows < most; ++i) {
-    const auto found = by_hash_.find(sequence.block_hashes[i]);
-    if (found == by_hash_.end()) return prefix;
-    add(sequence.content_rows, contents_[static_cast<size_t>(found->second)].holders == 0);
+    const int32_t* found = by_hash_.find(sequence.block_hashes[i]);
+    if (found == nullptr) return prefix;
+    add(sequence.content_rows, contents_[static_cast<size_t>(*found)].holders == 0);
   }
   if (rows > most) {  // the last content is held whole, though not all its tokens may be used
     prefix.tokens = most * block_size_;
@@ -165,7 +165,9 @@ void KvBlocks::take_prefix(Sequence& sequence, const Prefix& prefix) {
   const auto described =
       std::min(static_cast<size_t>((prefix.tokens_here() + each - 1) / each), sequence.block_hashes.size());
   for (size_t i = 0; i < described; ++i) {
-    const int32_t index = by_hash_.at(sequence.block_hashes[i]);
+    const int32_t* found = by_hash_.find(sequence.block_hashes[i]);
+    ensure(found != nullptr, "a prefix that was found is there");
+    const int32_t index = *found;
     Content& content = contents_[static_cast<size_t>(index)];
     if (content.holders++ == 0) find_run(content.place)->blocks = 0;
     sequence.contents.push_back(index);
@@ -206,9 +208,9 @@ void KvBlocks::publish_more(Sequence& sequence) {
     }
     const uint64_t hash = sequence.block_hashes[sequence.contents.size()];
     contents_[static_cast<size_t>(index)] = {.hash = hash, .holders = 1};
-    const auto [oldest, fresh] = by_hash_.try_emplace(hash, index);
+    const auto [oldest, fresh] = by_hash_.put(hash, index);
     if (!fresh) {
-      int32_t copy = oldest->second;
+      int32_t copy = oldest;
       while (contents_[static_cast<size_t>(copy)].next_copy != none)
         copy = contents_[static_cast<size_t>(copy)].next_copy;
       contents_[static_cast<size_t>(copy)].next_copy = index;
@@ -256,6 +258,11 @@ void KvBlocks::append_free(int64_t blocks, int32_t content) {
 }
 
 KvBlocks::FreeRun* KvBlocks::find_run(uint64_t number) {
+  // Mostly none of those behind the front was taken out of the queue.
+  if (!queue_.empty() && number >= queue_.front().number) {
+    const uint64_t place = number - queue_.front().number;
+    if (place < queue_.size() && queue_[place].number == number) return &queue_[place];
+  }
   const auto run = std::lower_bound(queue_.begin(), queue_.end(), number,
                                     [](const FreeRun& one, uint64_t wanted) { return one.number < wanted; });
   return run != queue_.end() && run->number == number ? &*run : nullptr;
@@ -281,16 +288,16 @@ void KvBlocks::reuse_oldest(int64_t blocks) {
 
 void KvBlocks::forget(int32_t index, int64_t tokens) {
   const Content& content = contents_[static_cast<size_t>(index)];
-  const auto oldest = by_hash_.find(content.hash);
-  if (oldest->second == index) {
+  int32_t* oldest = by_hash_.find(content.hash);
+  if (*oldest == index) {
     if (content.next_copy == none) {
-      by_hash_.erase(oldest);
+      by_hash_.erase(content.hash);
       if (tiers_ != nullptr) tiers_->evicted(content.hash, tokens);
     } else {
-      oldest->second = content.next_copy;
+      *oldest = content.next_copy;
     }
   } else {
-    int32_t copy = oldest->second;
+    int32_t copy = *oldest;
     while (contents_[static_cast<size_t>(copy)].next_copy != index)
       copy = contents_[static_cast<size_t>(copy)].next_copy;
     contents_[static_cast<size_t>(copy)].next_copy = content.next_copy;

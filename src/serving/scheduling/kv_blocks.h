@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <deque>
-#include <unordered_map>
 #include <vector>
 
+#include "base/hashed_index.h"
 #include "compose/cache_layout.h"
 #include "serving/scheduling/sequence.h"
 
@@ -113,7 +113,7 @@ class KvBlocks {
   std::deque<FreeRun> queue_;  // by number; runs of 0 blocks were taken out of the middle
   std::vector<Content> contents_;
   std::vector<int32_t> spare_contents_;
-  std::unordered_map<uint64_t, int32_t> by_hash_;  // the oldest copy; never iterated
+  HashedIndex by_hash_;  // the oldest copy
 };
 
 }  // namespace foretoken

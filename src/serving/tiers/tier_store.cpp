@@ -7,15 +7,15 @@
 namespace foretoken {
 
 const TierEntry* TierStore::find(uint64_t key) const {
-  const auto found = by_key_.find(key);
-  return found != by_key_.end() ? &places_[static_cast<size_t>(found->second)].entry : nullptr;
+  const int32_t* found = by_key_.find(key);
+  return found != nullptr ? &places_[static_cast<size_t>(*found)].entry : nullptr;
 }
 
 void TierStore::touch(uint64_t key) {
-  const auto found = by_key_.find(key);
-  if (found == by_key_.end() || found->second == newest_) return;
-  unlink(found->second);
-  link_newest(found->second);
+  const int32_t* found = by_key_.find(key);
+  if (found == nullptr || *found == newest_) return;
+  unlink(*found);
+  link_newest(*found);
 }
 
 bool TierStore::put(const TierEntry& entry, std::vector<TierEntry>& dropped) {
@@ -32,7 +32,7 @@ bool TierStore::put(const TierEntry& entry, std::vector<TierEntry>& dropped) {
   spare_.pop_back();
   places_[static_cast<size_t>(index)].entry = entry;
   link_newest(index);
-  by_key_.emplace(entry.key, index);
+  by_key_.put(entry.key, index);
   tokens_ += entry.tokens;
   most_tokens_ = std::max(most_tokens_, tokens_);
   ensure(tokens_ <= capacity_, "a tier holds no more than its size");
@@ -40,7 +40,7 @@ bool TierStore::put(const TierEntry& entry, std::vector<TierEntry>& dropped) {
 }
 
 void TierStore::remove(uint64_t key) {
-  if (const auto found = by_key_.find(key); found != by_key_.end()) take_out(found->second);
+  if (const int32_t* found = by_key_.find(key)) take_out(*found);
 }
 
 void TierStore::take_out(int32_t index) {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
+#include "base/hashed_index.h"
 #include "base/simulated_time.h"
 
 namespace foretoken {
@@ -51,7 +51,7 @@ class TierStore {
   std::vector<Place> places_;
   std::vector<int32_t> spare_;
   int32_t oldest_ = none, newest_ = none;
-  std::unordered_map<uint64_t, int32_t> by_key_;  // never iterated
+  HashedIndex by_key_;
 };
 
 }  // namespace foretoken
