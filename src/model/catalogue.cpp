@@ -282,11 +282,14 @@ Model ModelCatalogue::model(std::string_view name) const {
   }
   Model model = read_model_config(file_of(resolved.entry));
   model.checkpoint = resolved.checkpoint;
-  if (!resolved.is_listed) {
+  const std::vector<std::string_view> unread = split_words(resolved.unread, "-");
+  if (!std::all_of(unread.begin(), unread.end(), names_a_tuned_model)) {
+    model.notes.insert(model.notes.begin(), unknown_name_warning(resolved.checkpoint, resolved.unread, resolved.entry));
+  } else if (!resolved.is_listed) {
     model.notes.push_back(
         fmt::format("the library does not list {}: shapes are those of {}", resolved.checkpoint, resolved.entry));
   }
-  if (!resolved.unread.empty()) {
+  if (!resolved.unread.empty() && (model.notes.empty() || !is_name_warning(model.notes.front()))) {
     model.notes.push_back(fmt::format(
         "{} in the model's name is not known: it is taken to change neither shapes nor the number format; use "
         "{{quantization}} if it does",

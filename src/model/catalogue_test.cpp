@@ -1,5 +1,6 @@
 #include "model/catalogue.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "model/checkpoint_name.h"
 #include "model/model_config.h"
 
 namespace foretoken::model_catalogue_test {
@@ -81,7 +83,13 @@ TEST(ModelCatalogue, unknown_words_behind_a_known_name_are_said_in_a_note) {
   EXPECT_EQ(model.served_name(), "Qwen/Qwen3-32B-Turbo-RL-FP8");
   std::string notes;
   for (const std::string& note : model.notes) notes += note + "\n";
-  EXPECT_THAT(notes, HasSubstr("Turbo-RL in the model's name is not known"));
+  ASSERT_FALSE(model.notes.empty());
+  EXPECT_TRUE(is_name_warning(model.notes.front()));
+  EXPECT_THAT(notes, HasSubstr("Qwen/Qwen3-32B-Turbo-RL-FP8 is not in the library, and Turbo-RL is not a number"));
+  EXPECT_THAT(notes, HasSubstr("This answer is for Qwen/Qwen3-32B."));
+  const std::vector<std::string> tuned = catalogue.model("Qwen/Qwen3-32B-RL").notes;
+  EXPECT_TRUE(std::none_of(tuned.begin(), tuned.end(), is_name_warning));
+  EXPECT_THAT(tuned, testing::Contains(HasSubstr("RL in the model's name is not known")));
   EXPECT_EQ(catalogue.model("Llama-3.1-8B-SFT-202606").name, "meta-llama/Llama-3.1-8B");
   EXPECT_EQ(catalogue.model("Llama-3.1-8B-Instruct-AWQ").name, "meta-llama/Llama-3.1-8B");
   EXPECT_THAT(complaint("Llama-3.1-8B-Banana"), HasSubstr("did you mean Llama-3.1-8B"));

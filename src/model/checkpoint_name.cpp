@@ -260,6 +260,24 @@ bool names_a_tuned_model(std::string_view word) {
   return !lower.empty() && lower.find_first_not_of("0123456789") == lower.npos;
 }
 
+namespace {
+
+constexpr std::string_view start_of_name_warning = "unknown model name: ";
+
+}  // namespace
+
+std::string unknown_name_warning(std::string_view checkpoint, std::string_view unknown, std::string_view entry) {
+  return fmt::format(
+      "{}{} is not in the library, and {} is not a number format, a size or a usual name of a fine-tune. This answer "
+      "is "
+      "for {}. If the checkpoint has other layers, give {{model}} the path to its config.json",
+      start_of_name_warning, printable(checkpoint), printable(unknown), entry);
+}
+
+bool is_name_warning(std::string_view note) {
+  return note.starts_with(start_of_name_warning);
+}
+
 Model with_named_format(Model model, const CheckpointName& name, std::string_view publisher) {
   if (!name.format) return model;
   if (!name.format->scheme) refuse_format(name, "this format is not simulated");

@@ -41,6 +41,11 @@ bool changes_the_model(std::string_view word);
 // date.
 bool names_a_tuned_model(std::string_view word);
 
+// The note of a model whose name, `checkpoint`, says something that nobody knows, "Banana": it is answered as `entry`,
+// which may not be what was meant. Answers show notes that are such warnings before anything else.
+std::string unknown_name_warning(std::string_view checkpoint, std::string_view unknown, std::string_view entry);
+bool is_name_warning(std::string_view note);
+
 // The model in the format that `name` states, with a note that says so. `publisher`: organization of the model's own
 // checkpoint. InputError, which names what to use instead, for a format that has no scheme.
 Model with_named_format(Model model, const CheckpointName& name, std::string_view publisher);

@@ -14,6 +14,7 @@
 #include "plan/serving/launch_command.h"
 #include "plan/serving/layout_space.h"
 #include "report/parts/json_rows_csv.h"
+#include "report/parts/model_notes.h"
 #include "report/parts/table.h"
 #include "report/plan/day_report.h"
 #include "report/plan/serving_plan_words.h"
@@ -518,11 +519,12 @@ Json launch_json(const ServingPlanReport& report, const ServingLayout& layout, c
 }
 
 std::string serving_plan_text(const ServingPlanReport& report) {
-  std::string text = wrap_lines(serving_plan_sentence(report), page_width, 2);
+  const std::vector<std::string> notes = notes_of(report);
+  std::string text = model_warnings_text(notes) + wrap_lines(serving_plan_sentence(report), page_width, 2);
   if (const PlanPoint* winner = report.result.winner()) {
     text += "\nTo start it:\n" + launch_text(report, winner->layout);
   }
-  for (const std::string& note : notes_of(report)) text += wrap_lines(fmt::format("note: {}\n", note), page_width, 2);
+  text += notes_text(notes);
   if (!report.result.tried.empty()) text += "\n" + decision_text(report);
   if (report.explanation != nullptr) {
     text += "\n" + wrap_lines(explanation_text(*report.explanation), page_width, 2);

@@ -65,8 +65,8 @@ std::string out_of_reach_text(const ServingQuestion& question, const TriedEngine
   std::string text;
   for (size_t i = 0; i < tried.alone_ms.size(); ++i) {
     if (tried.alone_ms[i] <= question.slos[i].limit_ms) continue;
-    text += fmt::format("{}{} is out of reach: a request alone takes at least {:.3g} ms", text.empty() ? "" : "; ",
-                        slo_text(question.slos[i]), tried.alone_ms[i]);
+    text += fmt::format("{}{} is out of reach: a request alone takes at least {}", text.empty() ? "" : "; ",
+                        slo_text(question.slos[i]), duration_text(tried.alone_ms[i] / 1e3));
   }
   return text;
 }

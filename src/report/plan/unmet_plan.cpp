@@ -42,8 +42,8 @@ std::string out_of_reach(const ServingPlanReport& report) {
   for (size_t i = 0; i < fastest.size(); ++i) {
     const LatencySlo& slo = report.question.slos[i];
     if (fastest[i].ms <= slo.limit_ms) continue;
-    text += fmt::format(" {} is out of reach: even a request alone takes at least {:.3g} ms, with {}.", slo_text(slo),
-                        fastest[i].ms, on_hardware(report.question, fastest[i].layout));
+    text += fmt::format(" {} is out of reach: even a request alone takes at least {}, with {}.", slo_text(slo),
+                        duration_text(fastest[i].ms / 1e3), on_hardware(report.question, fastest[i].layout));
   }
   return text;
 }

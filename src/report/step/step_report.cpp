@@ -9,6 +9,7 @@
 #include "hardware/generation.h"
 #include "report/kernel/roofline_plot.h"
 #include "report/parts/json_parts.h"
+#include "report/parts/model_notes.h"
 #include "report/parts/table.h"
 
 namespace foretoken {
@@ -323,9 +324,10 @@ std::string step_failure(const StepEstimate& step, const Model& model, const Dev
 std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time,
                       DeviceNotes more) {
   add_step_notes(more, step, device);
-  std::string out;
+  const std::vector<std::string> notes = notes_of(step, model, more);
+  std::string out = model_warnings_text(notes);
   if (const std::string failure = step_failure(step, model, device); !failure.empty()) {
-    out = wrap_lines(failure + " With enough memory:", 100, 2) + "\n";
+    out += wrap_lines(failure + " With enough memory:", 100, 2) + "\n";
   }
   out += wrap_lines(step_sentence(step, model, device), 100, 2);
   out += dispatch_text(step);
@@ -373,8 +375,7 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
     table.add({"sum of calls", "", duration_text(stage.kernels.value), "100.0%", "", "", "", ""});
     out += table.text();
   }
-  for (const std::string& note : notes_of(step, model, more)) out += wrap_lines(fmt::format("note: {}", note), 100, 2);
-  return out;
+  return out + notes_text(notes);
 }
 
 std::string step_roofline(const StepEstimate& step, const Model& model, const Device& device) {

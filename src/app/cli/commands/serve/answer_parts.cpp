@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/flags/replica_flags.h"
+#include "report/parts/model_notes.h"
 #include "report/parts/table.h"
 #include "report/plan/goal_report.h"
 #include "report/serving/colocation_report.h"
@@ -33,10 +34,8 @@ void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups) {
   }
   if (notes.empty()) return;
   Json list = Json::array();
-  for (const std::string& note : notes) {
-    answer.text += wrap_lines("note: " + note + "\n", page_width, 2);
-    list.push(note);
-  }
+  for (const std::string& note : notes) list.push(note);
+  answer.text = model_warnings_text(notes) + answer.text + notes_text(notes);
   answer.json.set("notes", std::move(list));
 }
 
