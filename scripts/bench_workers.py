@@ -4,8 +4,10 @@
     scripts/bench_workers.py [--program build/foretoken] [--workers 2] -- plan serve --model Llama-3.1-8B ...
 
 Starts a PostgreSQL server of its own, runs the command with one worker and then with several, each time in a new database, and
-compares their answers byte for byte. Where other work keeps the machine busy, the wall tells little: the CPU seconds of all workers
-against those of one say how much work is done twice, and so how much faster workers with a core each can be at most.
+compares their answers byte for byte. Where other work keeps the machine busy, the wall tells little. Linux counts how long each worker
+was ready to run but waited for a core (/proc/PID/schedstat): without that time, a worker's wall is about what it would take with a core
+of its own, with all the waits for other workers and for the server in it. The slowest worker so counted, against one worker alone, is
+the speedup.
 """
 import argparse
 import glob
@@ -51,8 +53,16 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def waited_for_core(pid):
+    """Seconds that a process, which may have ended but not been reaped, was ready to run and did not."""
+    waited = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        waited += int((task / "schedstat").read_text().split()[1])
+    return waited / 1e9
+
+
 def run(program, command, store, workers, folder):
-    """Answers, CPU seconds of each worker and seconds on the wall."""
+    """Answer, CPU seconds of each worker, seconds each would take with a core of its own, and seconds on the wall."""
     start = time.monotonic()
     outputs = [folder / f"{workers}_{i}" for i in range(workers)]
     children = {}
@@ -60,15 +70,18 @@ def run(program, command, store, workers, folder):
         line = [program] + command + ["--json", "--threads", "1", "--store", store, "--ranks", str(workers), "--rank", str(i)]
         with open(output, "wb") as file:
             children[subprocess.Popen(line, stdout=file).pid] = i
-    cpu = [0.0] * workers
+    cpu, alone = [0.0] * workers, [0.0] * workers
     while children:
-        pid, status, usage = os.wait4(-1, 0)
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
+        waited = waited_for_core(ended) if ended in children else 0
+        pid, status, usage = os.wait4(ended, 0)
         if pid not in children:
             continue
+        alone[children[pid]] = time.monotonic() - start - waited
         if os.waitstatus_to_exitcode(status) not in (0, 3):
             sys.exit("a worker failed")
         cpu[children.pop(pid)] = usage.ru_utime + usage.ru_stime
-    return outputs[0].read_bytes(), cpu, time.monotonic() - start
+    return outputs[0].read_bytes(), cpu, alone, time.monotonic() - start
 
 
 def main():
@@ -80,16 +93,19 @@ def main():
     server = Server()
     try:
         with tempfile.TemporaryDirectory() as folder:
-            alone, cpu_alone, wall_alone = run(given.program, given.command, server.database("alone"), 1, pathlib.Path(folder))
-            shared, cpu_shared, wall_shared = run(given.program, given.command, server.database("shared"), given.workers, pathlib.Path(folder))
+            alone, cpu_alone, own_alone, wall_alone = run(given.program, given.command, server.database("alone"), 1, pathlib.Path(folder))
+            shared, cpu_shared, own_shared, wall_shared = run(given.program, given.command, server.database("shared"), given.workers, pathlib.Path(folder))
     finally:
         server.stop()
     if alone != shared:
         sys.exit("the answers differ")
-    print(f"one worker: {cpu_alone[0]:.1f} s of CPU, {wall_alone:.1f} s on the wall")
-    print(f"{given.workers} workers: {', '.join(f'{each:.1f}' for each in cpu_shared)} s of CPU, {wall_shared:.1f} s on the wall; the same bytes")
+    print(f"one worker: {cpu_alone[0]:.1f} s of CPU, {own_alone[0]:.1f} s with a core of its own, {wall_alone:.1f} s on the wall")
+    for i, (cpu, own) in enumerate(zip(cpu_shared, own_shared)):
+        print(f"worker {i + 1} of {given.workers}: {cpu:.1f} s of CPU, {own:.1f} s with a core of its own")
+    print(f"{given.workers} workers: {wall_shared:.1f} s on the wall; the same bytes")
     together = sum(cpu_shared) / cpu_alone[0]
-    print(f"together {together:.2f} times the CPU of one: at most {given.workers / together:.2f} times as fast; on the wall {wall_alone / wall_shared:.2f} times")
+    print(f"together {together:.2f} times the CPU of one: at most {given.workers / together:.2f} times as fast; "
+          f"with a core each {own_alone[0] / max(own_shared):.2f} times; on the wall {wall_alone / wall_shared:.2f} times")
 
 
 if __name__ == "__main__":

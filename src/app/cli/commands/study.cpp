@@ -2,6 +2,7 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -45,6 +46,32 @@ void add_texts_of(const Json& value, std::set<std::filesystem::path>& texts) {
   if (value.kind() == Json::Kind::string) texts.insert(value.string());
   for (const Json& item : value.items()) add_texts_of(item, texts);
   for (const auto& [key, member] : value.members()) add_texts_of(member, texts);
+}
+
+// About how long a search takes beside others: it grows with the devices to share out and the engines to try.
+int64_t expected_work(const StudyCase& one, const std::string& source) {
+  const JsonView fields(one.question, source);
+  int64_t devices = 0;
+  const JsonView hardware = fields.at("hardware");
+  const std::vector<JsonView> choices =
+      hardware.is(Json::Kind::array) ? hardware.items() : std::vector<JsonView>{hardware};
+  for (const JsonView& choice : choices) {
+    const std::string names = choice.string();
+    for (const std::string_view name : split(names, ",")) {
+      devices += parse_size("--hardware", device_and_count(std::string(name)).second, device_counts);
+    }
+  }
+  return fields.has("engines") ? devices : devices * std::ssize(engine_kinds());
+}
+
+// Places of the cases, those that take longest first: nobody is left with a long one at the end.
+std::vector<size_t> longest_first(const Study& study, const std::string& source) {
+  std::vector<int64_t> work;
+  for (const StudyCase& one : study.cases) work.push_back(expected_work(one, source));
+  std::vector<size_t> order(study.cases.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work[a] > work[b]; });
+  return order;
 }
 
 class StudyCommand : public Command {
@@ -162,7 +189,9 @@ class StudyCommand : public Command {
     std::atomic<size_t> done = 0;
     std::mutex telling;
     const std::function<void()> wanted = wanted_check();
-    const auto work = [&](size_t i) {
+    const std::vector<size_t> order = longest_first(study, file_);
+    const auto work = [&](size_t place) {
+      const size_t i = order[place];
       const std::string row = answer_case(study.cases[i], commands[i], threads_of_case, library, wanted).dump(0);
       const std::lock_guard lock(telling);
       show_progress(fmt::format("{} of {} cases answered here", ++done, study.cases.size()));
@@ -175,18 +204,22 @@ class StudyCommand : public Command {
         for (size_t i = next++; i < results.size(); i = next++) results[i] = work(i);
       });
     } else {
-      results = stored(study, store, threads, library, work);
+      results = stored(study, order, store, threads, library, work);
     }
+    std::vector<size_t> places(order.size());  // of cases, among the results
+    for (size_t place = 0; place < order.size(); ++place) places[order[place]] = place;
     Json rows = Json::array();
-    for (const std::string& result : results) rows.push(parse_json(result, source_of_rows));
+    for (const size_t place : places) rows.push(parse_json(results[place], source_of_rows));
     return rows;
   }
 
-  static std::vector<std::string> stored(const Study& study, const std::string& store, unsigned threads,
-                                         const Library& library, const std::function<std::string(size_t)>& work) {
+  static std::vector<std::string> stored(const Study& study, const std::vector<size_t>& order, const std::string& store,
+                                         unsigned threads, const Library& library,
+                                         const std::function<std::string(size_t)>& work) {
     std::set<std::filesystem::path> files;
     std::vector<std::string> keys;
-    for (const StudyCase& one : study.cases) {
+    for (const size_t i : order) {
+      const StudyCase& one = study.cases[i];
       add_texts_of(one.question, files);
       keys.push_back(fmt::format("{} | {} | {} | {} | {}", one.model, one.hardware, one.traffic, one.engines,
                                  one.question.dump(0)));
