@@ -245,10 +245,13 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
   const double ranks = static_cast<double>(plan.parallel.tensor) / 8;
   const double host = 1e-6 * c[host_layer_us] * (twice ? 1 : 0.75) * (1 + c[host_tensor] * ranks * ranks);
   const double busy = time.times.sum();
-  time.host = host;
-  if (busy < host) {
-    at(time.parts, TimePart::host) += host - busy;
-    stretch(time.times, host);
+  // The host launches ahead of the device, but not past routing: how many tokens each expert gets is read back first.
+  const bool routes = std::holds_alternative<Moe>(kinds_[kind].feed_forward);
+  time.host = routes ? 0 : host;
+  const double waited = routes ? host : std::max(0.0, host - busy);
+  if (waited > 0) {
+    at(time.parts, TimePart::host) += waited;
+    stretch(time.times, busy + waited);
   }
   add_sharded_traffic(costs, plan, time);
   return time;

@@ -366,6 +366,22 @@ TEST(TrainingIteration, waits_for_a_slow_host_and_says_so) {
   EXPECT_GT(part_of(step, TimePart::host), 0.5 * step.seconds.value);
 }
 
+TEST(TrainingIteration, routing_waits_for_the_host_even_where_the_device_is_busy) {
+  const auto machine = roofline_machine(1);
+  const TrainingPlan plan{.parallel = {.data = 8}, .global_batch = 16};
+  const auto seconds_with = [&](const Model& model, double host_us) {
+    TrainingStack stack = plain_stack();
+    stack.constants[host_layer_us] = host_us;
+    stack.constants[host_tensor] = 0;
+    return step_of({.model = model}, plan, *machine, stack).seconds.value;
+  };
+  // Far less than a layer takes.
+  EXPECT_EQ(seconds_with(llama_like(), 100), seconds_with(llama_like(), 1));
+  const Model experts = mixtral_like();
+  const double layers = 2 * static_cast<double>(experts.layers.size());  // of two micro-batches
+  EXPECT_NEAR(seconds_with(experts, 100) - seconds_with(experts, 1), layers * 0.75 * 99e-6, 1e-9);
+}
+
 TEST(TrainingIteration, each_recipe_runs_and_narrower_formats_multiply_faster_and_cast) {
   const auto machine = roofline_machine(1, "gb200_nvl72_ib");
   const TrainingPlan plan{.parallel = {.data = 4}, .micro_batch = 4, .global_batch = 16};

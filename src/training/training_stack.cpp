@@ -61,11 +61,14 @@ std::vector<StackRuns> read_runs(const std::optional<JsonView>& list) {
   std::vector<StackRuns> runs;
   if (!list) return runs;
   for (const JsonView& item : list->items()) {
-    item.allow_only({"source", "task", "releases"});
+    item.allow_only({"source", "task", "releases", "models", "gpus", "dtypes"});
     const auto task = item.find("task");
     runs.push_back({.source = item.at("source").string(),
                     .task = task ? task->string() : "",
-                    .releases = strings_of(item.find("releases"))});
+                    .releases = strings_of(item.find("releases")),
+                    .models = strings_of(item.find("models")),
+                    .gpus = strings_of(item.find("gpus")),
+                    .dtypes = strings_of(item.find("dtypes"))});
   }
   return runs;
 }

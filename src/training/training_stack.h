@@ -21,10 +21,11 @@ namespace foretoken {
 
 class Library;
 
-// Published runs that a stack stands for: rows of a source, of some of its software releases or tasks (empty = all).
+// Published runs that a stack stands for: rows of a source, of some of its software releases, tasks, models, devices or
+// number formats, as the source names them (empty = all).
 struct StackRuns {
   std::string source, task;
-  std::vector<std::string> releases;
+  std::vector<std::string> releases, models, gpus, dtypes;
 };
 
 // 90% of runs are within these factors of the prediction. The errors of kernels and collectives alone were within the

@@ -47,8 +47,17 @@ RowAssumptions assumptions_for(const TrainingRow& row) {
   return {.virtual_stages = row.pp > 1 ? std::max<int64_t>(1, row.layers / row.pp) : 1};
 }
 
+// "H100" of "H100-80GB".
+std::string_view chip_of(std::string_view gpu) {
+  return gpu.substr(0, gpu.find('-'));
+}
+
 bool fits_runs(const StackRuns& runs, const TrainingRow& row) {
-  return runs.source == row.source && (runs.task.empty() || runs.task == row.task);
+  const auto among = [](const std::vector<std::string>& names, std::string_view name) {
+    return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return runs.source == row.source && (runs.task.empty() || runs.task == row.task) && among(runs.models, row.model) &&
+         among(runs.gpus, chip_of(row.gpu)) && among(runs.dtypes, row.dtype);
 }
 
 // The newest release that the runs name and that is not newer than the row's ("26.04" of "26.04.02"), else the oldest;
@@ -60,11 +69,6 @@ std::string nearest_release(const StackRuns& runs, const std::string& release) {
     if (oldest.empty() || one < oldest) oldest = one;
   }
   return older.empty() ? oldest : older;
-}
-
-// "H100" of "H100-80GB".
-std::string_view chip_of(std::string_view gpu) {
-  return gpu.substr(0, gpu.find('-'));
 }
 
 std::string in_one_line(const std::vector<PlanProblem>& problems) {
@@ -96,12 +100,14 @@ std::string release_of(const TrainingRow& row) {
 }
 
 // One that names the row's task goes before one that stands for all of them; of those that name releases, the one with
-// the newest that the row's is not older than, the oldest where it is older than all, the newest where it says none.
+// the newest that the row's is not older than, the oldest where it is older than all, the newest where it says none; of
+// those with the same release, one that names models, devices or formats.
 std::optional<size_t> TrainingCaseLibrary::stack_of(const TrainingRow& row, const std::string& wanted) const {
   const std::string release = release_of(row);
   std::optional<size_t> found;
   std::pair<bool, bool> best;  // names the task, is not newer
   std::string best_release;
+  bool best_is_narrow = false;
   for (size_t i = 0; i < stacks_.size(); ++i) {
     if (stacks_[i].name == wanted) return i;
     if (!wanted.empty()) continue;
@@ -110,11 +116,15 @@ std::optional<size_t> TrainingCaseLibrary::stack_of(const TrainingRow& row, cons
       const std::string nearest = nearest_release(runs, release);
       const std::pair<bool, bool> rank{!runs.task.empty(), nearest <= release};
       const bool newest_counts = rank.second || release.empty();
-      const bool nearer = newest_counts ? nearest > best_release : nearest < best_release;
+      const bool narrow = !runs.models.empty() || !runs.gpus.empty() || !runs.dtypes.empty();
+      const bool nearer = nearest == best_release ? narrow && !best_is_narrow
+                          : newest_counts         ? nearest > best_release
+                                                  : nearest < best_release;
       if (found && (rank < best || (rank == best && !nearer))) continue;
       found = i;
       best = rank;
       best_release = nearest;
+      best_is_narrow = narrow;
     }
   }
   return found;

@@ -63,6 +63,30 @@ TEST(TrainingCase, a_release_that_no_stack_names_gets_the_newest_before_it_or_th
   EXPECT_EQ(stack_found(library, row), "newest");
 }
 
+TEST(TrainingCase, a_stack_that_names_models_devices_or_formats_has_those_runs_alone) {
+  TrainingRow row = made_up_run("r");
+  row.notes = "release 2.0";
+  const auto found_with = [&](const StackRuns& narrow, bool narrow_first) {
+    std::vector<TrainingStack> stacks = {stack_for("old", {{.source = "made-up", .releases = {"1.0"}}}),
+                                         stack_for("wide", {{.source = "made-up", .releases = {"2.0"}}})};
+    stacks.insert(narrow_first ? stacks.begin() : stacks.end(), stack_for("narrow", {narrow}));
+    TrainingCaseLibrary one = made_up_library(std::move(stacks));
+    return stack_found(one, row);
+  };
+  const std::string chip = row.gpu.substr(0, row.gpu.find('-'));
+  for (const bool narrow_first : {true, false}) {
+    EXPECT_EQ(found_with({.source = "made-up", .releases = {"2.0"}, .models = {row.model}}, narrow_first), "narrow");
+    EXPECT_EQ(
+        found_with({.source = "made-up", .releases = {"2.0"}, .gpus = {chip}, .dtypes = {row.dtype}}, narrow_first),
+        "narrow");
+    EXPECT_EQ(found_with({.source = "made-up", .releases = {"2.0"}, .models = {"another"}}, narrow_first), "wide");
+    EXPECT_EQ(found_with({.source = "made-up", .releases = {"2.0"}, .gpus = {"B9000"}}, narrow_first), "wide");
+    EXPECT_EQ(found_with({.source = "made-up", .releases = {"2.0"}, .dtypes = {"fp2"}}, narrow_first), "wide");
+    // From a later release on.
+    EXPECT_EQ(found_with({.source = "made-up", .releases = {"2.1"}, .models = {row.model}}, narrow_first), "wide");
+  }
+}
+
 TEST(TrainingCase, a_release_is_what_the_notes_say_after_the_word) {
   TrainingRow row = made_up_run("r");
   for (const auto& [notes, release] : std::vector<std::pair<std::string, std::string>>{
