@@ -123,6 +123,27 @@ TEST(TrainingLaunch, adapters_are_in_the_file_or_it_is_refused) {
   EXPECT_THAT(find_training_launcher("torchtitan")->refusal(question), HasSubstr("no adapters"));
 }
 
+TEST(TrainingLaunch, axolotl_combines_tensor_and_context_ranks_as_its_support_matrix_says) {
+  const TrainingLauncher& axolotl = *find_training_launcher("axolotl");
+  const auto refusal = [&](Sharding sharding, const ParallelPlan& parallel) {
+    TrainingQuestion question = launched();
+    question.plan.sharding = sharding;
+    question.plan.parallel = parallel;
+    return axolotl.refusal(question);
+  };
+  const ParallelPlan tensor{.tensor = 4, .data = 8}, context{.data = 8, .context = 4};
+  EXPECT_THAT(refusal(Sharding::none, tensor), HasSubstr("not with whole replicas"));
+  EXPECT_THAT(refusal(Sharding::none, context), HasSubstr("not with whole replicas"));
+  EXPECT_EQ(refusal(Sharding::none, {.tensor = 8}), "");
+  EXPECT_EQ(refusal(Sharding::none, {.data = 8}), "");
+  for (const Sharding zero : {Sharding::optimizer, Sharding::gradients}) {
+    EXPECT_EQ(refusal(zero, tensor), "");
+    EXPECT_THAT(refusal(zero, context), HasSubstr("under DeepSpeed's ZeRO"));
+  }
+  EXPECT_EQ(refusal(Sharding::parameters, tensor), "");
+  EXPECT_EQ(refusal(Sharding::parameters, context), "");
+}
+
 TEST(TrainingLaunch, a_file_of_axolotl_fills_its_sequences_and_scales_its_adapters) {
   TrainingQuestion question = launched();
   question.job.lora = {.rank = 16};

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -202,13 +203,30 @@ class PlanRanking {
   int64_t estimated_ = 0;
 };
 
+// "{global_batch_size} 32, {tensor_model_parallel_size} 3": what plans must have.
+std::string fixed_sizes_text(const TrainingSearch& search) {
+  const PlanChoices& choices = search.choices;
+  const std::pair<const char*, std::optional<int64_t>> sizes[] = {
+      {"tensor_model_parallel_size", choices.tensor},
+      {"pipeline_model_parallel_size", choices.pipeline},
+      {"num_virtual_stages_per_pipeline_rank", choices.virtual_stages},
+      {"context_parallel_size", choices.context},
+      {"expert_model_parallel_size", choices.expert},
+      {"micro_batch_size", choices.micro_batch}};
+  std::string text = fmt::format("{{global_batch_size}} {}", search.global_batch);
+  for (const auto& [field, size] : sizes) {
+    if (size && *size > 1) text += fmt::format(", {{{}}} {}", field, *size);
+  }
+  return text;
+}
+
 [[noreturn]] void complain(const TrainingSearch& search, int64_t looked_at, const std::optional<JudgedPlan>& smallest) {
   if (!smallest) {
-    throw InputError({.source = "search of training plans",
-                      .value = fmt::format("no plan of {} sequences on {} devices divides evenly", search.global_batch,
-                                           search.devices),
-                      .expected = "a batch that data-parallel replicas can share, layers and heads that sizes divide; "
-                                  "or fewer fixed sizes"});
+    throw InputError(
+        {.source = "search of training plans",
+         .value = fmt::format("no plan on {} devices divides evenly with {}", search.devices, fixed_sizes_text(search)),
+         .expected = "a batch that data-parallel replicas can share, layers and heads that sizes divide; "
+                     "or fewer fixed sizes"});
   }
   throw NoTrainingPlanFits({.looked_at = looked_at,
                             .plan = smallest->plan,

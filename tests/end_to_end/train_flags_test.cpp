@@ -2,6 +2,7 @@
 // nothing is refused.
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/json.h"
@@ -272,6 +273,24 @@ TEST_F(Train, a_search_says_why_it_refuses_a_flag) {
   expect_refused(run_foretoken("plan train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 "
                                "--global-batch-size 32 --shard-ranks 4"),
                  "it shards over all replicas");
+}
+
+TEST_F(Train, a_search_names_sizes_as_the_file_does_that_fixed_them) {
+  const std::string file = write("titan.toml",
+                                 "[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
+                                 "[training]\nseq_len = 4096\nglobal_batch_size = 32\n");
+  const std::string search = "plan train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 -tp 3 ";
+  expect_refused(run_foretoken(search + "--from " + file),
+                 "global_batch_size of " + file + " 32, --tensor-model-parallel-size 3");
+  expect_refused(run_foretoken(search + "--global-batch-size 32"),
+                 "--global-batch-size 32, --tensor-model-parallel-size 3");
+}
+
+TEST_F(Train, a_search_for_another_launcher_does_not_name_megatron_where_nothing_fits) {
+  const std::string search =
+      "plan train --model Llama-3.1-405B --cluster h100_ib_rail --devices 8 --global-batch-size 8 ";
+  EXPECT_THAT(run_foretoken(search).out, testing::HasSubstr("least memory, for Megatron-LM:"));
+  EXPECT_THAT(run_foretoken(search + "--launch torchtitan").out, testing::Not(testing::HasSubstr("Megatron-LM")));
 }
 
 const char* const no_runs = "id,source,model,gpu\n";

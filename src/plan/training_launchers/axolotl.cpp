@@ -7,13 +7,26 @@
 namespace foretoken {
 namespace {
 
+// What its support matrix leaves out (docs.axolotl.ai, N-D parallelism).
+std::string unsupported_replicas(const TrainingPlan& plan) {
+  const ParallelPlan& p = plan.parallel;
+  if (plan.sharding == Sharding::none) {
+    const bool splits = p.tensor > 1 || p.context > 1;
+    return splits && p.data > 1 ? "Axolotl combines tensor and context parallelism with FSDP, not with whole replicas"
+                                : "";
+  }
+  const bool deepspeed = plan.sharding != Sharding::parameters;
+  return deepspeed && p.context > 1 ? "Axolotl does not run context parallelism under DeepSpeed's ZeRO" : "";
+}
+
 std::string axolotl_refusal(const TrainingQuestion& question) {
   return first_reason({without_pipeline(question, "Axolotl"), without_selection(question, "Axolotl"),
                        without_low_precision(question, "Axolotl"),
                        question.plan.parallel.expert > 1 ? "the file has no expert parallelism" : "",
                        has_four_bit_weights(question) && question.plan.parallel.tensor > 1
                            ? "Axolotl is not known to divide 4-bit weights among tensor-parallel ranks"
-                           : ""});
+                           : "",
+                       unsupported_replicas(question.plan)});
 }
 
 std::string axolotl_file(const TrainingQuestion& question) {

@@ -155,10 +155,11 @@ std::string unfit_training_search_sentence(const TrainingQuestion& question, con
       bytes_text(nearest.capacity.value()));
 }
 
-std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest) {
+std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest,
+                                       bool for_megatron) {
   return wrap_lines(unfit_training_search_sentence(question, nearest) + "\n", page_width, 2) +
-         "Use more devices, shorter sequences or a smaller model, or fix fewer sizes with flags.\n\n"
-         "The plan that needs the least memory, for Megatron-LM:\n  " +
+         "Use more devices, shorter sequences or a smaller model, or fix fewer sizes with flags.\n\n" +
+         fmt::format("The plan that needs the least memory{}:\n  ", for_megatron ? ", for Megatron-LM" : "") +
          wrap_lines(megatron_flags(nearest.plan), page_width - 2, 4);
 }
 

@@ -17,7 +17,7 @@ Json training_search_json(const TrainingQuestion& question, const TrainingSearch
 
 // Of a search in which nothing fits: `question` has the plan that needs least. The text begins with the sentence.
 std::string unfit_training_search_sentence(const TrainingQuestion& question, const NearestPlan& nearest);
-std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest);
+std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest, bool for_megatron);
 Json unfit_training_search_json(const TrainingQuestion& question, const NearestPlan& nearest);
 
 }  // namespace foretoken

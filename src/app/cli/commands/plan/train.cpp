@@ -46,7 +46,10 @@ class PlanTrain : public Command {
         "search "
         "shards\nover all replicas, and also inside each node), uneven stages, layers per chunk and "
         "--recompute-num-layers (the search chooses "
-        "them).\nExamples:\n  foretoken plan train --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 "
+        "them).\nThe search covers one kind of GPU. To divide a job among two kinds, give a layout to `foretoken "
+        "train` "
+        "with --pool,\nonce for each kind.\nExamples:\n  foretoken plan train --model Llama-3.1-70B --cluster "
+        "h100_ib_rail --devices 64 "
         "--seq-length 8192\n      --global-batch-size 128\n  foretoken plan train --model Llama-3.1-405B --cluster "
         "h100_roce_pods --devices 16384 -tp 8\n      --seq-length 8192 --global-batch-size 2048");
   }
@@ -68,6 +71,7 @@ class PlanTrain : public Command {
       request.choices = choices_of(*launcher, std::move(request.choices), has_four_bit_weights(question));
     OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     show_progress("searching plans");
+    const bool shows_megatron_flags = launcher == nullptr || launcher->name == "megatron-lm";
     TrainingSearchResult result;
     try {
       result =
@@ -77,12 +81,14 @@ class PlanTrain : public Command {
                          .threads = threads_to_use(threads_)});
     } catch (const NoTrainingPlanFits& error) {
       question.plan = error.nearest().plan;
-      Answer answer{.text = unfit_training_search_text(question, error.nearest()),
+      Answer answer{.text = unfit_training_search_text(question, error.nearest(), shows_megatron_flags),
                     .json = unfit_training_search_json(question, error.nearest()),
                     .failure = unfit_training_search_sentence(question, error.nearest())};
       leave_unwritten(answer);
       add_notes(answer, request.notes, *machine->machine().kernels);
       return answer;
+    } catch (const InputError& error) {
+      throw named_as_in_file(error, request);
     }
 
     // The file may need a plan beyond those that are shown.
@@ -90,7 +96,6 @@ class PlanTrain : public Command {
     if (result.best.size() > static_cast<size_t>(best_)) result.best.resize(static_cast<size_t>(best_));
     question.plan = result.best.front().plan;
     const TrainingEstimate estimate = estimate_training(question, *machine);
-    const bool shows_megatron_flags = launcher == nullptr || launcher->name == "megatron-lm";
     Answer answer{
         .text = training_search_text(question, result, shows_megatron_flags) + training_text(question, estimate),
         .json = training_search_json(question, result)};
