@@ -27,7 +27,7 @@ constexpr double blend = 2.59;                  // how sharply the longest of se
 constexpr std::string_view measured_generation = "Hopper";
 
 constexpr double launch = 3e-6;               // of the measurements, between two events
-constexpr double memory_share = 0.833;        // of the sheet's bandwidth, as streams reach
+constexpr double streamed_share = 0.833;        // of the sheet's bandwidth, as streams reach
 constexpr double shared_memory = 227 * 1024;  // of a processor, for one program (CUDA C++ Programming Guide, 9.0)
 constexpr double shared_of_block = 1024;      // taken by the system for each block
 constexpr double registers = 65536;           // of a processor
@@ -149,7 +149,7 @@ std::optional<ScheduleTime> schedule_time(const GemmShape& shape, const GemmSche
     seconds += tile_start + turns * turn.seconds(ceil_of(rest, processors), std::min(1.0, rest / processors));
   }
   const double bytes = of(shape.batch) * memory_bytes(shape, schedule, processors * at_once, device);
-  const double from_memory = bytes / (memory_share * device.memory_bandwidth->value.value());
+  const double from_memory = bytes / (streamed_share * device.memory_bandwidth->value.value());
   return ScheduleTime{.seconds = blended({seconds, from_memory}) + launch,
                       .tiles = static_cast<int64_t>(tiles),
                       .tiles_per_processor = static_cast<int64_t>(at_once),

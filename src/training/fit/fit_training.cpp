@@ -186,7 +186,7 @@ class TrainingFitter {
   // error_of(i) with the pipeline by formula: nearly all of the time of a fit would go to running pipelines.
   double quick_error_of(size_t i) {
     use_constants(i);
-    return std::log(models_[i].quick_seconds(cases_[i].spec.plan) / *cases_[i].row.iter_time_s) + corrections_[i];
+    return portable_log(models_[i].quick_seconds(cases_[i].spec.plan) / *cases_[i].row.iter_time_s) + corrections_[i];
   }
 
   // What the formula misses hardly changes with the constants: found anew for each round.
