@@ -46,8 +46,8 @@ struct AnswerSchema {
 };
 
 inline constexpr size_t most_schema_nodes = 1000;
-inline constexpr size_t most_schema_literals = 10'000;         // of all enums together
-inline constexpr int64_t longest_schema_document = 16 * 1024;  // bytes of the shortest document
+inline constexpr size_t most_schema_literals = 10'000;                 // of all enums together
+inline constexpr int64_t longest_schema_document = int64_t{16} << 10;  // bytes of the shortest document
 
 AnswerSchema read_answer_schema(const JsonView& schema);
 AnswerSchema any_json_object();

@@ -61,7 +61,7 @@ void add_content(const JsonView& content, std::vector<TokenId>& tokens) {
 
 std::string known_role(const JsonView& role) {
   constexpr std::string_view known[] = {"system", "developer", "user", "assistant", "tool", "function"};
-  const std::string name = role.string();
+  std::string name = role.string();
   if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
     role.fail(fmt::format("one of {}", fmt::join(known, ", ")));
   }
@@ -132,7 +132,7 @@ void refuse(const JsonView& body, std::string_view field, const char* why) {
 // Sampling changes no speed; values that an engine refuses are refused here too.
 void check_sampling(const JsonView& body) {
   constexpr struct {
-    const char* name;
+    const char* name = nullptr;
     Range<double> allowed;
   } numbers[] = {{"temperature", {.least = 0, .most = 2}},
                  {"top_p", {.least = 0, .most = 1}},

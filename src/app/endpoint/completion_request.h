@@ -43,7 +43,7 @@ struct CompletionRequest {
 inline constexpr int64_t most_choices = 1024;  // of one request
 // Of one answer that is no stream: more would keep the answers of others waiting.
 inline constexpr int64_t most_embedding_values = 1'000'000, most_answer_tokens = 3'000'000;
-inline constexpr int64_t most_form_bytes = 256 * 1024;  // of the shortest documents that one request asks for
+inline constexpr int64_t most_form_bytes = int64_t{256} << 10;  // of the shortest documents that one request asks for
 
 // Fields that change nothing here (temperature, ...) are checked and ignored; those whose answer would lack what was
 // asked for (logprobs, echo, schemas with keywords that are not simulated) are refused. InputError names the field.
