@@ -152,7 +152,9 @@ TEST(TrainingSearch, says_so_where_no_plan_is_valid) {
   const auto machine = roofline_machine(2);
   TrainingSearch search = search_of(step_test::llama_like(), *machine, gibibytes(80));
   search.choices.tensor = 3;
-  EXPECT_THAT(complaint_of(search), HasSubstr("no plan of 64 sequences on 16 devices"));
+  const std::string complaint = complaint_of(search);
+  EXPECT_THAT(complaint, HasSubstr("no plan on 16 devices divides evenly"));
+  EXPECT_THAT(complaint, HasSubstr("global_batch_size} 64, {tensor_model_parallel_size} 3"));
 }
 
 }  // namespace foretoken::training_search_test
