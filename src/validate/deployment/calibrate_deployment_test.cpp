@@ -110,9 +110,10 @@ TEST_F(Calibrate, tells_slow_links_from_slow_kernels_by_two_layouts) {
             1.645 * found.sd(DeploymentConstant::collectives));
 }
 
+// Of such short prompts attention takes next to nothing.
 TEST_F(Calibrate, says_what_a_run_cannot_tell) {
   const Calibration calibration = calibrate_deployment(
-      {.cases = {measured("one", {}, 4, 200)}, .facts = serving_facts(library_), .suggest = false, .threads = 1});
+      {.cases = {measured("one", {}, 4, 20)}, .facts = serving_facts(library_), .suggest = false, .threads = 1});
   EXPECT_THAT(calibration.untold, testing::Contains(DeploymentConstant::attention));
   EXPECT_LT(std::abs(at(calibration.deployment.engines[0].constants.mean, DeploymentConstant::level)), 0.02)
       << "nothing to correct";
