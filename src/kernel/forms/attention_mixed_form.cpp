@@ -134,6 +134,11 @@ class AttentionMixedForm : public Form {
     return attention_variant({}, first_part(call), device).name;
   }
 
+  std::optional<uint64_t> kind_key(const FormCall& call) const override {
+    const bool mixed = std::holds_alternative<MixedAttentionShape>(call.shape);
+    return attention_kind_key(first_part(call)) << 1U | (mixed ? 1U : 0U);
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;
