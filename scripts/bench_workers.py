@@ -4,10 +4,10 @@
     scripts/bench_workers.py [--program build/foretoken] [--workers 2] -- plan serve --model Llama-3.1-8B ...
 
 Starts a PostgreSQL server of its own, runs the command with one worker and then with several, each time in a new database, and
-compares their answers byte for byte. Where other work keeps the machine busy, the wall tells little. Linux counts how long each worker
-was ready to run but waited for a core (/proc/PID/schedstat): without that time, a worker's wall is about what it would take with a core
-of its own, with all the waits for other workers and for the server in it. The slowest worker so counted, against one worker alone, is
-the speedup.
+compares their answers byte for byte. On a busy machine, wall-clock time says little. Linux counts how long each worker was ready to run
+but waited for a core (/proc/PID/schedstat). Wall-clock time minus this wait is about what the worker would take with a core of its
+own; it still includes waits for other workers and for the server. The speedup is this time for one worker alone, divided by that of
+the slowest of several workers.
 """
 import argparse
 import glob
@@ -99,13 +99,13 @@ def main():
         server.stop()
     if alone != shared:
         sys.exit("the answers differ")
-    print(f"one worker: {cpu_alone[0]:.1f} s of CPU, {own_alone[0]:.1f} s with a core of its own, {wall_alone:.1f} s on the wall")
+    print(f"one worker: {cpu_alone[0]:.1f} s of CPU, {own_alone[0]:.1f} s with a core of its own, {wall_alone:.1f} s wall-clock")
     for i, (cpu, own) in enumerate(zip(cpu_shared, own_shared)):
         print(f"worker {i + 1} of {given.workers}: {cpu:.1f} s of CPU, {own:.1f} s with a core of its own")
-    print(f"{given.workers} workers: {wall_shared:.1f} s on the wall; the same bytes")
+    print(f"{given.workers} workers: {wall_shared:.1f} s wall-clock; answers are byte-identical")
     together = sum(cpu_shared) / cpu_alone[0]
-    print(f"together {together:.2f} times the CPU of one: at most {given.workers / together:.2f} times as fast; "
-          f"with a core each {own_alone[0] / max(own_shared):.2f} times; on the wall {wall_alone / wall_shared:.2f} times")
+    print(f"total CPU {together:.2f} times that of one worker; speedup: at most {given.workers / together:.2f} by CPU time, "
+          f"{own_alone[0] / max(own_shared):.2f} with a core for each worker, {wall_alone / wall_shared:.2f} wall-clock")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
   cmake --install build --prefix PREFIX && scripts/wheel.py --prefix PREFIX --out DIR
 
 The wheel is for the Python version, the machine and the C and C++ libraries of the build. Equal prefixes give equal bytes.
-For a build for another machine, --sysroot DIR says where its shared libraries lie.
+If the build is for another architecture, --sysroot DIR is the folder with the shared libraries of that architecture.
 """
 
 import argparse

@@ -101,8 +101,10 @@ struct Device {
   MaybeFact<Watts> power_limit;
   MaybeFact<BytesPerSecond> link_bandwidth;  // device to device (NVLink, xGMI, ICI), one direction, all links
   MaybeFact<BytesPerSecond> host_bandwidth;  // PCIe or C2C, one direction
-  MaybeFact<int> devices_per_module;         // that software sees in one package; not given = 1
-  std::optional<MigSlices> mig;              // nothing = it cannot be cut
+  // How many times as long as on an x86 server the host takes for an engine's part of a step; not given = 1.
+  MaybeFact<double> host_time_factor;
+  MaybeFact<int> devices_per_module;  // that software sees in one package; not given = 1
+  std::optional<MigSlices> mig;       // nothing = it cannot be cut
   // Where vLLM takes other limits on this device than on others with as much memory.
   MaybeFact<int> vllm_step_tokens, vllm_step_sequences, vllm_graph_limit;
   std::array<MaybeFact<FlopsPerSecond>, dtype_count> dense_peak;  // by DType; multiply-add counts two, no sparsity

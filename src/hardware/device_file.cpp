@@ -42,6 +42,7 @@ void for_each_fact(AnyDevice& device, Visit&& visit) {
   visit(Field{"power_limit_w", {"W", 1, 5000}, 1}, device.power_limit);
   visit(Field{"link_bandwidth_gb_per_s", {"GB/s", 5, 10000}, giga}, device.link_bandwidth);
   visit(Field{"host_bandwidth_gb_per_s", {"GB/s", 0.5, 2000}, giga}, device.host_bandwidth);
+  visit(Field{"host_time_factor", {"a factor", 0.1, 10}, 1, true}, device.host_time_factor);
   visit(Field{"devices_per_module", {"a whole number", 1, 64, true}, 1, true}, device.devices_per_module);
   visit(Field{"vllm_max_num_batched_tokens", {"tokens", 1, 1e6, true}, 1, true}, device.vllm_step_tokens);
   visit(Field{"vllm_max_num_seqs", {"sequences", 1, 1e6, true}, 1, true}, device.vllm_step_sequences);
@@ -57,6 +58,9 @@ double in_file_units(double base_value, double units) {
 }
 
 double base_value(int value) {
+  return value;
+}
+double base_value(double value) {
   return value;
 }
 template <class Unit>

@@ -132,8 +132,8 @@ TEST(TrainingLaunch, axolotl_combines_tensor_and_context_ranks_as_its_support_ma
     return axolotl.refusal(question);
   };
   const ParallelPlan tensor{.tensor = 4, .data = 8}, context{.data = 8, .context = 4};
-  EXPECT_THAT(refusal(Sharding::none, tensor), HasSubstr("not with whole replicas"));
-  EXPECT_THAT(refusal(Sharding::none, context), HasSubstr("not with whole replicas"));
+  EXPECT_THAT(refusal(Sharding::none, tensor), HasSubstr("not with unsharded replicas"));
+  EXPECT_THAT(refusal(Sharding::none, context), HasSubstr("not with unsharded replicas"));
   EXPECT_EQ(refusal(Sharding::none, {.tensor = 8}), "");
   EXPECT_EQ(refusal(Sharding::none, {.data = 8}), "");
   for (const Sharding zero : {Sharding::optimizer, Sharding::gradients}) {

@@ -215,7 +215,7 @@ std::string fixed_sizes_text(const TrainingSearch& search) {
       {"micro_batch_size", choices.micro_batch}};
   std::string text = fmt::format("{{global_batch_size}} {}", search.global_batch);
   for (const auto& [field, size] : sizes) {
-    if (size && *size > 1) text += fmt::format(", {{{}}} {}", field, *size);
+    if (size) text += fmt::format(", {{{}}} {}", field, *size);
   }
   return text;
 }
@@ -225,8 +225,8 @@ std::string fixed_sizes_text(const TrainingSearch& search) {
     throw InputError(
         {.source = "search of training plans",
          .value = fmt::format("no plan on {} devices divides evenly with {}", search.devices, fixed_sizes_text(search)),
-         .expected = "a batch that data-parallel replicas can share, layers and heads that sizes divide; "
-                     "or fewer fixed sizes"});
+         .expected = "a batch divisible by the number of data-parallel replicas, and layers and heads divisible by the "
+                     "parallel sizes; or fix fewer sizes"});
   }
   throw NoTrainingPlanFits({.looked_at = looked_at,
                             .plan = smallest->plan,

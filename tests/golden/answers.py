@@ -103,6 +103,7 @@ def compare(before_folder, after_folder, tolerance):
     for command in answers[0]:
         if command not in answers[1]:
             print(f"foretoken {command}\n  no longer asked")
+            moved += 1
             continue
         before, after = answers[0][command], answers[1][command]
         found = list(differences(parsed(before), parsed(after), tolerance))
@@ -117,7 +118,7 @@ def compare(before_folder, after_folder, tolerance):
         if len(found) > 8:
             print(f"  and {len(found) - 8} more")
     print(f"{len(answers[0])} commands, {moved} moved")
-    return 1 if moved else 0
+    return 1 if moved or not answers[0] else 0
 
 
 def main(argv):

@@ -213,7 +213,7 @@ class JinjaText {
       if (value->size() + more->size() > most_expanded_bytes) {
         fail(std::string(code_), fmt::format("texts of at most {} bytes", most_expanded_bytes));
       }
-      value = *value + *more;
+      *value += *more;
     }
     --nesting_;
     return value;

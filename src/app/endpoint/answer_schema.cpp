@@ -344,7 +344,7 @@ class SchemaReader {
   static void only(const JsonView& view, std::initializer_list<string_view> keywords) {
     for (const auto& [name, value] : view.members()) {
       if (lists(assertions, name) && !lists(keywords, name)) {
-        value.fail(fmt::format(R"(no "{}" beside "{}": both at once are not simulated)", name, *keywords.begin()));
+        value.fail(fmt::format(R"(no "{}" with "{}": this combination is not simulated)", name, *keywords.begin()));
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr EdgeKernelKind multiplying[] = {EdgeKernelKind::convolution, EdgeKernelKind::linear,
                                           EdgeKernelKind::batched_matmul};
+constexpr EdgeKernelKind multiplying_integers[] = {EdgeKernelKind::int8_convolution, EdgeKernelKind::int8_linear,
+                                                   EdgeKernelKind::int4_linear};
 
 double term_seconds(const std::vector<EdgeTerm>& terms, std::string_view name) {
   for (const EdgeTerm& term : terms) {
@@ -94,15 +97,26 @@ double constant_bytes(const EdgeLowering& lowering) {
   return bytes;
 }
 
-// The largest part of a kernel's time beside the call.
-void find_largest(const std::vector<EdgeTerm>& terms, EdgeStepTime& time) {
-  double all = 0;
-  for (size_t i = 1; i < terms.size(); ++i) {
-    all += terms[i].seconds;
-    if (terms[i].seconds > time.largest.seconds) time.largest = terms[i];
+// What the calls of a step spend their time on beside being called.
+class StepTerms {
+ public:
+  void add(const std::vector<EdgeTerm>& terms, double count) {
+    for (size_t i = 1; i < terms.size(); ++i) {
+      EdgeTerm term = terms[i];
+      term.seconds *= count;
+      all_ += term.seconds;
+      if (term.seconds > largest_.seconds) largest_ = term;
+    }
   }
-  time.largest_share = all > 0 ? time.largest.seconds / all : 0;
-}
+  void tell(EdgeStepTime& time) const {
+    time.largest = largest_;
+    time.largest_share = all_ > 0 ? largest_.seconds / all_ : 0;
+  }
+
+ private:
+  EdgeTerm largest_;
+  double all_ = 0;
+};
 
 void add_work(Work& sum, const Work& part, double count) {
   sum.flops += part.flops * count;
@@ -141,31 +155,42 @@ double best_byte_rate(const EdgePredictor& predictor) {
   return best > 0 ? best : std::numeric_limits<double>::infinity();
 }
 
+// The most operations per second of these kinds, in full register tiles; infinite where the sweep has none of them.
+double best_multiply_rate(const EdgePredictor& predictor, std::span<const EdgeKernelKind> kinds) {
+  // Sizes that fill every tile, so that a multiply-add costs its two prices once.
+  const int64_t side = 64 * predictor.core.tile_rows * predictor.core.tile_columns;
+  const EdgeKernel full = edge_product(EdgeKernelKind::linear, {.m = side, .k = side, .n = side});
+  const EdgeKernel map = edge_convolution({.in_channels = side, .out_channels = side, .out_height = side});
+  double best = 0;
+  for (const EdgeKernelKind kind : kinds) {
+    if (!predictor.kinds.contains(kind)) continue;
+    EdgeKernel kernel = kind == EdgeKernelKind::convolution || kind == EdgeKernelKind::int8_convolution ? map : full;
+    kernel.kind = kind;
+    const std::vector<EdgeTerm> terms = predictor.kernel_terms(kernel);
+    const double seconds = term_seconds(terms, "multiply") + term_seconds(terms, "tile");
+    if (seconds > 0) best = std::max(best, edge_work(kernel).flops.value() / seconds);
+  }
+  return best > 0 ? best : std::numeric_limits<double>::infinity();
+}
+
 }  // namespace
 
 double EdgeRoofline::seconds(const Work& work) const {
   return std::max(work.flops.value() / flops_per_second, work.bytes().value() / bytes_per_second);
 }
 
+double EdgeRoofline::integer_seconds(const Work& work) const {
+  return std::max(work.flops.value() / integers_per_second, work.bytes().value() / bytes_per_second);
+}
+
 EdgeRoofline edge_roofline(const EdgePredictor& predictor) {
-  constexpr double none = std::numeric_limits<double>::infinity();
-  EdgeRoofline roofline{.flops_per_second = none, .bytes_per_second = none};
-  double least = none;
-  // Sizes that fill every tile, so that a multiply-add costs its two prices once.
-  const int64_t side = 64 * predictor.core.tile_rows * predictor.core.tile_columns;
-  const EdgeKernel full = edge_product(EdgeKernelKind::linear, {.m = side, .k = side, .n = side});
-  const EdgeKernel map = edge_convolution({.in_channels = side, .out_channels = side, .out_height = side});
-  for (const EdgeKernelKind kind : multiplying) {
-    if (!predictor.kinds.contains(kind)) continue;
-    EdgeKernel kernel = kind == EdgeKernelKind::convolution ? map : full;
-    kernel.kind = kind;
-    const std::vector<EdgeTerm> terms = predictor.kernel_terms(kernel);
-    const double seconds = term_seconds(terms, "multiply") + term_seconds(terms, "tile");
-    least = std::min(least, seconds / edge_work(kernel).flops.value());
-  }
-  if (least < none && least > 0) roofline.flops_per_second = 1 / least;
-  roofline.bytes_per_second = best_byte_rate(predictor);
-  return roofline;
+  // Processors multiply four pairs of bytes where they multiply one of fp32 (VNNI, SDOT); some do better.
+  constexpr double int8_pairs = 4;
+  const double flops = best_multiply_rate(predictor, multiplying);
+  const double swept = best_multiply_rate(predictor, multiplying_integers);
+  return {.flops_per_second = flops,
+          .integers_per_second = std::isinf(swept) ? int8_pairs * flops : std::max(swept, int8_pairs * flops),
+          .bytes_per_second = best_byte_rate(predictor)};
 }
 
 EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePredictor& predictor,
@@ -190,6 +215,7 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
       continue;
     }
     EdgeStepTime time{.step = s};
+    StepTerms terms;
     std::vector<Estimate> own;
     for (const EdgeCall& call_of : step.calls) {
       const EdgeKernel kernel = with_batch_times(call_of.kernel, options.batch_times);
@@ -198,12 +224,11 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
       own.push_back(on_threads(scaled(one, count), kernel.kind, threads));
       if (call_of.is_stand_in) own.back().kind = std::max(own.back().kind, Confidence::extrapolated);
       const Work work = edge_work(kernel);
-      const Scheme format = is_int8(kernel.kind)   ? Scheme::int8
-                            : is_int4(kernel.kind) ? Scheme::int4_wo
-                                                   : call_of.scheme;
-      const double least = roofline.seconds(work) * count * format_share(format);
+      const bool is_integer = is_int8(kernel.kind) || is_int4(kernel.kind);
+      const double least =
+          count * (is_integer ? roofline.integer_seconds(work) : roofline.seconds(work) * format_share(call_of.scheme));
       time.least_seconds += least;
-      find_largest(predictor.kernel_terms(kernel), time);
+      terms.add(predictor.kernel_terms(kernel), count);
       EdgeKindTime& kind = kinds[kernel.kind];
       kind.kind = kernel.kind;
       kind.calls += call_of.count;
@@ -212,6 +237,7 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
       add_work(kind.work, work, count);
       kind.work.flops += flops_by_graph(step, call_of, options.batch_times) - work.flops * count;
     }
+    terms.tell(time);
     time.seconds = sum_of_correlated(own);
     estimate.seconds_by_confidence[time.seconds.kind] += time.seconds.value;
     parts.push_back(time.seconds);
@@ -229,10 +255,17 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
 
 std::optional<std::string> unmeasured_threads_note(const EdgePredictor& predictor, int64_t threads) {
   if (threads == 0 || threads == predictor.threads || predictor.scaling_to(threads) != nullptr) return std::nullopt;
+  if (threads < predictor.threads) {
+    return fmt::format(
+        "fewer threads than the {} of this device's sweep were not measured. The interval reaches from the sweep's "
+        "time "
+        "to a slowdown in proportion to the threads. Run `foretoken profile cpu` to measure speedups",
+        predictor.threads);
+  }
   return fmt::format(
-      "the speedup of {} was not measured on this device, which was swept on {}: the interval reaches from perfect "
-      "speedup to none, and the time assumes a speedup of {:.3g} for products and convolutions. "
-      "`foretoken profile cpu` measures speedups",
+      "the speedup of {} was not measured on this device (its sweep used {}). The interval reaches from perfect "
+      "speedup to none, and the value assumes a speedup of {:.3g} for products and convolutions. "
+      "Run `foretoken profile cpu` to measure speedups",
       counted(threads, "thread"), counted(predictor.threads, "thread"),
       std::sqrt(static_cast<double>(threads) / static_cast<double>(predictor.threads)));
 }

@@ -21,9 +21,11 @@ struct EdgeModelOptions {
 
 // The most a core does, by the prices of its kernels: what a kernel could take at best.
 struct EdgeRoofline {
-  double flops_per_second = 0;  // full register tiles, nothing else
-  double bytes_per_second = 0;  // of the kind that moves most
+  double flops_per_second = 0;     // full register tiles, nothing else
+  double integers_per_second = 0;  // the same for products of 8 and 4 bits
+  double bytes_per_second = 0;     // of the kind that moves most
   double seconds(const Work& work) const;
+  double integer_seconds(const Work& work) const;
 };
 EdgeRoofline edge_roofline(const EdgePredictor& predictor);
 

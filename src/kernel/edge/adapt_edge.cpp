@@ -241,7 +241,7 @@ void AdaptedEdge::add_hypothesis(bool joins, std::span<const EdgeLogTiming> timi
 }
 
 Estimate AdaptedEdge::seconds(const EdgeKnownTime& known) const {
-  double mean = 0, square = 0, distance_of_all = 0;
+  double mean = 0, square = 0, untimed_square = 0, distance_of_all = 0;
   EdgeFamilySeconds share;
   for (const Hypothesis& own : hypotheses_) {
     const double one = log_seconds(own.joins ? known.joined : known.apart, own.log_level, share);
@@ -255,11 +255,13 @@ Estimate AdaptedEdge::seconds(const EdgeKnownTime& known) const {
     unlike *= unlike_deviation;
     untimed *= untimed_deviation;
     mean += own.weight * one;
-    square += own.weight * (one * one + quadratic(own.covariance, share) + own.noise * own.noise + unlike * unlike +
-                            untimed * untimed);
+    square += own.weight * (one * one + quadratic(own.covariance, share) + own.noise * own.noise + unlike * unlike);
+    untimed_square += own.weight * untimed * untimed;
   }
   const bool is_far = distance_of_all > unlike_distance;
-  Estimate estimate = from_logarithms(mean, (square - mean * mean) * (is_far ? unlike_width * unlike_width : 1));
+  // What was timed tells less of other networks; what was not timed at all is as unknown as before.
+  Estimate estimate =
+      from_logarithms(mean, (square - mean * mean) * (is_far ? unlike_width * unlike_width : 1) + untimed_square);
   if (is_far) estimate.kind = Confidence::extrapolated;
   return estimate;
 }

@@ -27,7 +27,7 @@ constexpr double blend = 2.59;                  // how sharply the longest of se
 constexpr std::string_view measured_generation = "Hopper";
 
 constexpr double launch = 3e-6;               // of the measurements, between two events
-constexpr double streamed_share = 0.833;        // of the sheet's bandwidth, as streams reach
+constexpr double streamed_share = 0.833;      // of the sheet's bandwidth, as streams reach
 constexpr double shared_memory = 227 * 1024;  // of a processor, for one program (CUDA C++ Programming Guide, 9.0)
 constexpr double shared_of_block = 1024;      // taken by the system for each block
 constexpr double registers = 65536;           // of a processor

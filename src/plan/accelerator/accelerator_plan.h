@@ -32,8 +32,8 @@ struct AcceleratorPlan {
   // The largest relative difference between two final searches of a finalist's mappings: designs that are closer to
   // each other are not told apart.
   double search_noise = 0;
-  // By how much the second half of the evaluations lowered the best found, of the shortest search: what is still gained
-  // as the search ends, another seed may gain or miss.
+  // By how much the second half of the evaluations lowered the best found, in the search that gained least; 1 where no
+  // search had found a design in its first half. What is still gained as a search ends, another seed may gain or miss.
   double late_gain = 0;
   // Designs that may yet be better than the winner, so that another seed may choose one of them: neither mapped with
   // final_tries nor proven no better by their bounds. Of a space too large for bounds: all that were not looked at.

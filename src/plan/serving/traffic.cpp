@@ -13,7 +13,6 @@
 namespace foretoken {
 namespace {
 
-// Counts a block as known if any earlier prompt had it: never less than a cache could find.
 // Of the prompt's first blocks those that `is_known` finds, until one is new.
 template <typename IsKnown>
 int64_t known_tokens(const Request& request, const IsKnown& is_known) {
@@ -21,6 +20,7 @@ int64_t known_tokens(const Request& request, const IsKnown& is_known) {
   return (first_new - request.prefix_blocks.begin()) * request.prefix_block_tokens;
 }
 
+// Counts a block as known if any earlier prompt had it: never less than a cache could find.
 TrafficLengths lengths_of(const std::vector<Request>& requests) {
   TrafficLengths lengths;
   std::unordered_set<int32_t> adapters;

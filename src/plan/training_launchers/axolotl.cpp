@@ -12,8 +12,9 @@ std::string unsupported_replicas(const TrainingPlan& plan) {
   const ParallelPlan& p = plan.parallel;
   if (plan.sharding == Sharding::none) {
     const bool splits = p.tensor > 1 || p.context > 1;
-    return splits && p.data > 1 ? "Axolotl combines tensor and context parallelism with FSDP, not with whole replicas"
-                                : "";
+    return splits && p.data > 1
+               ? "Axolotl combines tensor and context parallelism with FSDP, not with unsharded replicas"
+               : "";
   }
   const bool deepspeed = plan.sharding != Sharding::parameters;
   return deepspeed && p.context > 1 ? "Axolotl does not run context parallelism under DeepSpeed's ZeRO" : "";

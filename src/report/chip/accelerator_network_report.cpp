@@ -90,8 +90,8 @@ std::string network_map_text(const NetworkMap& map, const Architecture& architec
   return fmt::format("{:.4g} {} of {} on {}\n\n", layers, layers == 1 ? "layer" : "layers",
                      counted(map.layers.size(), "kind"), architecture.name) +
          table.text(accelerator_page_width) + "\nTotal: " + totals_line(map.totals, architecture) +
-         "\nouter: words to and from the outermost memory\ngap: how far the mapping may be from the best one, by a "
-         "bound that is proven\n";
+         "\nouter: words to and from the outermost memory\ngap: the best mapping is at most this much better "
+         "(proven bound)\n";
 }
 
 Json network_map_json(const NetworkMap& map, const Architecture& architecture) {

@@ -84,7 +84,7 @@ std::string sentence(const AcceleratorPlanReport& report) {
   if (ratio >= 1) text += "Nothing found is better than the base. ";
   if (!plan.base.is_usable()) text += fmt::format("The base itself breaks a limit: {}. ", plan.base.fault);
   if (const size_t ties = plan.ties(report.question.objective); ties > 0 && plan.frontier.empty()) {
-    text += fmt::format("Tied with {} of the designs below: two searches of the same mappings differ by up to {:.2g}%",
+    text += fmt::format("Tied with {} of the designs below. Two mappings of the same design differ by up to {:.2g}%",
                         ties == 1 ? std::string("one") : fmt::format("{}", ties), 100 * plan.search_noise);
     if (plan.late_gain > 0)
       text += fmt::format(", the second half of the search for designs still gained {:.2g}%", 100 * plan.late_gain);
@@ -92,8 +92,8 @@ std::string sentence(const AcceleratorPlanReport& report) {
   }
   if (!plan.is_settled()) {
     text += fmt::format(
-        "The choice is not settled: {} may be better, so that another seed may choose another design. More "
-        "evaluations or tries decide between them. ",
+        "The choice is not settled: {} may be better, and another seed may choose a different design. More "
+        "evaluations or more tries can settle it. ",
         plan.undecided == 1 ? std::string("one other design")
                             : fmt::format("any of {:.6g} other designs", plan.undecided));
   }

@@ -70,7 +70,7 @@ std::string level_table(const MappingReport& report) {
                keeps ? words_text(reads) : "", keeps ? words_text(fills) : "", keeps ? words_text(updates) : "",
                used_pj > 0 ? picojoule_text(used_pj) : "", used_pj > 0 ? fmt::format("{:.1f}%", 100 * share) : ""});
   }
-  return table.text(accelerator_page_width) + "used: instances that work, of all; words: kept in one of them\n";
+  return table.text(accelerator_page_width) + "used: active instances / all instances; words: stored in one instance\n";
 }
 
 // Words read and written at a level, of one instance.

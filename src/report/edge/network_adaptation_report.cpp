@@ -40,8 +40,9 @@ std::string network_adaptation_text(const NetworkAdaptationReport& report) {
   text += levels.text();
   if (const std::vector<std::string> names = untimed_kernels(report.adapted); !names.empty()) {
     text += wrap_lines(
-        fmt::format("note: no timing spends 5% of its time in {} kernels. Their levels are assumed, and networks that "
-                    "consist of them have wide intervals, marked extrapolated: time such a network or kernel\n",
+        fmt::format("note: {} kernels take less than 5% of the time in every timing. Their levels are assumed, and "
+                    "networks that consist of them have wide intervals, marked extrapolated. Time such a network or "
+                    "kernel to narrow the intervals\n",
                     fmt::join(names, " or ")),
         page_width, 2);
   }

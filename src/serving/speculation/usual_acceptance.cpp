@@ -76,7 +76,8 @@ UnknownAcceptance usual_acceptance(const DraftMethod& method, int64_t drafts) {
 }
 
 UnknownAcceptance acceptance_on_random_texts(const DraftMethod& method, int64_t drafts) {
-  if (measured_like(method.name) == "eagle3") return usual_acceptance(method, drafts);
+  const bool has_own_weights = measured_like(method.name) == "eagle3" || method.name == "draft_model";
+  if (has_own_weights) return usual_acceptance(method, drafts);
   const double rate = Acceptance::of_rate_with_length(tokens_on_random_texts, drafts_on_random_texts).reached().front();
   return on_other_texts(Acceptance::constant(rate, drafts));
 }

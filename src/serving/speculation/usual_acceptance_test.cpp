@@ -33,8 +33,11 @@ TEST(UsualAcceptance, random_texts_are_easier_for_layers_of_the_model_and_no_eas
     }
   }
   EXPECT_NEAR(acceptance_on_random_texts(draft_method("mtp"), 3).value.expected_tokens(3), 3.46, 1e-6);
-  EXPECT_EQ(acceptance_on_random_texts(draft_method("eagle3"), 3).value.reached(),
-            usual_acceptance(draft_method("eagle3"), 3).value.reached());
+  for (const char* name : {"eagle3", "draft_model"}) {
+    EXPECT_EQ(acceptance_on_random_texts(draft_method(name), 3).value.reached(),
+              usual_acceptance(draft_method(name), 3).value.reached())
+        << name;
+  }
 }
 
 TEST(UsualAcceptance, a_measured_mean_of_a_run_leaves_requests_their_own_luck) {

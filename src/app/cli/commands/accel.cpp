@@ -206,7 +206,7 @@ class AccelCommand : public Command {
     }
     const MappingReport report{architecture, problem, found.mapping, found.evaluation};
     Answer answer{.text = mapping_report_text(report), .json = mapping_report_json(report)};
-    if (search) add_search(*search, answer);
+    if (search) add_search(*search, has_zeros(question), answer);
     if (has_zeros(question)) add_sparsity(question, found, answer);
     const auto write = [&](const std::string& file, const std::string& content) {
       if (file.empty()) return;
@@ -225,10 +225,11 @@ class AccelCommand : public Command {
     return answer;
   }
 
-  static void add_search(const MapperResult& search, Answer& answer) {
+  // What is proven holds for the search itself, which knows of no zeros.
+  static void add_search(const MapperResult& search, bool with_zeros, Answer& answer) {
     answer.text +=
-        fmt::format("\nSearch: {} mappings tried, {} fit, of about 2^{:.0f}; {}{}\n", search.tried, search.evaluations,
-                    search.log2_points,
+        fmt::format("\nSearch: {} mappings tried, {} fit, of about 2^{:.0f}; {}{}{}\n", search.tried,
+                    search.evaluations, search.log2_points, with_zeros ? "without zeros, " : "",
                     search.exhausted ? std::string("all were looked at: this is the best")
                     : search.gap < 5e-4
                         ? std::string("none is better, by a bound that is proven")

@@ -17,6 +17,7 @@
 #include "report/edge/edge_step_report.h"
 #include "report/parts/device_notes.h"
 #include "report/parts/json_rows_csv.h"
+#include "report/parts/model_notes.h"
 #include "report/step/graph_run_report.h"
 
 namespace foretoken {
@@ -48,7 +49,7 @@ class EdgeCommand : public Command {
     options.integer(
         "--threads", threads_, {.least = 0, .most = 4096},
         "Number of CPU threads. Uses the speedups measured with this many threads. If there are none, the interval "
-        "reaches from perfect speedup to none; 0 = as in the sweep");
+        "reaches from perfect speedup to none; 0 = the number of threads in the sweep");
     declare_calibration(options);
     options.heading("Output");
     options.integer("--top", top_, {.least = 1, .most = 100'000}, "Number of slowest steps to show");
@@ -146,7 +147,7 @@ class EdgeCommand : public Command {
                                 .threads = threads_ > 0 ? threads_ : predictor.threads,
                                 .tokens = phase_ == "decode" ? batch_ : batch_ * input_len_,
                                 .weights = weight_bytes(model)};
-    return {.text = edge_step_text(report), .json = edge_step_json(report)};
+    return {.text = model_warnings_text(model.notes) + edge_step_text(report), .json = edge_step_json(report)};
   }
 
   // Of a device of the hardware library, whose kernels are those of GPUs.

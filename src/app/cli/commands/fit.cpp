@@ -70,9 +70,9 @@ class FitCommand : public Command {
                       "Fit measured tiers from a probe with this many rows per kernel and number format, spread over "
                       "predicted times, for example 30; 0 = no probe");
     kernels_->integer("--seed", seed_, {.least = 0, .most = 1'000'000'000}, "Random seed for choosing rows");
-    kernels_->flag("--cross-only", cross_only_, "Do not fit the measured tiers; those in the folder stay");
+    kernels_->flag("--cross-only", cross_only_, "Fit only the cross tier; keep the measured tiers in --out");
     kernels_->list("--sweep-devices", sweep_devices_,
-                   "Fit the measured tiers of these devices only; those of other devices in the folder stay");
+                   "Fit the measured tiers of these devices only, for example h200_sxm; keep the others in --out");
     kernels_->flag("--sweep-withheld", sweep_withheld_,
                    "Fit measured tiers only for the generations of --without, from four fifths of their rows; "
                    "`validate --without` reads the result as --calibration");
@@ -163,7 +163,7 @@ class FitCommand : public Command {
     edge_kernels_->number("--cache-kib", edge_cache_kib_, {.least = 1, .most = 1e9},
                           "Private cache of one core, in KiB");
     edge_kernels_->number("--last-level-kib", edge_last_level_kib_, {.least = 1, .most = 1e9},
-                          "Last cache before memory, shared or not, in KiB");
+                          "Last-level cache, shared or private, in KiB");
     edge_kernels_->flag(
         "--whole-calls", edge_options_.whole_calls,
         "Rows are single-kernel models timed from outside, including the copy of outputs (ONNX Runtime from Python)");

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "model/weights.h"
 #include "plan/rlhf_costs.h"
+#include "report/parts/model_notes.h"
 #include "report/training/rlhf_report.h"
 #include "serving/steps/composed_steps.h"
 
@@ -101,7 +102,7 @@ class RlhfCommand : public Command {
                       .low = std::min(low, report.iteration.seconds),
                       .high = std::max(high, report.iteration.seconds),
                       .kind = estimate.iteration.seconds.kind};
-    Answer answer{.text = rlhf_text(report), .json = rlhf_json(report)};
+    Answer answer{.text = model_warnings_text(question.job.model.notes) + rlhf_text(report), .json = rlhf_json(report)};
     add_notes(answer, request.notes, *machine->machine().kernels);
     return answer;
   }

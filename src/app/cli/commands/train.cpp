@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "network/chakra/chakra.h"
 #include "report/page/training_page.h"
+#include "report/parts/model_notes.h"
 #include "report/trace/training_trace.h"
 #include "report/training/mixed_report.h"
 #include "report/training/pipeline_chart.h"
@@ -94,7 +95,7 @@ class TrainCommand : public Command {
         throw named_as_in_file(error, request);
       }
     }();
-    Answer answer{.text = training_text(question, estimate),
+    Answer answer{.text = model_warnings_text(question.job.model.notes) + training_text(question, estimate),
                   .json = training_json(question, estimate),
                   .failure = training_failure(question, estimate)};
     add_pipeline(question, estimate.iteration, answer);
@@ -165,7 +166,7 @@ class TrainCommand : public Command {
           {.question = std::move(request.question), .machine = std::move(machine), .devices = pool.devices});
     }
     const MixedEstimate estimate = estimate_mixed(pools, named<PoolAxis>(pool_axis_names, pool_axis_));
-    Answer answer{.text = mixed_text(pools, estimate),
+    Answer answer{.text = model_warnings_text(pools.front().question.job.model.notes) + mixed_text(pools, estimate),
                   .json = mixed_json(pools, estimate),
                   .failure = mixed_failure(pools, estimate)};
     std::vector<const KernelPredictor*> kernels;

@@ -7,6 +7,7 @@
 #include "compose/serving_engine.h"
 #include "compose/step_estimate.h"
 #include "plan/hardware/sensitivity.h"
+#include "report/parts/model_notes.h"
 #include "report/plan/hardware_plan_report.h"
 #include "report/step/step_report.h"
 
@@ -72,7 +73,8 @@ class PlanHardwareCommand : public Command {
     }
     add_step_notes(report.notes, report.step, device);
     if (models.collectives) report.notes.add_network(*models.collectives);
-    Answer answer{.text = hardware_plan_text(report), .json = hardware_plan_json(report)};
+    Answer answer{.text = model_warnings_text(model.notes) + hardware_plan_text(report),
+                  .json = hardware_plan_json(report)};
     const auto write = [&](const std::string& file, const std::string& content) {
       if (file.empty()) return;
       write_report(file, content);

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "plan/training_launch.h"
 #include "plan/training_search.h"
+#include "report/parts/model_notes.h"
 #include "report/parts/table.h"
 #include "report/plan/training_search_report.h"
 #include "report/training/training_report.h"
@@ -81,7 +82,8 @@ class PlanTrain : public Command {
                          .threads = threads_to_use(threads_)});
     } catch (const NoTrainingPlanFits& error) {
       question.plan = error.nearest().plan;
-      Answer answer{.text = unfit_training_search_text(question, error.nearest(), shows_megatron_flags),
+      Answer answer{.text = model_warnings_text(question.job.model.notes) +
+                            unfit_training_search_text(question, error.nearest(), shows_megatron_flags),
                     .json = unfit_training_search_json(question, error.nearest()),
                     .failure = unfit_training_search_sentence(question, error.nearest())};
       leave_unwritten(answer);
@@ -96,9 +98,10 @@ class PlanTrain : public Command {
     if (result.best.size() > static_cast<size_t>(best_)) result.best.resize(static_cast<size_t>(best_));
     question.plan = result.best.front().plan;
     const TrainingEstimate estimate = estimate_training(question, *machine);
-    Answer answer{
-        .text = training_search_text(question, result, shows_megatron_flags) + training_text(question, estimate),
-        .json = training_search_json(question, result)};
+    Answer answer{.text = model_warnings_text(question.job.model.notes) +
+                          training_search_text(question, result, shows_megatron_flags) +
+                          training_text(question, estimate),
+                  .json = training_search_json(question, result)};
     answer.json.set("fastest", training_json(question, estimate));
     if (launcher != nullptr) add_launch(*launcher, question, ranked, answer);
     add_notes(answer, request.notes, *machine->machine().kernels);

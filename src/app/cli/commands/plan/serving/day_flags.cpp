@@ -60,7 +60,7 @@ DayRates DayFlags::rates(const LoadFlags& load) const {
     if (!std::filesystem::exists(day)) {
       throw InputError({.source = "--day",
                         .value = printable(day),
-                        .expected = "a CSV file or sine:SWING, as in sine:0.5: this is neither"});
+                        .expected = "a CSV file or sine:SWING, for example sine:0.5; there is no file of this name"});
     }
     options->refuse({"--request-rate", "--users"}, {}, "--day FILE, because the file contains the rates");
     return read_day(day);
@@ -69,7 +69,8 @@ DayRates DayFlags::rates(const LoadFlags& load) const {
   const double share = parse_listed_number("--day", swing, {.least = 0, .most = most_swing},
                                            "sine:SWING with a SWING from 0 to 0.99, for example sine:0.5");
   if (!std::isfinite(load.rate()) || load.rate() <= 0) {
-    throw InputError({.source = "--request-rate", .expected = "the mean rate of the day (or --users) for --day sine"});
+    throw InputError(
+        {.source = "--request-rate", .expected = "the mean rate of the day in requests/s (or --users) for --day sine"});
   }
   return sine_day(load.rate(), share);
 }

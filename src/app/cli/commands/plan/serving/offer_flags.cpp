@@ -29,8 +29,8 @@ std::optional<double> OfferFlags::budget() const {
     throw InputError({.source = "--budget",
                       .value = printable(budget_text),
                       .expected = budget_usd_per_hour > 0
-                                      ? "no --budget-usd-hour beside it"
-                                      : "USD above 0 for an hour, a day or a month, as in $20000/month"});
+                                      ? "either --budget or --budget-usd-hour, not both"
+                                      : "an amount above 0 USD per hour, day or month, for example $20000/month"});
   }
   return usd;
 }
@@ -45,7 +45,7 @@ std::vector<OfferFlags::DevicePrice> OfferFlags::device_prices(const Library& li
     if (!usd || *usd < 1e-6 || *usd > 1e6) {
       throw InputError({.source = "--price",
                         .value = printable(text),
-                        .expected = "USD an hour above 0, as in h100_sxm=2.5 or h100_sxm=$1.9/h"});
+                        .expected = "a price above 0 USD per hour, for example h100_sxm=2.5 or h100_sxm=$1.9/h"});
     }
     named.emplace_back(library.hardware().device(device).name, *usd);
   }
