@@ -307,7 +307,7 @@ struct LayoutSimulator::Trial {
   std::optional<PlanRun> run(double rate, bool to_its_end = false) const {
     return run(rate, usual_bound(), 0, to_its_end, draw_is_known());
   }
-  // Whether every limit is kept; `part` of the traffic: 0 is its beginning.
+  // Whether every limit is kept; `part` of the traffic: 0 is its usual one.
   bool attains(double rate, StepBound bound, int64_t part) const {
     const std::optional<PlanRun> found = run(rate, bound, part, false, false);
     return found && found->attained;
@@ -318,7 +318,8 @@ struct LayoutSimulator::Trial {
     const ServingQuestion& question = *simulator.question_;
     const double own_rate = rate * share;
     const int64_t requests = simulator.requests_for(effort, own_rate);
-    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, part * requests);
+    const int64_t first = simulator.traffic_->usual_start() + part * requests;
+    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, first);
     request.config.bound = bound;
     StepLog steps;
     if (metered) request.observers.push_back(&steps);
@@ -370,7 +371,7 @@ struct LayoutSimulator::Trial {
     // What host memory below the cache could save.
     if (effort == Effort::quick && layout.pool.host_gib == 0 && tries_host_memory(question.choices)) {
       const auto computed = static_cast<double>(metrics.input_tokens - metrics.cached_tokens);
-      const auto fresh = static_cast<double>(simulator.traffic_->fresh_tokens(requests, part * requests));
+      const auto fresh = static_cast<double>(simulator.traffic_->fresh_tokens(requests, first));
       result.computed_again = std::max(1.0, computed / fresh);
     }
     return result;

@@ -244,7 +244,7 @@ class LayoutSearch {
     const auto reached = reached_.find(kind_of_layout(*one.layout));
     double share = limits_.closed_form ? usually_reached(*one.layout, one.shape).usual : by_slow_end ? slow->second : 1;
     if (reached != reached_.end() && reached->second.layouts >= least_reached) {
-      share = std::min(share, reached->second.most * reached_doubt);
+      share = std::min(share, reached->second.most * one.shape.ttft_slack * reached_doubt);
     }
     return layout_score(question_, *one.layout, one.most_requests_per_s * share);
   }
@@ -341,8 +341,10 @@ class LayoutSearch {
       if (one.group == from.group)
         one.most_requests_per_s = std::min(one.most_requests_per_s, capacity * gain_of_limits);
     }
+    // One that keeps no limit at any rate tells nothing of those that start faster.
+    if (capacity <= 0) return;
     Reached& reached = reached_[kind_of_layout(*from.layout)];
-    reached.most = std::max(reached.most, capacity / from.bound);
+    reached.most = std::max(reached.most, std::min(1.0, capacity / (from.bound * from.shape.ttft_slack)));
     ++reached.layouts;
   }
 
@@ -544,7 +546,7 @@ class LayoutSearch {
   std::vector<Candidate> candidates_;
   size_t simulated_ = 0;
   struct Reached {
-    double most = 0;  // of a bound, by a simulated layout
+    double most = 0;  // of a bound and the time that limits leave for it, by a simulated layout
     int64_t layouts = 0;
   };
   std::map<std::string, Reached> reached_;    // by kind_of_layout

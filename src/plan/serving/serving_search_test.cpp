@@ -176,6 +176,21 @@ TEST(ServingSearch, of_layouts_that_capacity_cannot_tell_apart_the_faster_one_wi
   EXPECT_EQ(result.winner()->layout.pool.max_num_seqs, 8);
 }
 
+TEST(ServingSearch, layouts_that_keep_no_limit_do_not_hide_those_that_do) {
+  FixedEvaluator evaluator;
+  evaluator.point = [](const ServingLayout& layout) {
+    const double capacity = layout.pool.engine.tensor < 8 ? 0 : 10;
+    return PlanPoint{.layout = {}, .capacity = {.value = capacity, .low = capacity, .high = capacity}, .runs = {}};
+  };
+  ServingQuestion question = small_question();
+  question.hardware[0].most_devices = question.hardware[0].node_devices = 8;
+  question.choices.separate_pools = false;
+  question.choices.engines = {"vllm"};
+  const ServingSearchResult result = search_serving_layouts(question, evaluator, {.round = 3});
+  ASSERT_NE(result.winner(), nullptr);
+  EXPECT_EQ(result.winner()->layout.pool.engine.tensor, 8);
+}
+
 TEST(ServingSearch, the_winners_latencies_rise_with_the_rate_to_beyond_the_limits) {
   const ServingSearchResult result = search_with(small_question(), {}, 1);
   ASSERT_GT(result.curve.size(), 4U);

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "serving/load/listed_source.h"
 
 namespace foretoken {
@@ -56,6 +59,41 @@ TrafficLengths lengths_of(const std::vector<Request>& requests) {
   return lengths;
 }
 
+// How far the prompts of these requests are from those of `all`, in rising order, as logarithms.
+double distance_of_lengths(std::span<const Request> some, const std::vector<int64_t>& all) {
+  std::vector<int64_t> own;
+  own.reserve(some.size());
+  for (const Request& request : some) own.push_back(request.input_tokens);
+  std::sort(own.begin(), own.end());
+  double distance = 0;
+  for (const double percentile : {50.0, 90.0, 95.0, 99.0}) {
+    const auto usual = static_cast<double>(TrafficLengths::at_percentile(all, percentile));
+    const auto here = static_cast<double>(TrafficLengths::at_percentile(own, percentile));
+    distance += std::abs(portable_log(std::max(1.0, here) / std::max(1.0, usual)));
+  }
+  return distance;
+}
+
+int64_t start_of_usual_lengths(const std::vector<Request>& requests) {
+  constexpr size_t few = 200, many = 1000, step = 200;
+  if (requests.size() < 2 * many) return 0;
+  std::vector<int64_t> all;
+  all.reserve(requests.size());
+  for (const Request& request : requests) all.push_back(request.input_tokens);
+  std::sort(all.begin(), all.end());
+  const std::span<const Request> listed(requests);
+  size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t start = 0; start + many <= requests.size(); start += step) {
+    const double distance =
+        distance_of_lengths(listed.subspan(start, few), all) + distance_of_lengths(listed.subspan(start, many), all);
+    if (distance >= least) continue;
+    least = distance;
+    best = start;
+  }
+  return static_cast<int64_t>(best);
+}
+
 }  // namespace
 
 int64_t TrafficLengths::at_percentile(const std::vector<int64_t>& sorted, double percentile) {
@@ -87,6 +125,7 @@ Traffic::Traffic(std::vector<Request> requests) : requests_(std::move(requests))
   }
   own_rate_ = static_cast<double>(requests_.size() - 1) / to_seconds(requests_.back().arrival).value();
   lengths_ = lengths_of(requests_);
+  usual_start_ = start_of_usual_lengths(requests_);
 }
 
 std::string Traffic::key() const {

@@ -49,6 +49,9 @@ class Traffic {
   // times as fast: it is as much shorter. Where nobody comes in the last part
   // of the day, one request comes at its very end, so that runs last a day.
   std::unique_ptr<RequestSource> over_day(const DayRates& day, double scale, double speed) const;
+  // Where to begin so that the next few hundred requests, and the next thousand, are as long as all of them are: the
+  // longest prompts of so few decide whether limits at high percentiles can be kept at all.
+  int64_t usual_start() const { return usual_start_; }
   // Tokens of these prompts that none before begins with; at least one of each.
   int64_t fresh_tokens(int64_t count, int64_t first = 0) const;
 
@@ -60,7 +63,7 @@ class Traffic {
 
   std::vector<Request> requests_;
   double own_rate_ = 1;
-  int64_t most_block_ = 0, most_session_ = 0;
+  int64_t most_block_ = 0, most_session_ = 0, usual_start_ = 0;
   TrafficLengths lengths_;
 };
 

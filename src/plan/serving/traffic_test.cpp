@@ -43,6 +43,14 @@ TEST(Traffic, what_an_earlier_prompt_began_with_is_not_fresh) {
   EXPECT_EQ(Traffic(requests).fresh_tokens(4), 192) << "the second time they are other prompts";
 }
 
+TEST(Traffic, short_runs_begin_where_prompts_are_as_long_as_usual) {
+  std::vector<Request> requests = random_requests(1, 6000, 3, 1000, 100);
+  for (size_t i = 0; i < 40; ++i) requests[i].input_tokens = 50'000;
+  const Traffic traffic(requests);
+  EXPECT_GE(traffic.usual_start(), 200);
+  EXPECT_EQ(Traffic(random_requests(1, 500, 3, 1000, 100)).usual_start(), 0) << "too few to choose from";
+}
+
 TEST(Traffic, adapters_are_counted_and_tell_requests_apart) {
   const std::vector<Request> plain = random_requests(1, 10, 3, 100, 10);
   std::vector<Request> adapted = plain;
