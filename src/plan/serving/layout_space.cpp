@@ -173,9 +173,9 @@ void check_budget(const ServingQuestion& question) {
     cheapest = std::min(cheapest.value_or(*hardware.usd_per_hour), *hardware.usd_per_hour);
   }
   if (!cheapest) return;
-  throw InputError({.field = "budget_usd_hour",
-                    .value = fmt::format("{:g}", *question.budget_usd_per_hour),
-                    .expected = fmt::format("at least {:g}, the price of the cheapest device", *cheapest)});
+  throw InputError({.field = "budget",
+                    .value = fmt::format("${:.4g} an hour", *question.budget_usd_per_hour),
+                    .expected = fmt::format("at least ${:.4g} an hour, the price of the cheapest device", *cheapest)});
 }
 
 // Most layouts with one pool, and with two: judging takes memory and time for each of them.

@@ -44,7 +44,7 @@ std::string day_sentence(const DayPlan& plan) {
       fmt::format("Autoscaled with {}, {} uses {:.0f}% of the GPU-hours of {} all day", scaled,
                   layout_text(best.layout), 100 * best.scaled->gpu_hours / best.fixed.gpu_hours, all_day);
   if (best.scaled->good_share && best.fixed.good_share) {
-    text += fmt::format("; {:.1f}% of the requests meet every limit, instead of {:.1f}%",
+    text += fmt::format("; {:.1f}% of the requests meet every limit ({:.1f}% without autoscaling)",
                         100 * *best.scaled->good_share, 100 * *best.fixed.good_share);
   }
   return text + ".\n";

@@ -339,9 +339,9 @@ std::string search_text(const ServingSearchResult& result) {
   }
   if (result.beaten > 0) text += line(result.beaten, "skipped: they cannot be expected to beat the winner");
   if (result.unexplored > 0) {
-    text +=
-        line(result.unexplored, result.stopped ? "not tried, although some might be better (raise {time_limit})"
-                                               : "not tried, although some might be better (raise {most_simulated})");
+    text += line(result.unexplored, result.stopped
+                                        ? "not tried, because the search was stopped, although some might be better"
+                                        : "not tried, although some might be better (raise {most_simulated})");
   }
   if (result.without_rate) {
     text += line(result.without_rate->points.size(), fmt::format("also {} without the rate, to show what is possible",
@@ -477,8 +477,10 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
   }
   constexpr double least_share = 0.33;
   if (winner->capacity.low < least_share * winner->capacity.value) {
-    text +=
-        " That interval is too wide to rely on: few measurements on this device, or too few requests in the sample.";
+    text += report.result.by_closed_form
+                ? " That interval is wide because nothing was simulated."
+                : " That interval is too wide to rely on: a small error in step times decides whether the limits are "
+                  "kept, or little was measured on this device.";
   }
   const std::vector<size_t> alike = indistinguishable(question, report.result);
   if (!alike.empty()) {

@@ -149,7 +149,7 @@ Json training_search_json(const TrainingQuestion& question, const TrainingSearch
 std::string unfit_training_search_sentence(const TrainingQuestion& question, const NearestPlan& nearest) {
   return fmt::format(
       "Out of memory: none of {} for {} fits on {} x {} ({}). The plan that needs the least memory takes "
-      "{} per device, which has {}.",
+      "{} per device, of which {} may be used.",
       counted(nearest.looked_at, "plan"), question.job.model.name, nearest.plan.devices(),
       question.cluster.node.device.title, question.cluster.name, bytes_text(nearest.memory.value()),
       bytes_text(nearest.capacity.value()));

@@ -98,16 +98,18 @@ std::string does_not_start(const ServingPlanReport& report) {
 std::string unmet_plan_text(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
   const ServingSearchResult& result = report.result;
-  std::string text = fmt::format(
-      "{} {}",
-      result.layouts == 1 ? "The only layout does not serve" : fmt::format("None of {} layouts serves", result.layouts),
-      question.model.served_name());
+  std::string text =
+      fmt::format("{} {}",
+                  result.layouts == 1 ? "The only layout does not serve"
+                                      : fmt::format("None of {} layouts serves", result.layouts - result.unexplored),
+                  question.model.served_name());
   if (question.rate) text += fmt::format(" at {} requests/s", asked_rate_number(*question.rate));
   text += fmt::format(" with {}.", slos_text(question));
   if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";
   if (result.unexplored > 0) {
-    text += fmt::format(" {} not tried and might succeed (raise {{most_simulated}}).",
-                        result.unexplored == 1 ? "1 layout was" : counted(result.unexplored, "layout") + " were");
+    text += fmt::format(" {} not tried and might succeed ({}).",
+                        result.unexplored == 1 ? "1 layout was" : counted(result.unexplored, "layout") + " were",
+                        result.stopped ? "the search was stopped" : "raise {most_simulated}");
   }
   if (const PlanPoint* best = most_capable(report)) {
     text += fmt::format(" The best layout sustains {}: {}.", capacity_interval(best->capacity),
