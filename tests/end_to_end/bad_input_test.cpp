@@ -210,7 +210,8 @@ TEST_F(BadInput, a_search_of_training_plans_that_finds_none_says_why) {
   const Outcome too_large = search({"--global-batch-size", "8"});
   EXPECT_EQ(too_large.status, 3) << "the question is fine, the answer is no";
   EXPECT_NE(too_large.out.find("The plan that needs the least memory"), std::string::npos) << too_large.out;
-  expect_refused(search({"--global-batch-size", "8", "-tp", "3"}), "no plan on 8 devices divides evenly with --global-batch-size 8");
+  expect_refused(search({"--global-batch-size", "8", "-tp", "3"}),
+                 "no plan on 8 devices divides evenly with --global-batch-size 8");
   expect_refused(search({}), "--global-batch-size");
   expect_refused(search({"--global-batch-size", "8", "--recompute-num-layers", "3"}), "--recompute-num-layers");
 }
