@@ -342,9 +342,9 @@ Comparison compare_answers(const std::string& command, const Json& first, const 
 }
 
 std::string comparison_text(const Comparison& comparison) {
-  std::string text = wrap_lines(sentence(comparison) + "\n\n", page_width, 2);
-  text += wrap_lines("first:  " + comparison.first_command + "\n", page_width, 8);
-  text += wrap_lines("second: " + comparison.second_command + "\n\n", page_width, 8);
+  std::string text = wrap_lines(sentence(comparison) + "\n\n", page_width(), 2);
+  text += wrap_lines("first:  " + comparison.first_command + "\n", page_width(), 8);
+  text += wrap_lines("second: " + comparison.second_command + "\n\n", page_width(), 8);
   const auto texts = [&](const char* title, const std::vector<ComparedText>& of) {
     if (!of.empty()) text += table_of({title, "first", "second"}, text_rows(of)) + "\n";
   };
@@ -354,7 +354,7 @@ std::string comparison_text(const Comparison& comparison) {
     text += table_of({"", "first", "second", "change"}, headline_rows(comparison));
   }
   std::string notes;
-  for (const std::string& note : comparison.notes) notes += wrap_lines("note: " + note + "\n", page_width, 2);
+  for (const std::string& note : comparison.notes) notes += wrap_lines("note: " + note + "\n", page_width(), 2);
   if (comparison.parts.empty()) return text + notes;
   return text + fmt::format("\nWhat the {} is made of, largest difference first:\n", comparison.parts_of) +
          table_of({"", "first", "second", "difference", "change"}, part_rows(comparison)) + notes;

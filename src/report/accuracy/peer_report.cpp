@@ -49,7 +49,8 @@ std::string peers_text(const std::vector<PeerRun>& runs) {
       continue;
     }
     if (!run.not_run.empty()) {
-      others += wrap_lines(fmt::format("{}: found ({}), not run: {}\n", run.name, run.found, run.not_run), 100, 2);
+      others +=
+          wrap_lines(fmt::format("{}: found ({}), not run: {}\n", run.name, run.found, run.not_run), page_width(), 2);
       continue;
     }
     ++ran;

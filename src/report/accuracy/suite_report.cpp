@@ -121,8 +121,8 @@ std::string suite_list_text(const std::vector<SuiteCard>& cards) {
   for (const SuiteCard& card : cards) {
     text += wrap_lines(fmt::format("{:<6}{}: {} on {}; {}. {} ({})\n", card.id, card.name, card.model, card.hardware,
                                    card.strategy, card.metric, card.unit),
-                       page_width, 6);
-    text += wrap_lines(fmt::format("      {}\n", command_text(card)), page_width, 10);
+                       page_width(), 6);
+    text += wrap_lines(fmt::format("      {}\n", command_text(card)), page_width(), 10);
   }
   return text + fmt::format("\n{}. `foretoken suite` runs them.\n", counted(cards.size(), "scenario"));
 }
@@ -156,10 +156,10 @@ std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<Su
     table.add({card.id, card.name, fmt::format("{}, {}", card.metric, card.unit), fine ? figure(run.answer.value) : "-",
                fine ? interval_of(run.answer) : "-", card.measured ? figure(card.measured->value) : "",
                std::string(suite_status_name(card.status))});
-    if (!fine) errors += wrap_lines(fmt::format("{}: {}\n", card.id, run.error), page_width, 6);
+    if (!fine) errors += wrap_lines(fmt::format("{}: {}\n", card.id, run.error), page_width(), 6);
   }
   if (!missing.empty()) {
-    errors += wrap_lines(fmt::format("not answered: {}\n", fmt::join(missing, ", ")), page_width, 2);
+    errors += wrap_lines(fmt::format("not answered: {}\n", fmt::join(missing, ", ")), page_width(), 2);
   }
   const std::string rows = missing.size() < cards.size() ? table.text() + "\n" : "";
   return rows + fmt::format("{} of {} answered.\n", answered, counted(cards.size(), "scenario")) + errors;
@@ -201,7 +201,7 @@ std::string suite_score_text(const SuiteScore& score, const ToolFacts& facts) {
     return whole == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
   };
   std::string text =
-      wrap_lines(fmt::format("{}, scored from 0 to 100 ({})\n\n", facts.name, facts.source), page_width, 2) +
+      wrap_lines(fmt::format("{}, scored from 0 to 100 ({})\n\n", facts.name, facts.source), page_width(), 2) +
       table.text() + "\n";
   if (!score.levels.empty()) text += case_level_table(score) + "\n";
   text +=
@@ -209,7 +209,7 @@ std::string suite_score_text(const SuiteScore& score, const ToolFacts& facts) {
                   score.survey_scenarios, share(score.survey_answered, score.survey_scenarios), score.answered,
                   score.scenarios, share(score.answered, score.scenarios));
   for (const ToolClaim& claim : facts.claims) {
-    text += wrap_lines(fmt::format("published, not scored: {} ({})\n", claim.figure, claim.source), page_width, 2);
+    text += wrap_lines(fmt::format("published, not scored: {} ({})\n", claim.figure, claim.source), page_width(), 2);
   }
   return text;
 }
@@ -296,15 +296,15 @@ std::string leaderboard_text(const std::vector<RankedTool>& tools) {
   }
   std::string text = "Prediction tools by their answers to measured cases, 0 to 100\n\n" + table.text() +
                      "\nBoth on the same cases\n\n" + same.text() + "\n";
-  text += wrap_lines(std::string(leaderboard_legend) + "\n", page_width, 0);
+  text += wrap_lines(std::string(leaderboard_legend) + "\n", page_width(), 0);
   if (const std::string unranked = unranked_text(tools); !unranked.empty()) {
-    text += "\n" + wrap_lines(unranked + "\n", page_width, 0);
+    text += "\n" + wrap_lines(unranked + "\n", page_width(), 0);
   }
   for (const RankedTool& tool : tools) {
     for (const ToolClaim& claim : tool.facts.claims) {
       text +=
           wrap_lines(fmt::format("{}, published, not scored: {} ({})\n", tool.facts.name, claim.figure, claim.source),
-                     page_width, 2);
+                     page_width(), 2);
     }
   }
   return text;

@@ -150,7 +150,7 @@ std::string validation_run_text(const ValidationRun& run) {
   for (const ValidationCheck& check : run.checks) {
     table.add(check_cells(run, check));
     if (!check.skipped.empty()) {
-      reasons += wrap_lines(fmt::format("{}: not run: {}\n", check.errors.name, check.skipped), 100, 2);
+      reasons += wrap_lines(fmt::format("{}: not run: {}\n", check.errors.name, check.skipped), page_width(), 2);
     }
   }
   return table.text() + "\n" + outcome_sentence(run) + "\n" + reasons;

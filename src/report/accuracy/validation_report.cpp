@@ -52,8 +52,8 @@ std::string skipped_text(const Validation& validation, const std::string& headin
   std::map<std::string, size_t> reasons;
   for (const SkippedRows& skipped : validation.skipped) ++reasons[skipped.why];
   if (!reasons.empty()) text += heading;
-  for (const auto& [why, count] : reasons) text += wrap_lines(fmt::format("  {} x {}", count, why), 100, 4);
-  for (const std::string& note : validation.notes) text += wrap_lines(fmt::format("note: {}", note), 100, 2);
+  for (const auto& [why, count] : reasons) text += wrap_lines(fmt::format("  {} x {}", count, why), page_width(), 4);
+  for (const std::string& note : validation.notes) text += wrap_lines(fmt::format("note: {}", note), page_width(), 2);
   return text;
 }
 
@@ -165,7 +165,7 @@ std::string step_validation_text(const StepValidation& validation) {
                     "device-bound told rightly: {:.1f}%\n",
                     validation.kernels.mape, validation.kernels.bias, counted(validation.kernels.n, "row"),
                     validation.gap.mape, validation.verdicts_right),
-        100, 2);
+        page_width(), 2);
   }
   if (validation.sustained.n > 0) {
     text +=
@@ -174,7 +174,7 @@ std::string step_validation_text(const StepValidation& validation) {
                                "{:.1f}%, bias {:+.1f}%\n",
                                validation.sustained.mape, validation.sustained.bias, validation.sustained.coverage90,
                                validation.sustained.n, validation.watts.mape, validation.watts.bias),
-                   100, 2);
+                   page_width(), 2);
   }
   return text;
 }

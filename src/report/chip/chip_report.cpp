@@ -120,7 +120,7 @@ std::string row_stationary_text(const RowStationaryReport& report) {
                       totals.macs / totals.total.value() / giga, megabyte_text(totals.buffer),
                       megabyte_text(totals.dram), milliwatt_text(totals.energy / totals.total));
   if (totals.left_out > 0) text += fmt::format("Not included: {}\n", counted(totals.left_out, "layer"));
-  return wrap_lines(text + "\n" + sentences, page_width, 2);
+  return wrap_lines(text + "\n" + sentences, page_width(), 2);
 }
 
 Json row_stationary_json(const RowStationaryReport& report) {

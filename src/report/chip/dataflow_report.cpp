@@ -169,7 +169,7 @@ std::string dataflow_text(const DataflowReport& report) {
   if (several) {
     text += report.rows.size() == 1 ? ranking_text(report.rows.front(), report.hardware) : one_for_all_text(report);
   }
-  return wrap_lines(text, page_width, 2);
+  return wrap_lines(text, page_width(), 2);
 }
 
 Json dataflow_json(const DataflowReport& report) {

@@ -28,7 +28,7 @@ std::string pim_text(const PimReport& report) {
       fmt::format("{} of {} on {} DPUs of {} with {} tasklets each: {}; the kernel is limited by {}.\n\n",
                   report.program, report.size, report.kernel.dpus, report.device.name, report.kernel.tasklets,
                   interval_text(total), estimate.memory_bound() ? "the DPUs' memory" : "instructions"),
-      page_width, 2);
+      page_width(), 2);
   Table table({{.title = "phase", .align = Table::Align::left},
                {.title = "time"},
                {.title = "low (90%)"},

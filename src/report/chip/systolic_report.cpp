@@ -163,7 +163,7 @@ std::string systolic_text(const SystolicReport& report) {
         fmt::format("Layer {}: DRAM words are {:.0f} times the words of its operands, because SCALE-Sim's buffers drop "
                     "words before they are used again. A real schedule would keep them.\n",
                     row.layer.name, fetches),
-        page_width, 2);
+        page_width(), 2);
   }
   if (!totals.all_in_memory) {
     text += "-: too large to simulate word by word; its cycles are those of the array alone\n";

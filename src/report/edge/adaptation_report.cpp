@@ -77,7 +77,7 @@ std::string adaptation_text(const AdaptationReport& report) {
     text += "\nMeasure these next, the most useful first\n" +
             architecture_table(*report.space, report.measure_next, report.measure_next.size());
   }
-  return wrap_lines(text, page_width, 2);
+  return wrap_lines(text, page_width(), 2);
 }
 
 Json adaptation_json(const AdaptationReport& report) {

@@ -115,10 +115,10 @@ std::string edge_model_text(const EdgeModelReport& report, size_t most) {
       "sweep\n";
   if (!report.advice.empty()) {
     text += "\nWhat to change:\n";
-    for (const EdgeAdvice& advice : report.advice) text += wrap_lines("- " + advice.text + "\n", page_width, 2);
+    for (const EdgeAdvice& advice : report.advice) text += wrap_lines("- " + advice.text + "\n", page_width(), 2);
   }
   text += batches_text(report.batches);
-  for (const std::string& note : report.lowering.notes) text += wrap_lines("note: " + note + "\n", page_width, 2);
+  for (const std::string& note : report.lowering.notes) text += wrap_lines("note: " + note + "\n", page_width(), 2);
   return text;
 }
 

@@ -44,7 +44,7 @@ std::string edge_step_text(const EdgeStepReport& report) {
       tokens / estimate.seconds.high, tokens / estimate.seconds.low, bytes_text(report.weights.value()));
   text += table.text();
   for (const std::string& note : report.lowering.notes) text += "note: " + note + "\n";
-  return wrap_lines(text, page_width, 2);
+  return wrap_lines(text, page_width(), 2);
 }
 
 Json edge_step_json(const EdgeStepReport& report) {

@@ -44,7 +44,7 @@ std::string network_adaptation_text(const NetworkAdaptationReport& report) {
                     "networks that consist of them have wide intervals, marked extrapolated. Time such a network or "
                     "kernel to narrow the intervals\n",
                     fmt::join(names, " or ")),
-        page_width, 2);
+        page_width(), 2);
   }
   if (report.predicted.empty()) return text;
   Table table({{"network", Table::Align::left}, {"latency"}, {"90% interval"}, {"confidence", Table::Align::left}});

@@ -50,8 +50,8 @@ std::string kernel_call_text(const KernelCallReport& report) {
     cells.push_back(row.source);
     table.add(std::move(cells));
   }
-  return wrap_lines(header, page_width, 2) + table.text(page_width) +
-         wrap_lines("source: " + report.rows.back().basis, page_width, 4);
+  return wrap_lines(header, page_width(), 2) + table.text(page_width()) +
+         wrap_lines("source: " + report.rows.back().basis, page_width(), 4);
 }
 
 Json kernel_call_json(const KernelCallReport& report) {

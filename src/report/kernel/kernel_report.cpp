@@ -284,7 +284,7 @@ std::string kernel_text(const KernelReport& report) {
   if (const Explained* limit = largest_limit(explanation))
     text += fmt::format(" on the roofline; in this kernel by {}", spaced(limit->name));
   text += "\n" + work_text(report);
-  text = wrap_lines(text, 100, 14);
+  text = wrap_lines(text, page_width(), 14);
   if (!explanation.lines.empty()) text += parts_text(explanation);
   if (!report.nearest.empty()) text += nearest_text(report.nearest, report.shape);
   return text;

@@ -128,7 +128,7 @@ std::string ported_trace_text(const PortedTrace& ported, const PortOrigin& origi
                              origin.from.title, plan_text(origin.recorded), origin.to.title, plan_text(origin.wanted),
                              interval_text(span), span.value > 0 ? measured_span / span.value : 1,
                              duration_text(ported.measured_us * 1e-6), interval_text(in_seconds(ported.ported_us))),
-                 page_width, 2);
+                 page_width(), 2);
   Table table({{"kernels", Table::Align::left},
                {"count"},
                {"measured"},
@@ -143,7 +143,7 @@ std::string ported_trace_text(const PortedTrace& ported, const PortOrigin& origi
                std::string(basis_text(one.basis))});
   }
   text += "\n" + table.text() + "\n";
-  for (const std::string& line : sentences(ported, origin)) text += wrap_lines(line + "\n", page_width, 2);
+  for (const std::string& line : sentences(ported, origin)) text += wrap_lines(line + "\n", page_width(), 2);
   return text;
 }
 

@@ -72,7 +72,7 @@ std::string power_text(const KernelPower& power, const Device& device, bool sust
     text += fmt::format("  limited    by the board's {:.0f} W: a call takes {} while the board stays at this power\n",
                         device.power_limit->value.value(), duration_text(power.burst_seconds.value));
   }
-  if (!sustained) return wrap_lines(text, 100, 13);
+  if (!sustained) return wrap_lines(text, page_width(), 13);
   const SustainedPower& held = power.sustained;
   text += fmt::format("  sustained  {}: {:.1f}% longer than on a cool board, confidence: {}\n",
                       interval_text(power.sustained_seconds), 100 * (held.slowdown.value - 1),
@@ -82,7 +82,7 @@ std::string power_text(const KernelPower& power, const Device& device, bool sust
   text += fmt::format("  clock      {:.0f}% of the boost clock", 100 * held.clock_share);
   if (held.clock.value() > 0) text += fmt::format(", {:.0f} MHz", held.clock.value() / mega);
   text += fmt::format("\n  energy     {} per call when sustained\n", joules_text(held.joules));
-  return wrap_lines(text, 100, 13);
+  return wrap_lines(text, page_width(), 13);
 }
 
 Json power_json(const KernelPower& power, bool sustained) {
@@ -132,7 +132,7 @@ std::string power_fit_text(const PowerFit& fit) {
     text += fmt::format("  {:18} {:.3g}  {}\n", power_constant_facts()[k].name, fit.calibration.constants[k],
                         power_constant_facts()[k].reading);
   }
-  return wrap_lines(text, 100, 2);
+  return wrap_lines(text, page_width(), 2);
 }
 
 Json power_fit_json(const PowerFit& fit) {

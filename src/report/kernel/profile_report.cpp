@@ -22,7 +22,7 @@ std::string profile_text(const ProfileSummary& summary, const std::string& sourc
                   duration_text(summary.device_us * 1e-6), duration_text(summary.span_us * 1e-6),
                   duration_text(summary.gaps_us * 1e-6), 100 * share(summary.gaps_us, summary.span_us),
                   duration_text(summary.launching_us * 1e-6)),
-      100, 2);
+      page_width(), 2);
   if (summary.without_operator > 0) {
     text += fmt::format("  {} no operator in the trace\n", summary.without_operator == 1
                                                                ? "1 kernel has"

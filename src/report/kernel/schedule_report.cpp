@@ -51,7 +51,7 @@ std::string schedules_text(const GemmShape& shape, const Device& device, std::sp
              "note: Use this model for ranking. It was checked only on an H200, with twelve matrix sizes, six of which "
              "were left out of the fit. The best of the top five schedules took at most 6% longer than the fastest of "
              "all 156, and the top-ranked schedule at most 18% longer. The median error of the times was 8%.\n",
-             page_width, 2);
+             page_width(), 2);
 }
 
 Json schedules_json(const GemmShape& shape, const Device& device, std::span<const RankedSchedule> ranked,

@@ -89,7 +89,7 @@ Json stack_list_json(const std::vector<Stack>& stacks) {
 }
 
 std::string stack_text(const Stack& stack) {
-  std::string text = wrap_lines(fmt::format("{}: {}", stack.name, stack.summary), 100, 2) + "\n";
+  std::string text = wrap_lines(fmt::format("{}: {}", stack.name, stack.summary), page_width(), 2) + "\n";
   text += "how kernels are launched\n";
   for (const auto& [phase, name] : phases) text += fmt::format("  {:<9}{}\n", name, dispatch_text(stack, phase));
   text += fmt::format("  captured {}\n", sizes_text(stack));
@@ -110,7 +110,7 @@ std::string stack_text(const Stack& stack) {
               ? "no rules: every operator is one kernel\n"
               : fmt::format("{} with {}\n", counted(stack.rules.size(), "rule"), counted(emitted, "kernel"));
   for (const auto& [family, variant] : stack.kernels) text += fmt::format("  {:<24}{}\n", family, variant);
-  return text + wrap_lines("source: " + stack.source, 100, 2);
+  return text + wrap_lines("source: " + stack.source, page_width(), 2);
 }
 
 }  // namespace foretoken

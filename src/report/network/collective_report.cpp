@@ -28,7 +28,7 @@ std::string header_text(const CollectiveReport& report) {
   if (report.concurrent > 1) text += fmt::format(", {} identical groups at once", report.concurrent);
   if (report.options.fidelity == Fidelity::flow)
     text += fmt::format("; flow simulation, {} routing", routing_name(report.options.routing));
-  return wrap_lines(text, page_width, 2);
+  return wrap_lines(text, page_width(), 2);
 }
 
 std::string table_text(const CollectiveReport& report) {
@@ -46,7 +46,7 @@ std::string table_text(const CollectiveReport& report) {
                duration_text(estimate.seconds.high), speed_text(estimate.algorithm_bandwidth),
                speed_text(estimate.bus_bandwidth), candidate_text(estimate.choice.chosen), estimate.source});
   }
-  return table.text(page_width);
+  return table.text(page_width());
 }
 
 // Once for each stretch of sizes with the same choice.
@@ -68,7 +68,7 @@ std::string why_text(const CollectiveReport& report) {
                           duration_text((form.start + form.latency).value()), duration_text(form.wire.value()),
                           message_size_text(report.rows[last].bytes), form.busiest);
     }
-    text += wrap_lines(fmt::format("{}: {}, {}{}", sizes, chosen, choice.why, parts), page_width, 4);
+    text += wrap_lines(fmt::format("{}: {}, {}{}", sizes, chosen, choice.why, parts), page_width(), 4);
     first = last + 1;
   }
   return text;
@@ -87,7 +87,7 @@ std::string links_text(const CollectiveReport& report) {
   }
   return fmt::format("\nthe busiest {} of {} links in use at {}\n", count, row.estimate.links.size(),
                      message_size_text(row.bytes)) +
-         table.text(page_width);
+         table.text(page_width());
 }
 
 Json links_json(const std::vector<LinkReport>& links) {
@@ -113,7 +113,7 @@ std::string message_size_text(double bytes) {
 
 std::string collective_text(const CollectiveReport& report) {
   std::string text = header_text(report) + table_text(report) + why_text(report);
-  text += wrap_lines("source: " + report.rows.back().estimate.basis, page_width, 4);
+  text += wrap_lines("source: " + report.rows.back().estimate.basis, page_width(), 4);
   return text + links_text(report);
 }
 

@@ -116,7 +116,7 @@ void DeviceNotes::add_sentence(const std::string& sentence) {
 
 std::string device_notes_text(const DeviceNotes& notes) {
   std::string text;
-  for (const std::string& sentence : notes.sentences) text += wrap_lines("note: " + sentence + "\n", page_width, 2);
+  for (const std::string& sentence : notes.sentences) text += wrap_lines("note: " + sentence + "\n", page_width(), 2);
   return text;
 }
 

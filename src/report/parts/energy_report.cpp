@@ -79,7 +79,7 @@ std::string energy_text(const EnergyReport& report) {
     text += line("USD per million tokens", *account.usd_per_million_tokens);
     text += line("USD per million output tokens", *account.usd_per_million_output_tokens);
   }
-  return text + wrap_lines(energy_assumptions(report), page_width, 2);
+  return text + wrap_lines(energy_assumptions(report), page_width(), 2);
 }
 
 Json energy_json(const EnergyReport& report) {

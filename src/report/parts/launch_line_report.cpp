@@ -21,10 +21,10 @@ std::string launch_line_text(const LaunchedQuestion& launched) {
     const std::string text = value.kind() == Json::Kind::string ? value.string() : value.dump(0);
     read += fmt::format("{}{} {}", read.empty() ? "" : ", ", field, text);
   }
-  std::string text = wrap_lines(fmt::format("read from the launch line: {}\n", read), page_width, 2);
+  std::string text = wrap_lines(fmt::format("read from the launch line: {}\n", read), page_width(), 2);
   const auto add = [&](const char* what, const std::vector<std::string>& words) {
     if (words.empty()) return;
-    text += wrap_lines(fmt::format("{}: {}\n", what, fmt::join(words, ", ")), page_width, 2);
+    text += wrap_lines(fmt::format("{}: {}\n", what, fmt::join(words, ", ")), page_width(), 2);
   };
   const LaunchRemarks& remarks = launched.line.remarks;
   add("without effect on the answer", remarks.without_effect);

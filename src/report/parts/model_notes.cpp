@@ -8,7 +8,7 @@ namespace foretoken {
 std::string model_warnings_text(std::span<const std::string> notes) {
   std::string text;
   for (const std::string& note : notes) {
-    if (is_name_warning(note)) text += wrap_lines("warning: " + note + "\n", page_width, 2);
+    if (is_name_warning(note)) text += wrap_lines("warning: " + note + "\n", page_width(), 2);
   }
   return text.empty() ? text : text + "\n";
 }
@@ -16,7 +16,7 @@ std::string model_warnings_text(std::span<const std::string> notes) {
 std::string notes_text(std::span<const std::string> notes) {
   std::string text;
   for (const std::string& note : notes) {
-    if (!is_name_warning(note)) text += wrap_lines("note: " + note + "\n", page_width, 2);
+    if (!is_name_warning(note)) text += wrap_lines("note: " + note + "\n", page_width(), 2);
   }
   return text;
 }

@@ -1,6 +1,7 @@
 #include "report/parts/table.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <sstream>
@@ -10,6 +11,8 @@
 
 namespace foretoken {
 namespace {
+
+std::atomic<size_t> columns_of_page = 100;
 
 constexpr size_t column_gap = 2;
 
@@ -169,6 +172,14 @@ std::string wrap_lines(const std::string& text, size_t width, size_t indent) {
     out += line + '\n';
   }
   return out;
+}
+
+size_t page_width() {
+  return columns_of_page;
+}
+
+void set_page_width(size_t columns) {
+  columns_of_page = columns;
 }
 
 }  // namespace foretoken

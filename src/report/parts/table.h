@@ -6,6 +6,10 @@
 
 namespace foretoken {
 
+// Columns that human output fits: 100, or those of a narrower terminal.
+size_t page_width();
+void set_page_width(size_t columns);
+
 class Table {
  public:
   enum class Align { left, right };
@@ -20,7 +24,7 @@ class Table {
   void add_rule();                           // a line between groups of rows
 
   // Left-aligned cells take several lines where the table would be wider than `max_width`: nothing is cut off.
-  std::string text(size_t max_width = 100) const;
+  std::string text(size_t max_width = page_width()) const;
 
  private:
   std::vector<size_t> widths(size_t max_width) const;
@@ -31,8 +35,6 @@ class Table {
 
 // A bar of `share` (0 to 1) of `width` characters: "######....".
 std::string bar(double share, size_t width);
-
-inline constexpr size_t page_width = 100;  // columns that human output fits
 
 // Lines longer than `width` broken at spaces; what follows is indented by `indent`.
 std::string wrap_lines(const std::string& text, size_t width, size_t indent);

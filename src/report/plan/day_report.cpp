@@ -60,7 +60,7 @@ std::string day_plan_text(const DayPlan& plan) {
                              "within = share of requests that meet every limit:\n",
                              rate_number(plan.settings.rates.mean()), rate_number(plan.settings.rates.peak()),
                              plan.settings.autoscaler, 100 * plan.settings.utilization),
-                 page_width, 2);
+                 page_width(), 2);
   Table table({{"layout", Table::Align::left},
                {.title = "device", .align = Table::Align::left, .is_name = true},
                {"fixed"},
@@ -81,23 +81,23 @@ std::string day_plan_text(const DayPlan& plan) {
                                  day.scaled->starts ? fmt::format("{}", *day.scaled->starts) : "-"});
     } else {
       cells.insert(cells.end(), {"-", "-", "-", "-"});
-      reasons += wrap_lines(fmt::format("  {}: {}.\n", layout_text(day.layout), day.why_not_scaled), page_width, 4);
+      reasons += wrap_lines(fmt::format("  {}: {}.\n", layout_text(day.layout), day.why_not_scaled), page_width(), 4);
     }
     if (day.scaled && day.scaled->most_replicas < plan.settings.least_replicas) {
       reasons += wrap_lines(
           fmt::format("  {}: the devices hold {}, not the {} of {{min_replicas}}.\n", layout_text(day.layout),
                       counted(day.scaled->most_replicas, "replica"), plan.settings.least_replicas),
-          page_width, 4);
+          page_width(), 4);
     }
     table.add(std::move(cells));
   }
-  text += table.text() + reasons + wrap_lines(day_sentence(plan), page_width, 2);
+  text += table.text() + reasons + wrap_lines(day_sentence(plan), page_width(), 2);
   if (plan.speed > 1) {
     text += wrap_lines(fmt::format("The simulated day is {:.1f} times shorter than a real day, "
                                    "so rates change faster "
                                    "than in reality. Costs are for 24 hours.\n",
                                    plan.speed),
-                       page_width, 2);
+                       page_width(), 2);
   }
   return text;
 }

@@ -102,7 +102,7 @@ std::string decision_text(const ServingPlanReport& report) {
     const std::string engine = row.tried != nullptr ? fmt::format("{} on {}", row.tried->engine, row.tried->device)
                                                     : fmt::format("{} on {}", row.point->layout.pool.engine.engine,
                                                                   devices_text(row.point->layout));
-    if (!row.reason.empty()) reasons += wrap_lines(fmt::format("  {}: {}.\n", engine, row.reason), page_width, 4);
+    if (!row.reason.empty()) reasons += wrap_lines(fmt::format("  {}: {}.\n", engine, row.reason), page_width(), 4);
     if (row.point == nullptr) continue;
     const PlanPoint& point = *row.point;
     const PlanRun* run = row.serves ? shown_run(question, point) : point.at_capacity();
@@ -120,7 +120,7 @@ std::string decision_text(const ServingPlanReport& report) {
     if (report.result.ranked_by_slow_end && question.is_judged_by_slow_end(point.layout)) {
       reasons += wrap_lines(fmt::format("  {} is ranked by the slow end of its interval: {} requests/s.\n", engine,
                                         rate_number(point.capacity.low)),
-                            page_width, 4);
+                            page_width(), 4);
     }
   }
   const std::string at = question.rate ? fmt::format("at {} requests/s", asked_rate_number(*question.rate))
@@ -130,7 +130,7 @@ std::string decision_text(const ServingPlanReport& report) {
                   "tied = within prediction error of the best{}):\n",
                   at, report.result.by_closed_form ? "by closed form" : "from short simulations",
                   question.rate ? "; too few = below the rate, shown at its own maximum" : ""),
-      page_width, 2);
+      page_width(), 2);
   text = is_empty ? "" : text + table.text();
   return reasons.empty() ? text : text + "Not as asked:\n" + reasons;
 }
@@ -209,14 +209,14 @@ std::string goal_seek_text(const ServingPlanReport& report) {
   const bool has_rate = report.question.rate.has_value();
   const SoughtGoals& sought = *report.sought;
   if (!sought.base) {
-    return wrap_lines("No layout meets the limits at any rate, so {goal_seek} has no layout to change.\n", page_width,
+    return wrap_lines("No layout meets the limits at any rate, so {goal_seek} has no layout to change.\n", page_width(),
                       2);
   }
   std::string cautions;
   bool halves = false, doubles = false;
   for (const SoughtChange& one : sought.changes) {
     if (!one.caution.empty())
-      cautions += wrap_lines(fmt::format("  {}: {}.\n", one.change, one.caution), page_width, 4);
+      cautions += wrap_lines(fmt::format("  {}: {}.\n", one.change, one.caution), page_width(), 4);
     const double cost = one.asked_cost_ratio(has_rate);
     halves = halves || (cost > 0 && cost <= 0.5);
     doubles = doubles || one.capacity_ratio >= 2;
@@ -231,7 +231,7 @@ std::string goal_seek_text(const ServingPlanReport& report) {
                        layout_text(sought.base->layout), rate_number(sought.base->requests_per_s)) +
            text;
   }
-  text = wrap_lines(text, page_width, 2);
+  text = wrap_lines(text, page_width(), 2);
   if (!sought.changes.empty()) text += goal_seek_table(report);
   if (sought.stopped) text += "The search for changes was stopped before its end: others may gain more.\n";
   if (!halves && !sought.stopped) text += "No single change halves the cost.\n";
@@ -282,13 +282,13 @@ std::string curve_text(const ServingPlanReport& report) {
                   "the percentiles asked for, by short simulations, in which a few more requests may keep the "
                   "limits):\n",
                   rate_number(capacity)),
-      page_width, 2);
+      page_width(), 2);
   text += table.text();
   if (knee == nullptr) return text;
   return text + wrap_lines(fmt::format("The knee is at {} requests/s: beyond it, the speed for each user falls faster "
                                        "than throughput grows.\n",
                                        rate_number(knee->rate)),
-                           page_width, 2);
+                           page_width(), 2);
 }
 
 std::string explanation_text(const LayoutExplanation& explanation) {
@@ -427,7 +427,7 @@ Json decision_json(const ServingPlanReport& report) {
 
 // A command that a shell reads as one line, though it is broken before flags.
 std::string shell_lines(const std::string& command) {
-  constexpr size_t most = page_width - 4;  // the indent, and what follows a line
+  const size_t most = page_width() - 4;  // the indent, and what follows a line
   std::string text;
   size_t width = 0;
   for (const std::string_view word : split(command, " ")) {
@@ -522,14 +522,14 @@ Json launch_json(const ServingPlanReport& report, const ServingLayout& layout, c
 
 std::string serving_plan_text(const ServingPlanReport& report) {
   const std::vector<std::string> notes = notes_of(report);
-  std::string text = model_warnings_text(notes) + wrap_lines(serving_plan_sentence(report), page_width, 2);
+  std::string text = model_warnings_text(notes) + wrap_lines(serving_plan_sentence(report), page_width(), 2);
   if (const PlanPoint* winner = report.result.winner()) {
     text += "\nTo start it:\n" + launch_text(report, winner->layout);
   }
   text += notes_text(notes);
   if (!report.result.tried.empty()) text += "\n" + decision_text(report);
   if (report.explanation != nullptr) {
-    text += "\n" + wrap_lines(explanation_text(*report.explanation), page_width, 2);
+    text += "\n" + wrap_lines(explanation_text(*report.explanation), page_width(), 2);
   }
   if (report.day != nullptr) text += "\n" + day_plan_text(*report.day);
   if (report.sought != nullptr) text += "\n" + goal_seek_text(report);
@@ -541,7 +541,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
                             "that is at least as fast for a user has more tokens/s per GPU (best in: work), a lower "
                             "cost ($) or less facility energy (J):\n",
                             report.result.by_closed_form ? "layout shown" : "simulated run"),
-                page_width, 2) +
+                page_width(), 2) +
             frontier_table(report);
   }
   const TrafficLengths& lengths = report.traffic.lengths();
@@ -554,7 +554,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
                               report.result.by_closed_form
                                   ? "what simulations of other layouts reached of such closed forms"
                                   : "the error of step times and the variation between samples of such requests"),
-              page_width, 0);
+              page_width(), 0);
   return text + device_notes_text(plan_device_notes(report));
 }
 

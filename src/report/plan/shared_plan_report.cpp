@@ -56,14 +56,14 @@ std::string shared_plan_sentence(const SharedPlanReport& report) {
 }
 
 std::string shared_plan_text(const SharedPlanReport& report) {
-  std::string text = wrap_lines(shared_plan_sentence(report) + "\n", page_width, 2);
+  std::string text = wrap_lines(shared_plan_sentence(report) + "\n", page_width(), 2);
   for (size_t i = 0; i < report.plan.results.size(); ++i) {
     const ServingPlanReport own = report_of_model(report, i);
     if (own.result.layouts == 0) {
       text += fmt::format("\n{}: the other models leave no devices for this one.\n", own.question.model.name);
       continue;
     }
-    text += "\n" + wrap_lines(serving_plan_sentence(own), page_width, 2);
+    text += "\n" + wrap_lines(serving_plan_sentence(own), page_width(), 2);
     if (const PlanPoint* winner = own.result.winner()) {
       text += launch_text(own, winner->layout, place_of(report, i));
     }

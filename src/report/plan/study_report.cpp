@@ -265,7 +265,7 @@ std::string reasons_text(const StudyReport& report) {
   std::string text;
   for (const Json& row : report.rows.items()) {
     if (is_served(row)) continue;
-    text += wrap_lines(fmt::format("  {}: {}\n", name_of_case(row), text_cell(row, "reason")), page_width, 4);
+    text += wrap_lines(fmt::format("  {}: {}\n", name_of_case(row), text_cell(row, "reason")), page_width(), 4);
   }
   return text.empty() ? "" : "\nCases that cannot be served:\n" + text;
 }
@@ -350,7 +350,7 @@ std::string study_sentence(const StudyReport& report) {
 }
 
 std::string study_text(const StudyReport& report) {
-  std::string text = wrap_lines(study_sentence(report) + "\n", page_width, 2);
+  std::string text = wrap_lines(study_sentence(report) + "\n", page_width(), 2);
   Table best({{.title = "model", .align = Table::Align::left, .is_name = true},
               {"traffic", Table::Align::left},
               {"best", Table::Align::left},
@@ -369,8 +369,9 @@ std::string study_text(const StudyReport& report) {
                           text_cell(*one.row, "device")),
               text_cell(*one.row, "gpus"), capacity_cell(*one.row), usd_cell(*one.row), tied_cell(one)});
   }
-  text += wrap_lines(fmt::format("\n{} (tied = within prediction error):\n", best_title), page_width, 2) + best.text();
-  if (any_unpriced(cases)) text += wrap_lines(fmt::format("{}\n", unpriced_remark), page_width, 2);
+  text +=
+      wrap_lines(fmt::format("\n{} (tied = within prediction error):\n", best_title), page_width(), 2) + best.text();
+  if (any_unpriced(cases)) text += wrap_lines(fmt::format("{}\n", unpriced_remark), page_width(), 2);
   return text + all_cases_text(report) + reasons_text(report);
 }
 

@@ -114,7 +114,7 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
   text +=
       "The fastest plan of each choice of ranks (pp 16x8: 8 chunks of layers on each of 16 stages; batch: sequences "
       "per micro-batch; recompute full 4: 4 layers of each chunk; sharding parameters / 8: 8 ranks share a copy):\n";
-  text = wrap_lines(text, page_width, 2) + plans_table(question, result.best);
+  text = wrap_lines(text, page_width(), 2) + plans_table(question, result.best);
   text += "\nPlans with less memory, and their cost in time:\n" + plans_table(question, thinned(result.frontier));
   if (result.roomy) {
     const RankedPlan& best = result.best.front();
@@ -123,7 +123,7 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
                                100 * (result.roomy->seconds.value / best.seconds.value - 1),
                                bytes_text(result.roomy->memory.value()), bytes_text(best.memory.value()),
                                megatron_flags(result.roomy->plan)),
-                   page_width, 4);
+                   page_width(), 4);
   }
   if (!with_megatron_flags) return text + "\n";
   const TrainingPlan& fastest = result.best.front().plan;
@@ -137,7 +137,7 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
     text += fmt::format("  Megatron-LM has no schedule like {}: these flags run {} instead.\n", fastest.schedule,
                         fastest.virtual_stages > 1 ? "interleaved" : "1f1b");
   }
-  return text + "  " + wrap_lines(megatron_flags(fastest), page_width - 2, 4) + "\n";
+  return text + "  " + wrap_lines(megatron_flags(fastest), page_width() - 2, 4) + "\n";
 }
 
 Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {
@@ -157,10 +157,10 @@ std::string unfit_training_search_sentence(const TrainingQuestion& question, con
 
 std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest,
                                        bool for_megatron) {
-  return wrap_lines(unfit_training_search_sentence(question, nearest) + "\n", page_width, 2) +
+  return wrap_lines(unfit_training_search_sentence(question, nearest) + "\n", page_width(), 2) +
          "Use more devices, shorter sequences or a smaller model, or fix fewer sizes with flags.\n\n" +
          fmt::format("The plan that needs the least memory{}:\n  ", for_megatron ? ", for Megatron-LM" : "") +
-         wrap_lines(megatron_flags(nearest.plan), page_width - 2, 4);
+         wrap_lines(megatron_flags(nearest.plan), page_width() - 2, 4);
 }
 
 Json unfit_training_search_json(const TrainingQuestion& question, const NearestPlan& nearest) {

@@ -87,7 +87,7 @@ std::string calibration_text(const Calibration& calibration) {
                     &load == &calibration.next.front() ? "The most informative next run:" : "Then:", load_flags(load),
                     kind_of_constant(load.narrows).name, load.sd_before, load.sd_after);
   }
-  return text + (told.empty() ? "" : "\n" + wrap_lines(told, page_width, 2)) +
+  return text + (told.empty() ? "" : "\n" + wrap_lines(told, page_width(), 2)) +
          fmt::format("\n{} simulations\n", calibration.simulations);
 }
 
@@ -131,7 +131,7 @@ std::string run_check_failure(const RunCheck& check) {
 
 std::string run_check_text(const RunCheck& check) {
   std::string text = check.agrees() ? fmt::format("{} agrees with the deployment.\n\n", check.run)
-                                    : wrap_lines(run_check_failure(check) + "\n\n", page_width, 2);
+                                    : wrap_lines(run_check_failure(check) + "\n\n", page_width(), 2);
   Table table({{"run", Table::Align::left},
                {"metric", Table::Align::left},
                {"measured ms"},

@@ -143,9 +143,9 @@ std::string measured_run_text(const MeasuredRunReport& report) {
   if (!has_times && !requests.empty()) text += fmt::format("No times for {}\n", counted(requests.size(), "request"));
   text += samples_text(report.run);
   for (const auto& [error, count] : errors_of(report.run)) {
-    text += wrap_lines(fmt::format("{} failed: {}\n", counted(count, "request"), error), page_width, 2);
+    text += wrap_lines(fmt::format("{} failed: {}\n", counted(count, "request"), error), page_width(), 2);
   }
-  for (const std::string& note : report.run.notes) text += wrap_lines("note: " + note + "\n", page_width, 2);
+  for (const std::string& note : report.run.notes) text += wrap_lines("note: " + note + "\n", page_width(), 2);
   return text;
 }
 

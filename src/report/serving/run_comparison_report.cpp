@@ -81,7 +81,7 @@ constexpr size_t most_explanations_shown = 6;
 std::string run_comparison_text(const RunComparison& comparison) {
   std::string text = wrap_lines(
       fmt::format("{}: {} on {}\n{}\n\n", comparison.run, comparison.model, comparison.device, verdict_of(comparison)),
-      page_width, 2);
+      page_width(), 2);
   text += table_text(number_titles, number_rows(comparison));
   for (const auto& [title, parts] : {std::pair("Over time", &comparison.over_time),
                                      {"By requests in flight", &comparison.by_batch},

@@ -70,7 +70,7 @@ std::string graph_text(const OnnxGraph& graph, const OnnxSummary& summary) {
   if (graph.notes.size() > most_shown_notes) {
     text += fmt::format("  note          and {} more: {{json}} has all\n", graph.notes.size() - most_shown_notes);
   }
-  text = wrap_lines(text, page_width, 16) + "\n";
+  text = wrap_lines(text, page_width(), 16) + "\n";
 
   Table table({{"operator", Table::Align::left}, {"nodes"}, {"FLOPs"}, {"share"}, {"bytes"}, {"share"}});
   const auto share = [](double part, double whole) {

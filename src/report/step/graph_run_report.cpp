@@ -28,7 +28,7 @@ std::string graph_run_text(const GraphRunReport& report, size_t most) {
   const StageEstimate& run = report.run;
   std::string text = wrap_lines(fmt::format("{} on {}: {}; each node is one kernel, run one after the other.\n\n",
                                             report.graph.name, report.device.name, interval_text(run.kernels)),
-                                page_width, 2);
+                                page_width(), 2);
   Table table({{.title = "node", .align = Table::Align::left},
                {.title = "family", .align = Table::Align::left},
                {.title = "calls"},
@@ -51,7 +51,7 @@ std::string graph_run_text(const GraphRunReport& report, size_t most) {
   text += fmt::format("\nmemory: {} of weights, {} of activations at most\n", bytes_text(run.memory.weights.value()),
                       bytes_text(run.memory.activations.value()));
   text += batches_text(report.batches);
-  for (const std::string& note : report.graph.notes) text += wrap_lines("note: " + note + "\n", page_width, 2);
+  for (const std::string& note : report.graph.notes) text += wrap_lines("note: " + note + "\n", page_width(), 2);
   return text;
 }
 

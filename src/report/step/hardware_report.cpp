@@ -71,9 +71,10 @@ std::string facts_text(const std::vector<DeviceFact>& rows) {
                fmt::format("[{}]{}", number, row.assumed ? " assumed" : "")});
   }
   std::string text = table.text() + "\n";
-  for (size_t i = 0; i < sources.size(); ++i) text += wrap_lines(fmt::format("[{}] {}", i + 1, sources[i]), 100, 4);
+  for (size_t i = 0; i < sources.size(); ++i)
+    text += wrap_lines(fmt::format("[{}] {}", i + 1, sources[i]), page_width(), 4);
   for (const DeviceFact& row : rows) {
-    if (!row.note.empty()) text += wrap_lines(fmt::format("{}: {}", row.key, row.note), 100, 2);
+    if (!row.note.empty()) text += wrap_lines(fmt::format("{}: {}", row.key, row.note), page_width(), 2);
   }
   return text;
 }
@@ -103,7 +104,7 @@ std::string shown_or_unknown(const MaybeFact<Value>& fact, auto shown) {
 }
 
 std::string note_text(const std::string& note) {
-  return note.empty() ? "" : wrap_lines(fmt::format("note: {}", note), 100, 2);
+  return note.empty() ? "" : wrap_lines(fmt::format("note: {}", note), page_width(), 2);
 }
 
 std::string software_text(const Device& device) {
@@ -113,7 +114,7 @@ std::string software_text(const Device& device) {
   for (const Software& one : running) {
     names.push_back(one.needs.empty() ? std::string(one.name) : fmt::format("{} (with {})", one.name, one.needs));
   }
-  return wrap_lines(fmt::format("software: {}", fmt::join(names, ", ")), 100, 2);
+  return wrap_lines(fmt::format("software: {}", fmt::join(names, ", ")), page_width(), 2);
 }
 
 Json software_json(const Device& device) {
@@ -158,7 +159,7 @@ std::string device_text(const Device& device) {
       "{} ({}): {} {}{}\n\n{}", device.title, device.name, device.vendor, device.architecture,
       device.instruction_set.empty() ? "" : ", " + device.instruction_set, facts_text(device_facts(device)));
   const std::vector<std::string> unknown = unknown_device_facts(device);
-  if (!unknown.empty()) text += wrap_lines(fmt::format("not published: {}", fmt::join(unknown, ", ")), 100, 2);
+  if (!unknown.empty()) text += wrap_lines(fmt::format("not published: {}", fmt::join(unknown, ", ")), page_width(), 2);
   return text + software_text(device) + note_text(like_sentence(device)) + note_text(device.note);
 }
 
@@ -179,7 +180,7 @@ Json device_json(const Device& device) {
 std::string node_text(const Node& node) {
   std::string text = wrap_lines(fmt::format("{} ({}): {} x {}, {}", node.title, node.name, node.device_count,
                                             node.device.title, node_fabric_name(node.fabric.kind)),
-                                100, 2);
+                                page_width(), 2);
   if (node.host) text += fmt::format("host: {} x {}\n", node.host->count, node.host->cpu.title);
   return text + "\n" + facts_text(facts_of(node)) + note_text(node.note);
 }
@@ -201,7 +202,7 @@ std::string cluster_text(const Cluster& cluster) {
   const std::string headline =
       fmt::format("{} ({}): {} x {}, {} {}", cluster.title, cluster.name, cluster.node_count, cluster.node.title,
                   cluster_fabric_name(cluster.fabric.kind), cluster.fabric.technology);
-  return wrap_lines(headline, 100, 2) + "\n" + facts_text(facts_of(cluster)) + note_text(cluster.note);
+  return wrap_lines(headline, page_width(), 2) + "\n" + facts_text(facts_of(cluster)) + note_text(cluster.note);
 }
 
 Json cluster_json(const Cluster& cluster) {

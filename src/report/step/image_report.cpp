@@ -75,7 +75,7 @@ std::string image_text(const ImageQuestion& question, const ImageEstimate& estim
   const ImageSize& size = setup.size;
   std::string text;
   if (const std::string failure = image_failure(question, estimate); !failure.empty()) {
-    text = wrap_lines(failure + " With enough memory:", page_width, 2) + "\n";
+    text = wrap_lines(failure + " With enough memory:", page_width(), 2) + "\n";
   }
   text += fmt::format(
       "{} on {}: {} of {} x {} in {}, {}\n\ntime          {}\none step      {}, {} of {}\n"
@@ -100,7 +100,7 @@ std::string image_text(const ImageQuestion& question, const ImageEstimate& estim
   }
   text += "\n" + table.text() + "\n";
   for (const std::string& note : notes_on(question, estimate))
-    text += wrap_lines("note: " + note + "\n", page_width, 2);
+    text += wrap_lines("note: " + note + "\n", page_width(), 2);
   return text;
 }
 

@@ -166,7 +166,7 @@ std::string model_text(const DescribedModel& described) {
     if (!described.entry->aliases.empty())
       text += fmt::format("  also called  {}\n", fmt::join(described.entry->aliases, ", "));
   }
-  return wrap_lines(text, 100, 15);
+  return wrap_lines(text, page_width(), 15);
 }
 
 Json model_json(const DescribedModel& described) {

@@ -61,7 +61,7 @@ std::string rests_on_text(const StepEstimate& step) {
                                 "devices, {} from spec sheets\n",
                                 share_words(measured / total), share_words(cross / total),
                                 share_words((total - measured - cross) / total)),
-                    page_width, 9);
+                    page_width(), 9);
 }
 
 // The sum over stages.
@@ -140,7 +140,7 @@ std::string dispatch_text(const StepEstimate& step) {
   if (!wide.name.empty()) {
     text += fmt::format("\n  largest source of uncertainty: {} ({:.0f}%)", wide.name, 100 * wide.share);
   }
-  return wrap_lines(text, 100, 9);
+  return wrap_lines(text, page_width(), 9);
 }
 
 Json dispatch_json(const StepEstimate& step) {
@@ -171,7 +171,7 @@ std::string links_text(const StepEstimate& step) {
                           100 * link.seconds / step.seconds.value);
     }
   }
-  return text.empty() ? text : wrap_lines(text, 100, 9);
+  return text.empty() ? text : wrap_lines(text, page_width(), 9);
 }
 
 Json links_json(const StepEstimate& step) {
@@ -327,9 +327,9 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
   const std::vector<std::string> notes = notes_of(step, model, more);
   std::string out = model_warnings_text(notes);
   if (const std::string failure = step_failure(step, model, device); !failure.empty()) {
-    out += wrap_lines(failure + " With enough memory:", 100, 2) + "\n";
+    out += wrap_lines(failure + " With enough memory:", page_width(), 2) + "\n";
   }
-  out += wrap_lines(step_sentence(step, model, device), 100, 2);
+  out += wrap_lines(step_sentence(step, model, device), page_width(), 2);
   out += dispatch_text(step);
   out += links_text(step);
   out += rests_on_text(step);
@@ -355,7 +355,7 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
       memory_text += fmt::format("; {} of {} memory: {}", bytes_text(memory.total().value()),
                                  memory_size_text(step.device_memory.value()), fits ? "fits" : "DOES NOT FIT");
     }
-    out += "\n" + wrap_lines(memory_text, 100, 2) + "\n";
+    out += "\n" + wrap_lines(memory_text, page_width(), 2) + "\n";
     Table table({{"operator", Table::Align::left},
                  {"calls"},
                  {"time"},
@@ -425,7 +425,7 @@ std::string sustained_step_text(const SustainedStep& held, const StepEstimate& s
   } else {
     text += "; it stays within the power limit";
   }
-  return wrap_lines(text + ".", 100, 2);
+  return wrap_lines(text + ".", page_width(), 2);
 }
 
 Json sustained_step_json(const SustainedStep& held) {

@@ -90,7 +90,7 @@ std::string cache_text(const ServingMemory& memory) {
       grouped(memory.blocks.value), layout.block_tokens > 0 ? counted(layout.block_tokens, "token") : "one sequence",
       grouped(memory.blocks.low), grouped(memory.blocks.high), grouped(memory.tokens.value),
       grouped(memory.sequences.value), memory.sequences.value == 1 ? "" : "s", grouped(memory.flags.max_model_len));
-  text = wrap_lines(text, 100, 2);
+  text = wrap_lines(text, page_width(), 2);
   if (layout.groups.size() == 1) return text;
   Table table({{"kind of layer", Table::Align::left},
                {"layers"},
@@ -125,8 +125,8 @@ std::string failure_text(const ServingMemory& memory) {
   // vLLM refuses to start; the others start and refuse the sequence.
   const bool refuses = engine_kind(memory.flags.engine).budget == MemoryBudget::of_total || memory.kv_pool.value <= 0;
   std::string text = fmt::format("{}: {}", refuses ? "WILL NOT START" : "DOES NOT FIT", memory_shortage(memory));
-  if (memory.remedies.empty()) return wrap_lines(text + "; no single change tried here helps", 100, 2);
-  text = wrap_lines(text + ". Any of these would do:", 100, 2);
+  if (memory.remedies.empty()) return wrap_lines(text + "; no single change tried here helps", page_width(), 2);
+  text = wrap_lines(text + ". Any of these would do:", page_width(), 2);
   for (const Remedy& remedy : memory.remedies) {
     text += fmt::format("  {}  ({} sequence{} of {} tokens)\n", remedy.change, grouped(remedy.sequences),
                         remedy.sequences == 1 ? "" : "s", grouped(remedy.longest_model));
@@ -194,7 +194,8 @@ Json serving_memory_json(const ServingMemory& memory, const CacheDemand& demand)
 
 std::string serving_memory_text(const ServingMemory& memory, const CacheDemand& demand) {
   const EngineKind& kind = engine_kind(memory.flags.engine);
-  std::string text = wrap_lines(headline(memory, kind), 100, 2) + parts_table(memory, kind) + cache_text(memory);
+  std::string text =
+      wrap_lines(headline(memory, kind), page_width(), 2) + parts_table(memory, kind) + cache_text(memory);
   text += memory.starts ? demand_text(memory, demand) : failure_text(memory);
   return text;
 }

@@ -61,7 +61,7 @@ std::string mixed_text(std::span<const TrainingPool> pools, const MixedEstimate&
                       sharding_name(plan.sharding), count_text(estimate.tokens_per_second));
   text += fmt::format("With the same work on every GPU, a step would take {} ({:+.0f}%).\n",
                       duration_text(estimate.even_seconds), 100 * (estimate.even_seconds / estimate.seconds.value - 1));
-  text = wrap_lines(text, page_width, 2);
+  text = wrap_lines(text, page_width(), 2);
   Table table({{"pool", Table::Align::left},
                {"GPUs"},
                {"work", Table::Align::left},
@@ -84,7 +84,7 @@ std::string mixed_text(std::span<const TrainingPool> pools, const MixedEstimate&
           "{} is the slowest. Reductions over replicas run at the speed of the slowest pool's network. This was not "
           "checked with a run on two kinds of GPU, so the interval is 10% wider than that of the slower pool.\n",
           device_of(pools[estimate.slowest]).title),
-      page_width, 2);
+      page_width(), 2);
   return text;
 }
 

@@ -12,6 +12,6 @@ namespace foretoken {
 // Every column is a slice of time and shows what the stage does for most of it: F forward, B backward or its input
 // gradients, W weight gradients, . nothing. A line of time and one that explains the letters follow.
 //   stage 0 |FFFF....BBWF.BBWF|
-std::string pipeline_chart(const PipelineTimeline& timeline, size_t width = page_width);
+std::string pipeline_chart(const PipelineTimeline& timeline, size_t width = page_width());
 
 }  // namespace foretoken

@@ -32,7 +32,7 @@ TEST(PipelineChart, shows_one_column_for_each_slice) {
 TEST(PipelineChart, stays_within_the_width_for_any_number_of_stages) {
   for (const int64_t stages : {1, 9, 16, 120}) {
     for (const std::string& line : lines_of(pipeline_chart(even_timeline("zb-h1", stages, 2 * stages)))) {
-      EXPECT_LE(line.size(), page_width) << line;
+      EXPECT_LE(line.size(), page_width()) << line;
     }
   }
 }

@@ -24,7 +24,7 @@ std::string rlhf_text(const RlhfReport& report) {
     text += fmt::format("  pool      {}: {}, busy {:.1f}% of the time\n", pool.name, counted(pool.devices, "device"),
                         100 * pool.busy);
   }
-  text = wrap_lines(text, page_width, 12) + "\nWhere the time goes:\n";
+  text = wrap_lines(text, page_width(), 12) + "\nWhere the time goes:\n";
   Table table({{"part", Table::Align::left}, {"time"}, {"share"}, {"", Table::Align::left}});
   for (const RlhfPart& part : iteration.parts) {
     if (part.seconds == 0) continue;

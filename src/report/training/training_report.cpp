@@ -175,7 +175,7 @@ std::string memory_lines(const TrainingEstimate& estimate, const MemoryOverheads
   for (size_t i = 0; i < std::min(most_shown, estimate.advice.size()); ++i) {
     lines += fmt::format("  to fit: {}\n", estimate.advice[i].sentence);
   }
-  return wrap_lines(lines, page_width, 2);
+  return wrap_lines(lines, page_width(), 2);
 }
 
 // Three digits, as the prefixed counts have.
@@ -206,7 +206,7 @@ std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& q
         fmt::format("  energy about {} {} at {:.0f} W per device\n", rounded_text(energy < 1 ? 1000 * energy : energy),
                     energy < 1 ? "kWh" : "MWh", *question.run->watts_per_device);
   }
-  return wrap_lines(text, page_width, 2);
+  return wrap_lines(text, page_width(), 2);
 }
 
 Json formats_json(const TrainingFormats& formats) {
@@ -325,7 +325,7 @@ std::string training_text(const TrainingQuestion& question, const TrainingEstima
                       duration_text(v.p95), duration_text(v.p99),
                       v.kind > Confidence::interpolated ? " (extrapolated: no log of a run of this size)" : "");
   text += interval_line(question, iteration);
-  text = wrap_lines(head, page_width, 2) + wrap_lines(text, page_width, 12);
+  text = wrap_lines(head, page_width(), 2) + wrap_lines(text, page_width(), 12);
   text += fmt::format("\nWhere the time goes, on stage {} (the busiest):\n", iteration.slowest_stage);
   text += parts_table(iteration) + "\n" + memory_lines(estimate, question.overheads);
   if (estimate.run) text += run_lines(*estimate.run, question);

@@ -180,7 +180,7 @@ class CheckCommand : public Command {
     }
     Json note_list = Json::array();
     for (const std::string& note : notes) {
-      text += wrap_lines("note: " + note + "\n", page_width, 2);
+      text += wrap_lines("note: " + note + "\n", page_width(), 2);
       note_list.push(note);
     }
     text += problems.empty() ? "no problems\n" : counted(problems.size(), "problem") + "\n";

@@ -70,7 +70,7 @@ class ChipCommand : public Command {
     }
     refuse_when_nothing_runs(report);
     Answer answer{.text = row_stationary_text(report), .json = row_stationary_json(report)};
-    if (!note.empty()) answer.text += wrap_lines("note: " + note + "\n", page_width, 2);
+    if (!note.empty()) answer.text += wrap_lines("note: " + note + "\n", page_width(), 2);
     answer.json.set("note", note.empty() ? Json() : Json(note));
     return answer;
   }

@@ -38,7 +38,7 @@ class DevicesCommand : public Command {
     text += wrap_lines(
         "memory: as the vendor labels the device, usually in GiB. Other answers give the memory that programs can "
         "allocate, in GB of 10^9 bytes: an 80 GB H100 has 85.0 GB (79.2 GiB).",
-        100, 2);
+        page_width(), 2);
     Json own = Json::array();
     for (const std::string& name : catalogue.own_device_names()) own.push(name);
     if (!catalogue.own_device_names().empty()) {
@@ -46,8 +46,8 @@ class DevicesCommand : public Command {
           fmt::format("your own (foretoken profile --install): {}", fmt::join(catalogue.own_device_names(), ", ")), 100,
           2);
     }
-    text += wrap_lines(fmt::format("nodes: {}", fmt::join(catalogue.node_names(), ", ")), 100, 2);
-    text += wrap_lines(fmt::format("clusters: {}", fmt::join(catalogue.cluster_names(), ", ")), 100, 2);
+    text += wrap_lines(fmt::format("nodes: {}", fmt::join(catalogue.node_names(), ", ")), page_width(), 2);
+    text += wrap_lines(fmt::format("clusters: {}", fmt::join(catalogue.cluster_names(), ", ")), page_width(), 2);
     text += "\n`foretoken devices NAME` shows every number with its source.\n";
     return {.text = std::move(text),
             .json = Json::object({{"devices", device_list_json(devices)},

@@ -36,8 +36,8 @@ std::string text_of(const Term& term) {
   if (term.names.size() > 1) {
     text += fmt::format(" ({})", fmt::join(term.names.begin() + 1, term.names.end(), ", "));
   }
-  text += "\n" + wrap_lines("  " + term.text, 100, 2);
-  if (!term.see.empty()) text += wrap_lines("  See: " + term.see, 100, 4);
+  text += "\n" + wrap_lines("  " + term.text, page_width(), 2);
+  if (!term.see.empty()) text += wrap_lines("  See: " + term.see, page_width(), 4);
   return text;
 }
 

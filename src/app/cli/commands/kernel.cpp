@@ -177,7 +177,7 @@ class KernelCommand : public Command {
                               .explanation = explanation,
                               .nearest = rows};
     std::string text = kernel_text(report);
-    for (const std::string& note : notes) text += wrap_lines("note: " + note, 100, 2);
+    for (const std::string& note : notes) text += wrap_lines("note: " + note, page_width(), 2);
     if (!plot_.empty()) {
       const PlottedKernel asked{.estimate = explanation.estimate, .label = call_text(family, given)};
       write_file(plot_, kernel_plot(family, predictor.device(), {&asked, 1}, rows, cache_bandwidth_of(explanation)));
@@ -306,7 +306,7 @@ class KernelCommand : public Command {
     if (out_.empty()) return {.text = std::move(rows), .json = std::move(json)};
     write_file(out_, rows);
     std::string text = fmt::format("wrote {} predictions to {}\n", csv.row(), out_);
-    for (const std::string& note : notes) text += wrap_lines("note: " + note, 100, 2);
+    for (const std::string& note : notes) text += wrap_lines("note: " + note, page_width(), 2);
     return {.text = std::move(text), .json = std::move(json)};
   }
 

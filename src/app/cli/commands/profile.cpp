@@ -159,7 +159,7 @@ class ProfileCommand : public Command {
     text += wrap_lines(fmt::format("Numbers that the driver does not report come from {}. Power: {}.", own.sheet_of,
                                    own.has_power ? "from the sustained rows of the sweep"
                                                  : "from other boards, because the sweep has too few sustained rows"),
-                       page_width, 2);
+                       page_width(), 2);
     text += fmt::format("Next:\n  foretoken step --model Llama-3.1-8B --device {}\n", own.device.name);
     return {.text = std::move(text),
             .json = Json::object({{"device", own.device.name},

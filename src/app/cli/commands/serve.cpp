@@ -98,7 +98,7 @@ class ServeCommand : public Command {
     }
     if (run.metrics.completed == 0 && run.metrics.rejected > 0) {
       answer.failure = nothing_served_text(run.metrics);
-      answer.text = wrap_lines(answer.failure + "\n\n", page_width, 2) + answer.text;
+      answer.text = wrap_lines(answer.failure + "\n\n", page_width(), 2) + answer.text;
     }
     return answer;
   }
@@ -149,7 +149,7 @@ class ServeCommand : public Command {
     answer.failure =
         fmt::format("Out of memory: {} does not start on {}{}: {}.", memory.model,
                     devices > 1 ? fmt::format("{} x ", devices) : "", memory.device, memory_shortage(memory));
-    answer.text = wrap_lines(answer.failure + "\n\n", page_width, 2) + serving_memory_text(memory, demand);
+    answer.text = wrap_lines(answer.failure + "\n\n", page_width(), 2) + serving_memory_text(memory, demand);
     answer.json.set("serving_memory", serving_memory_json(memory, demand));
     return answer;
   }

@@ -381,7 +381,7 @@ void add_notes(Answer& answer, const std::vector<std::string>& notes, std::span<
   for (const KernelPredictor* one : kernels) devices.add_kernels(*one);
   Json list = Json::array();
   for (const std::string& note : notes) {
-    answer.text += wrap_lines("note: " + note + "\n", page_width, 2);
+    answer.text += wrap_lines("note: " + note + "\n", page_width(), 2);
     list.push(note);
   }
   for (const std::string& note : devices.sentences) list.push(note);

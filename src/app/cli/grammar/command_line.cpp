@@ -48,7 +48,7 @@ std::string help_text(const CLI::App& app) {
   std::istringstream lines(page.substr(0, notes));
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() && text.ends_with("\n\n")) continue;
-    text += wrap_lines(line + "\n", page_width, line.starts_with(' ') ? 36 : 0);
+    text += wrap_lines(line + "\n", page_width(), line.starts_with(' ') ? 36 : 0);
   }
   return text + page.substr(notes);
 }

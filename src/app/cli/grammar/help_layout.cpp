@@ -32,8 +32,8 @@ size_t break_place(const std::string& line, size_t width) {
 
 std::string wrapped_example(std::string line) {
   std::string out;
-  while (line.size() > page_width) {
-    const size_t cut = break_place(line, page_width - goes_on.size());
+  while (line.size() > page_width()) {
+    const size_t cut = break_place(line, page_width() - goes_on.size());
     if (cut == std::string::npos) break;
     out.append(line, 0, cut).append(goes_on).append("\n");
     line = std::string(flag_indent, ' ') + line.substr(cut + 1);
@@ -73,7 +73,7 @@ std::string laid_out_notes(const std::string& notes) {
   }
   std::string out;
   for (const std::string& line : lines) {
-    out += is_example(line) ? wrapped_example(line) : wrap_lines(line + "\n", page_width, 0);
+    out += is_example(line) ? wrapped_example(line) : wrap_lines(line + "\n", page_width(), 0);
   }
   if (!out.empty()) out.pop_back();
   return out;

@@ -97,7 +97,7 @@ std::string scaling_text(const std::vector<EdgeThreadScaling>& scaling) {
     }
     text += fmt::format("speedup on {} threads: {}\n", own.threads, fmt::join(parts, ", "));
   }
-  return wrap_lines(text, page_width, 2);
+  return wrap_lines(text, page_width(), 2);
 }
 
 }  // namespace

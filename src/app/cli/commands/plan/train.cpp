@@ -137,7 +137,7 @@ class PlanTrain : public Command {
         continue;
       }
       const double slower = one.seconds.value / ranked.front().seconds.value - 1;
-      answer.text += wrap_lines(launch_title(launcher, why, slower), page_width, 2);
+      answer.text += wrap_lines(launch_title(launcher, why, slower), page_width(), 2);
       const std::string file = launcher.write(question);
       if (launch_out_.empty()) {
         answer.text += file;

@@ -32,11 +32,11 @@ class ValidateMemory : public Command {
     Answer answer;
     Json notes = Json::array(), skipped = Json::array();
     for (const std::string& note : runs.validation.notes) {
-      answer.text += wrap_lines(note + "\n", page_width, 2);
+      answer.text += wrap_lines(note + "\n", page_width(), 2);
       notes.push(note);
     }
     for (const SkippedRows& row : runs.validation.skipped) {
-      answer.text += wrap_lines(fmt::format("skipped row {}: {}\n", row.row, row.why), page_width, 2);
+      answer.text += wrap_lines(fmt::format("skipped row {}: {}\n", row.row, row.why), page_width(), 2);
       skipped.push(Json::object({{"file", row.file}, {"row", row.row}, {"why", row.why}}));
     }
     answer.json = Json::object({{"layer", "memory"},
