@@ -57,7 +57,7 @@ std::string withheld_text(const WithheldValidation& table) {
           "these GPUs as well{}.",
           table.generation,
           table.layer == "kernels" ? ", in four fifths of the rows; the other fifth is scored, in both" : ""),
-      100, 0);
+      page_width(), 0);
   for (const std::string& note : table.cross.notes) text += wrap_lines("note: " + note, page_width(), 2);
   if (!table.cross.skipped.empty()) text += counted(table.cross.skipped.size(), "row") + " skipped\n";
   return text;
