@@ -59,11 +59,13 @@ Estimate on_threads(const Estimate& seconds, EdgeKernelKind kind, const ThreadRa
           .kind = Confidence::extrapolated};
 }
 
-// The least share of its fp32 time that a product in this format takes: int8 instructions multiply four pairs where
-// fp32 ones multiply one (VNNI, SDOT), and other formats save the bytes of weights.
+// Int8 instructions multiply so many pairs where fp32 ones multiply one (VNNI, SDOT).
+constexpr double int8_pairs = 4;
+
+// The least share of its fp32 time that a product in this format takes: other formats save the bytes of weights.
 double format_share(Scheme scheme) {
   const SchemeFacts& format = facts(scheme);
-  constexpr double fp32_bytes = 4, int8_pairs = 4;
+  constexpr double fp32_bytes = 4;
   return std::min(1.0, format.math == DType::int8 ? 1 / int8_pairs : format.weight_bytes / fp32_bytes);
 }
 
@@ -184,8 +186,7 @@ double EdgeRoofline::integer_seconds(const Work& work) const {
 }
 
 EdgeRoofline edge_roofline(const EdgePredictor& predictor) {
-  // Processors multiply four pairs of bytes where they multiply one of fp32 (VNNI, SDOT); some do better.
-  constexpr double int8_pairs = 4;
+  // Some kernels do better than their instructions promise against fp32.
   const double flops = best_multiply_rate(predictor, multiplying);
   const double swept = best_multiply_rate(predictor, multiplying_integers);
   return {.flops_per_second = flops,

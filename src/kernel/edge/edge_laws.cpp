@@ -44,15 +44,35 @@ ColumnWork column_work(const ConvolutionSizes& c, const MatrixWork& work) {
   return {.copied = elements, .copied_rows = rows};
 }
 
+// Prices of that, in the order of put_columns.
+constexpr EdgePrice copy_price{"copy", 0.1, "element copied from its window into the column matrix, stride 1"};
+constexpr EdgePrice copy_row_price{"copy_row", 4,
+                                   "row of outputs whose elements are copied so, for each row of the column matrix"};
+constexpr EdgePrice gather_price{"gather", 0.5,
+                                 "element copied from its window into the column matrix, larger strides"};
+constexpr EdgePrice gather_row_price{"gather_row", 4,
+                                     "row of outputs whose elements are copied so, for each row of the column matrix"};
+
+void put_columns(const ColumnWork& columns, std::span<double> out, size_t& i) {
+  out[i++] = columns.copied;
+  out[i++] = columns.copied_rows;
+  out[i++] = columns.gathered;
+  out[i++] = columns.gathered_rows;
+}
+
+double input_elements(const ConvolutionSizes& c) {
+  return as_double(c.batch) * as_double(c.in_channels) * as_double(c.in_height) * as_double(c.in_width);
+}
+
 constexpr EdgePrice convolution_prices[] = {
     {"call", 12000, "call"},
     {"multiply", 0.02, "multiply-add"},
     {"tile", 0.02, "multiply-add, rows and columns rounded up to the tile"},
     {"pack", 0.1, "element of the column matrix packed for the inner loop"},
-    {"copy", 0.1, "element copied from its window into the column matrix, stride 1"},
-    {"copy_row", 4, "row of outputs whose elements are copied so, for each row of the column matrix"},
-    {"gather", 0.5, "element copied from its window into the column matrix, larger strides"},
-    {"gather_row", 4, "row of outputs whose elements are copied so, for each row of the column matrix"},
+    copy_price,
+    copy_row_price,
+    gather_price,
+    gather_row_price,
     {"store", 0.1, "partial result stored"},
     {"filter", 0.01, "filter element read, once for each block of output positions"},
     {"map", 0.1, "input element"},
@@ -71,14 +91,11 @@ void convolution_amounts(const EdgeKernel& kernel, const EdgeCore& core, std::sp
   out[i++] = work.tiled(core);
   out[i++] = work.count * work.k * work.n;
   const ColumnWork columns = column_work(c, work);
-  out[i++] = columns.copied;
-  out[i++] = columns.copied_rows;
-  out[i++] = columns.gathered;
-  out[i++] = columns.gathered_rows;
+  put_columns(columns, out, i);
   // What it accumulates onto is one more partial result.
   out[i++] = work.stores(core) + (c.accumulates ? outputs : 0);
   out[i++] = work.count * work.m * work.k * ceil_ratio(work.n, as_double(core.depth_block));
-  out[i++] = as_double(c.batch) * as_double(c.in_channels) * as_double(c.in_height) * as_double(c.in_width);
+  out[i++] = input_elements(c);
   out[i++] = clamps ? outputs : 0;
   out[i++] = c.activation == EdgeActivation::swish ? outputs : 0;
 }
@@ -89,10 +106,10 @@ constexpr EdgePrice depthwise_prices[] = {
     {"window", 0.5, "tap of an output position, for all channels together: what channels-last runtimes walk"},
     {"wide_window", 0.5, "the same, for taps beyond the ninth"},
     {"multiply", 0.05, "multiply-add"},
-    {"copy", 0.1, "element copied from its window into the column matrix, stride 1"},
-    {"copy_row", 4, "row of outputs whose elements are copied so, for each row of the column matrix"},
-    {"gather", 0.5, "element copied from its window into the column matrix, larger strides"},
-    {"gather_row", 4, "row of outputs whose elements are copied so, for each row of the column matrix"},
+    copy_price,
+    copy_row_price,
+    gather_price,
+    gather_row_price,
     {"output", 0.2, "output element"},
     {"map", 0.1, "input element"},
     {"clamp", 0.1, "output element clamped: relu, clip"},
@@ -112,12 +129,9 @@ void depthwise_amounts(const EdgeKernel& kernel, const EdgeCore& /*core*/, std::
   out[i++] = positions * work.k;
   out[i++] = positions * std::max(0.0, work.k - 9);
   out[i++] = work.multiply_adds();
-  out[i++] = columns.copied;
-  out[i++] = columns.copied_rows;
-  out[i++] = columns.gathered;
-  out[i++] = columns.gathered_rows;
+  put_columns(columns, out, i);
   out[i++] = outputs * (c.accumulates ? 2 : 1);
-  out[i++] = as_double(c.batch) * as_double(c.in_channels) * as_double(c.in_height) * as_double(c.in_width);
+  out[i++] = input_elements(c);
   out[i++] = clamps ? outputs : 0;
   out[i++] = c.activation == EdgeActivation::swish ? outputs : 0;
 }
@@ -137,10 +151,10 @@ constexpr EdgePrice int8_convolution_prices[] = {
     {"multiply", 0.005, "multiply-add"},
     {"tile", 0.005, "multiply-add, rows and columns rounded up to the tile"},
     {"pack", 0.1, "element of the column matrix packed for the inner loop"},
-    {"copy", 0.1, "element copied from its window into the column matrix, stride 1"},
-    {"copy_row", 4, "row of outputs whose elements are copied so, for each row of the column matrix"},
-    {"gather", 0.5, "element copied from its window into the column matrix, larger strides"},
-    {"gather_row", 4, "row of outputs whose elements are copied so, for each row of the column matrix"},
+    copy_price,
+    copy_row_price,
+    gather_price,
+    gather_row_price,
     {"store", 0.1, "partial result stored"},
     {"filter", 0.01, "filter element read, once for each block of output positions"},
     {"map", 0.1, "input element"},
@@ -168,13 +182,10 @@ void int8_convolution_amounts(const EdgeKernel& kernel, const EdgeCore& core, st
   out[i++] = work.multiply_adds();
   out[i++] = work.tiled(core);
   out[i++] = work.count * work.k * work.n;
-  out[i++] = columns.copied;
-  out[i++] = columns.copied_rows;
-  out[i++] = columns.gathered;
-  out[i++] = columns.gathered_rows;
+  put_columns(columns, out, i);
   out[i++] = work.stores(core);
   out[i++] = filter;
-  out[i++] = as_double(c.batch) * as_double(c.in_channels) * as_double(c.in_height) * as_double(c.in_width);
+  out[i++] = input_elements(c);
 }
 
 constexpr EdgePrice int8_depthwise_prices[] = {
@@ -209,7 +220,7 @@ void int8_depthwise_amounts(const EdgeKernel& kernel, const EdgeCore& /*core*/, 
   out[3] = work.multiply_adds();
   out[4] = wide;
   out[5] = work.outputs();
-  out[6] = as_double(c.batch) * as_double(c.in_channels) * as_double(c.in_height) * as_double(c.in_width);
+  out[6] = input_elements(c);
 }
 
 constexpr EdgePrice product_prices[] = {

@@ -16,11 +16,16 @@
 namespace foretoken {
 namespace {
 
-// Of the prompt's first blocks those that `is_known` finds, until one is new.
-template <typename IsKnown>
-int64_t known_tokens(const Request& request, const IsKnown& is_known) {
-  const auto first_new = std::find_if_not(request.prefix_blocks.begin(), request.prefix_blocks.end(), is_known);
-  return (first_new - request.prefix_blocks.begin()) * request.prefix_block_tokens;
+// The prompt's first blocks that came before, until one is new. `seen`: a set or a map of blocks.
+template <typename Blocks>
+std::span<const int64_t> known_blocks(const Request& request, const Blocks& seen) {
+  const auto first_new = std::find_if_not(request.prefix_blocks.begin(), request.prefix_blocks.end(),
+                                          [&](int64_t block) { return seen.contains(block); });
+  return {request.prefix_blocks.begin(), first_new};
+}
+
+int64_t fresh_tokens_of(const Request& request, std::span<const int64_t> known) {
+  return std::max<int64_t>(1, request.input_tokens - std::ssize(known) * request.prefix_block_tokens);
 }
 
 // Counts a block as known if any earlier prompt had it: never less than a cache could find.
@@ -29,14 +34,14 @@ TrafficLengths lengths_of(const std::vector<Request>& requests) {
   std::unordered_set<int32_t> adapters;
   std::unordered_map<int64_t, bool> is_shared;  // of the blocks that came before
   for (const Request& request : requests) {
-    const int64_t known = known_tokens(request, [&](int64_t block) {
-      const auto found = is_shared.find(block);
-      if (found == is_shared.end()) return false;
-      if (!found->second) lengths.shared_tokens += request.prefix_block_tokens;
-      return found->second = true;
-    });
+    const std::span<const int64_t> known = known_blocks(request, is_shared);
+    for (const int64_t block : known) {
+      bool& shared = is_shared[block];
+      if (!shared) lengths.shared_tokens += request.prefix_block_tokens;
+      shared = true;
+    }
     for (const int64_t block : request.prefix_blocks) is_shared.emplace(block, false);
-    const int64_t fresh = std::max<int64_t>(1, request.input_tokens - known);
+    const int64_t fresh = fresh_tokens_of(request, known);
     if (request.adapter >= 0) adapters.insert(request.adapter);
     lengths.mean_input += static_cast<double>(request.input_tokens);
     lengths.mean_fresh_input += static_cast<double>(fresh);
@@ -147,9 +152,8 @@ int64_t Traffic::fresh_tokens(int64_t count, int64_t first) const {
     const int64_t place = (first + i) % size();
     if (place == 0) seen.clear();  // those of another lap are other prompts
     const Request& request = requests_[static_cast<size_t>(place)];
-    const int64_t known = known_tokens(request, [&](int64_t block) { return seen.contains(block); });
+    fresh += fresh_tokens_of(request, known_blocks(request, seen));
     seen.insert(request.prefix_blocks.begin(), request.prefix_blocks.end());
-    fresh += std::max<int64_t>(1, request.input_tokens - known);
   }
   return fresh;
 }
