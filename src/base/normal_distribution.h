@@ -5,6 +5,8 @@
 
 namespace foretoken {
 
+inline constexpr double normal_half_width_90 = 1.645;  // standard deviations on each side of the central 90%
+
 // Probability that a standard normal value lies below z; relative error of either tail below 1e-12.
 double normal_below(double z);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/normal_distribution.h"
 #include "base/portable_math.h"
 
 namespace foretoken {

@@ -8,8 +8,6 @@
 
 namespace foretoken {
 
-inline constexpr double normal_half_width_90 = 1.645;  // standard deviations on each side of 90% of a normal
-
 // Inference only: steps that train keep their costs.
 Stack calibrated(Stack stack, const ConstantPosterior& posterior);
 

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/normal_distribution.h"
 #include "base/portable_math.h"
 
 namespace foretoken {
 namespace {
 
-constexpr double widths_per_deviation = 1.6449;  // half of a central 90% interval, in standard deviations
-constexpr double usual = 0.4, pull = 4;          // the pull is that of a normal prior of deviation 1 / sqrt(2 pull)
+constexpr double usual = 0.4, pull = 4;  // the pull is that of a normal prior of deviation 1 / sqrt(2 pull)
 constexpr size_t fewest_steps = 5;
 constexpr int grid = 20;
 
@@ -34,7 +34,7 @@ double surprise(std::span<const CorrelationSample> samples, const ErrorCorrelati
   for (const auto& [form, within] : correlations.within) sum += pull * (within - usual) * (within - usual);
   for (const CorrelationSample& sample : samples) {
     const double square = squared_width(sample, correlations);
-    const double off = widths_per_deviation * sample.error;
+    const double off = normal_half_width_90 * sample.error;
     sum += 0.5 * (portable_log(square) + off * off / square);
   }
   return sum;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/normal_distribution.h"
 #include "base/random.h"
 
 namespace foretoken::fit_correlation_test {
@@ -16,7 +17,7 @@ std::vector<CorrelationSample> made_up_steps(double first, double second, size_t
   RandomStream random(11, "steps");
   constexpr int kernels = 40;
   std::vector<CorrelationSample> samples;
-  const double deviation = 1 / 1.6449;
+  const double deviation = 1 / normal_half_width_90;
   const auto normal = [&] {
     double sum = 0;
     for (int i = 0; i < 12; ++i) sum += random.uniform(0, 1);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/rounding.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "hardware/fact_reader.h"
@@ -54,7 +55,7 @@ constexpr std::string_view peaks_key = "dense_peak_tflops", reached_key = "reach
 
 // Undoes the rounding of the unit change, so that 989.4 prints as it was written.
 double in_file_units(double base_value, double units) {
-  return parse_number(fmt::format("{:.12g}", base_value / units)).value_or(base_value / units);
+  return rounded_to_digits(base_value / units, 12);
 }
 
 double base_value(int value) {

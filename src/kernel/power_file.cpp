@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/portable_math.h"
+#include "base/rounding.h"
 #include "kernel/power.h"
 
 namespace foretoken {
@@ -15,9 +15,7 @@ constexpr int power_version = 1;
 
 // Four digits say more than the fit knows.
 double rounded(double value) {
-  if (value == 0) return 0;
-  const double unit = portable_pow(10.0, std::floor(portable_log10(std::abs(value))) - 3);
-  return std::round(value / unit) * unit;
+  return rounded_to_digits(value, 4);
 }
 
 PowerCalibration read_one(const JsonView& view) {

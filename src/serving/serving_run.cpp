@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/normal_distribution.h"
 #include "base/portable_math.h"
 #include "base/statistics.h"
 #include "compose/calibrated_stack.h"
@@ -72,7 +73,7 @@ Headline ServingRun::headline(const std::function<double(const ServingMetrics&)>
   const EndReach steps = reach_of(value, at_bounds, number), drafts = reach_of(value, at_acceptance, number);
   std::vector<double> seeds = {value};
   for (const ServingMetrics& other : other_seeds) seeds.push_back(number(other));
-  const double from_seeds = 1.645 * standard_deviation(seeds);
+  const double from_seeds = normal_half_width_90 * standard_deviation(seeds);
   return {.value = value,
           .low = std::max(0.0, value - portable_hypot(steps.below, drafts.below, from_seeds)),
           .high = value + portable_hypot(steps.above, drafts.above, from_seeds)};

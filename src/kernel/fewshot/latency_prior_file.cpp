@@ -1,5 +1,4 @@
 // Priors as JSON: data/edge/priors/<space>.json.
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -7,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/rounding.h"
 #include "kernel/fewshot/latency_prior.h"
 
 namespace foretoken {
@@ -18,10 +18,7 @@ constexpr std::string_view centre_kind_names[centre_kinds] = {"average", "device
 
 // Five digits say more than the fit knows, and keep the files small.
 double five_digits(double value) {
-  const std::string text = fmt::format("{:.5g}", value);
-  double result = 0;
-  std::from_chars(text.data(), text.data() + text.size(), result);
-  return result;
+  return rounded_to_digits(value, 5);
 }
 
 Json numbers_json(std::span<const double> values) {

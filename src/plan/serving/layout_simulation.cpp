@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/normal_distribution.h"
 #include "base/portable_math.h"
 #include "model/weights.h"
 #include "plan/serving/capacity_search.h"
@@ -579,7 +580,7 @@ class LayoutSimulator::Evaluation {
       const double apart = capacity_with(trial, trial.usual_bound(), part, capacity()) - capacity();
       squares += apart * apart;
     }
-    return 1.645 * std::sqrt(squares / static_cast<double>(other_parts));
+    return normal_half_width_90 * std::sqrt(squares / static_cast<double>(other_parts));
   }
 
   LayoutSimulator& simulator_;

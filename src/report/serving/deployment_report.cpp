@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/normal_distribution.h"
 #include "base/portable_math.h"
 #include "compose/calibrated_stack.h"
 #include "report/parts/table.h"

@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "base/portable_math.h"
 #include "base/random.h"
+#include "base/rounding.h"
 #include "base/statistics.h"
 
 namespace foretoken {
@@ -352,8 +353,7 @@ struct FoldResult {
 };
 
 double rounded(double value) {
-  const double scale = portable_pow(10, 3 - std::ceil(portable_log10(std::abs(value))));
-  return std::round(value * scale) / scale;
+  return rounded_to_digits(value, 3);
 }
 
 void set_constant(Json& document, const FreeConstant& one) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/normal_distribution.h"
 #include "base/portable_math.h"
 #include "compose/serving_memory.h"
 #include "library/library.h"
@@ -274,8 +275,8 @@ namespace {
 // output of a data set is an assumption (MLPerf accepts means up to 10% off the reference).
 double offered_spread(const LoadSpec& load, std::string_view metric) {
   if (!std::isfinite(load.arrivals.rate) || load.requests() <= 0) return 0;
-  constexpr double half_width_of_90_percent = 1.645, assumed_length = 0.05;
-  const double by_chance = half_width_of_90_percent / std::sqrt(static_cast<double>(load.requests()));
+  constexpr double assumed_length = 0.05;
+  const double by_chance = normal_half_width_90 / std::sqrt(static_cast<double>(load.requests()));
   return metric == "out_tok_s" && load.output_law ? portable_hypot(by_chance, assumed_length) : by_chance;
 }
 
