@@ -48,7 +48,8 @@ struct Settings {
 struct Results {
   int64_t requests = 0, chunks = 0, wrong = 0;
   std::string first_wrong;
-  std::vector<double> ttft, e2el;  // measured over simulated, less one
+  std::vector<double> ttft, e2el;             // measured over simulated, less one
+  std::vector<double> first_late, last_late;  // seconds on the wall after the schedule
 };
 
 std::vector<TokenId> prompt_of(const Settings& settings, int64_t stream, int64_t round) {
@@ -197,12 +198,15 @@ class Stream {
     }
     const Json last = parse_json(last_event_, "last event");
     const JsonView times = JsonView(last, "last event").at("choices").items().front().at("foretoken");
-    const auto deviation = [&](Clock::time_point when, const char* simulated) {
-      const double measured = std::chrono::duration<double>(when - sent_at_).count() * settings_->time_scale;
-      return measured / times.at(simulated).number() - 1;
+    const auto compare = [&](Clock::time_point when, const char* simulated, std::vector<double>& off,
+                             std::vector<double>& late) {
+      const double measured = std::chrono::duration<double>(when - sent_at_).count();
+      const double meant = times.at(simulated).number() / settings_->time_scale;
+      off.push_back(measured / meant - 1);
+      late.push_back(measured - meant);
     };
-    results_->ttft.push_back(deviation(first_at_, "ttft_s"));
-    results_->e2el.push_back(deviation(last_at_, "e2e_s"));
+    compare(first_at_, "ttft_s", results_->ttft, results_->first_late);
+    compare(last_at_, "e2e_s", results_->e2el, results_->last_late);
   }
 
   void fail(const std::string& why) {
@@ -274,10 +278,14 @@ Settings read_settings(int argc, char** argv) {
   return settings;
 }
 
-void print_deviation(const char* name, const std::vector<double>& values) {
-  if (values.empty()) return;
-  fmt::print("{} against the schedule: p50 {:+.2f}%, p99 {:+.2f}%, worst {:+.2f}%\n", name, 100 * quantile(values, 0.5),
-             100 * quantile(values, 0.99), 100 * quantile(values, 1));
+void print_deviation(const char* name, const std::vector<double>& off, const std::vector<double>& late) {
+  if (off.empty()) return;
+  fmt::print(
+      "{} against the schedule: p50 {:+.2f}%, p99 {:+.2f}%, worst {:+.2f}%; late by {:.2f} ms p50, {:.2f} ms p99, "
+      "{:.2f} ms "
+      "worst\n",
+      name, 100 * quantile(off, 0.5), 100 * quantile(off, 0.99), 100 * quantile(off, 1), 1e3 * quantile(late, 0.5),
+      1e3 * quantile(late, 0.99), 1e3 * quantile(late, 1));
 }
 
 int run(const Settings& settings) {
@@ -326,8 +334,8 @@ int run(const Settings& settings) {
   fmt::print("{} streams at a time, {} answers, {} chunks in {:.1f} s ({:.0f} chunks/s); {} wrong\n", most_running,
              results.requests, results.chunks, seconds, static_cast<double>(results.chunks) / seconds, results.wrong);
   if (results.wrong > 0) fmt::print("first wrong: {}\n", results.first_wrong);
-  print_deviation("TTFT", results.ttft);
-  print_deviation("end to end", results.e2el);
+  print_deviation("TTFT", results.ttft, results.first_late);
+  print_deviation("end to end", results.e2el, results.last_late);
   if (settings.pid > 0 && results.chunks > 0) {
     const double cpu = cpu_seconds(settings.pid) - cpu_before;
     fmt::print("CPU time of the server: {:.2f} s, {:.2f} s for a million chunks\n", cpu,

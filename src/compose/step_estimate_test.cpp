@@ -1,4 +1,4 @@
-#include "compose/step_estimate.h"
+#include "compose/step_sources.h"
 
 #include <cmath>
 
@@ -42,6 +42,12 @@ TEST(StepEstimate, a_stage_is_the_sum_of_its_operators) {
 StepEstimate with_stack(const std::string& name, const StepRequest& request, const ExecutionOptions& options = {}) {
   const Stack stack = StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack(name);
   return estimate_step(llama(), request, {}, h100(), stack, options);
+}
+
+TEST(StepEstimate, a_device_without_measurements_rests_on_its_sheet) {
+  const StepSources sources = sources_of(decode({}));
+  EXPECT_NEAR(sources.sheets, 1, 1e-12);
+  EXPECT_EQ(sources.measured + sources.other_devices + sources.mapped, 0);
 }
 
 TEST(StepEstimate, the_fused_stack_is_no_stack_at_all) {

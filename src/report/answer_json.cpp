@@ -16,7 +16,8 @@ ReplicaSummary summary_of(const ReplicaGroup& group) {
           .devices_each = group.cache_devices() + (group.ffn ? group.ffn->devices : 0),
           .kv_blocks = group.config.options.num_gpu_blocks * group.config.options.lock_step_ranks,
           .block_size = group.config.options.block_size,
-          .links = group.links_per_token()};
+          .links = group.links_per_token(),
+          .sources = group.typical_sources()};
 }
 
 Json to_json(const StepPrediction& prediction) {

@@ -54,6 +54,17 @@ TEST_F(SheetDevices, a_step_on_a_sheet_is_derated_and_says_so) {
   EXPECT_THAT(texts(measured, "device_notes"), testing::IsEmpty());
 }
 
+TEST_F(SheetDevices, a_serving_run_says_what_its_steps_rest_on) {
+  const std::string serve = "serve --model Llama-3.1-8B --request-rate 2 --num-prompts 20 --device ";
+  EXPECT_THAT(in_one_line(run_foretoken(serve + "gaudi3").out),
+              HasSubstr("sources: none of a typical step's time comes from kernels measured on this device"));
+  const Json measured = answer(serve + "h100_sxm");
+  const JsonView sources = JsonView(measured, "answer").at("replica_groups").items().front().at("sources");
+  EXPECT_GT(sources.at("measured").number(), 0.9);
+  EXPECT_NEAR(sources.at("measured").number() + sources.at("other_devices").number() + sources.at("sheets").number(), 1,
+              1e-9);
+}
+
 TEST_F(SheetDevices, every_sheet_only_device_is_slower_than_its_bound) {
   for (const char* device : {"gaudi2", "gaudi3", "tpu_v5e", "tpu_v7", "trainium2", "m3_ultra"}) {
     const std::string step = std::string("step --model Llama-3.1-8B --batch 8 --context-len 512 --device ") + device;

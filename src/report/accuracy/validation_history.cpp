@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -146,12 +147,17 @@ std::string validation_run_text(const ValidationRun& run) {
                {.title = "bias %"},
                {.title = "cover90"},
                {.title = "since last"}});
-  std::string reasons;
+  std::map<std::string, std::vector<std::string>> skipped;  // checks by the reason
   for (const ValidationCheck& check : run.checks) {
-    table.add(check_cells(run, check));
-    if (!check.skipped.empty()) {
-      reasons += wrap_lines(fmt::format("{}: not run: {}\n", check.errors.name, check.skipped), page_width(), 2);
+    if (check.skipped.empty()) {
+      table.add(check_cells(run, check));
+    } else {
+      skipped[check.skipped].push_back(check.errors.name);
     }
+  }
+  std::string reasons;
+  for (const auto& [reason, names] : skipped) {
+    reasons += wrap_lines(fmt::format("Not run, {}: {}.\n", reason, fmt::join(names, "; ")), page_width(), 2);
   }
   return table.text() + "\n" + outcome_sentence(run) + "\n" + reasons;
 }

@@ -10,6 +10,7 @@
 #include "base/simulated_time.h"
 #include "base/text.h"
 #include "report/parts/latency_json.h"
+#include "report/parts/source_text.h"
 #include "report/parts/table.h"
 #include "report/serving/kv_tier_report.h"
 #include "report/serving/serving_series.h"
@@ -171,6 +172,7 @@ Json replicas_json(const ServingReport& report) {
     if (!group.release.empty()) json.set("engine", group.release);
     if (!group.model.empty()) json.set("model", group.model);
     if (!group.links.empty()) json.set("links", links_json(group.links));
+    if (group.sources) json.set("sources", to_json(*group.sources));
     groups.push(std::move(json));
   }
   return groups;
@@ -187,6 +189,10 @@ std::string replica_lines(const ServingReport& report) {
     for (const LinkTraffic& link : group.links) {
       text += fmt::format("  links: each GPU sends {} per token over {}{}\n", bytes_text(link.bytes), link.link,
                           link.between_nodes ? " between nodes" : "");
+    }
+    if (group.sources) {
+      text += wrap_lines(fmt::format("  sources: {}\n", source_text(*group.sources, "a typical step's time")),
+                         page_width(), 2);
     }
   }
   return text;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "compose/step_sources.h"
 #include "report/parts/device_notes.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_details.h"
@@ -28,6 +29,7 @@ struct ReplicaSummary {
   int64_t devices_each = 1;
   int64_t kv_blocks = 0, block_size = 0;  // of one replica
   std::vector<LinkTraffic> links = {};    // what each device sends for a token of a decode step; bytes alone
+  std::optional<StepSources> sources;     // what a typical step rests on
 };
 
 struct ServingReport {

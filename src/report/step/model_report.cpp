@@ -133,6 +133,28 @@ Json model_list_json(const std::vector<DescribedModel>& models) {
   return list;
 }
 
+namespace {
+
+// Layers that look at a window or keep compressed keys stop growing as the rest does.
+std::string cache_text(const Model& model) {
+  const DType dtype = model.kv_cache_dtype();
+  const double first = kv_bytes_per_token(model, dtype).value();
+  std::string text = fmt::format("  KV cache     {} for a token in {}", bytes_text(first), dtype_name(dtype));
+  const int64_t most = model.max_positions, half = most / 2;
+  const double longest = most > 0 ? cache_bytes(model, most, dtype).value() : 0;
+  if (half > 0) {
+    const double later = (longest - cache_bytes(model, half, dtype).value()) / static_cast<double>(most - half);
+    if (later < 0.99 * first) text += fmt::format(", {} for each one late in a long sequence", bytes_text(later));
+  }
+  if (state_bytes(model).value() > 0)
+    text += fmt::format("; state {} for a sequence", bytes_text(state_bytes(model).value()));
+  text += "\n";
+  if (most > 0) text += fmt::format("               {} for a sequence of {} tokens\n", bytes_text(longest), most);
+  return text;
+}
+
+}  // namespace
+
 std::string model_text(const DescribedModel& described) {
   const Model& model = described.model;
   const ParameterCount count = count_parameters(model);
@@ -150,16 +172,7 @@ std::string model_text(const DescribedModel& described) {
           stack_text(model.encoder_layers.empty() ? "layers" : "decoder", model.layers);
   text += stack_text("draft", model.draft_layers);
   text += fmt::format("  format       {}; weights {}\n", scheme_text(model), bytes_text(weight_bytes(model).value()));
-  text += fmt::format("  KV cache     {} for a token in {}",
-                      bytes_text(kv_bytes_per_token(model, model.kv_cache_dtype()).value()),
-                      dtype_name(model.kv_cache_dtype()));
-  if (state_bytes(model).value() > 0)
-    text += fmt::format("; state {} for a sequence", bytes_text(state_bytes(model).value()));
-  text += "\n";
-  if (model.max_positions > 0) {
-    text += fmt::format("               {} for a sequence of {} tokens\n",
-                        bytes_text(cache_bytes(model, model.max_positions, model.dtype).value()), model.max_positions);
-  }
+  text += cache_text(model);
   for (const std::string& note : model.notes) text += fmt::format("  note         {}\n", note);
   if (described.entry) {
     text += fmt::format("  source       {} ({})\n", described.entry->source, described.entry->checked);

@@ -10,6 +10,7 @@
 #include "report/kernel/roofline_plot.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/model_notes.h"
+#include "report/parts/source_text.h"
 #include "report/parts/table.h"
 
 namespace foretoken {
@@ -35,33 +36,6 @@ std::vector<const TimedOperator*> ordered(const StageEstimate& stage, bool by_ti
                      [](const auto* a, const auto* b) { return a->seconds.value > b->seconds.value; });
   }
   return operators;
-}
-
-// How much of the time each tier answers for. Spec sheets: rooflines, wire times.
-std::string rests_on_text(const StepEstimate& step) {
-  double measured = 0, cross = 0, mapped = 0;
-  for (const StageEstimate& stage : step.stages) {
-    for (const TimedOperator& timed : stage.operators) {
-      if (!timed.kernel) {
-        if (timed.seconds.kind <= Confidence::interpolated) measured += timed.seconds.value;
-        continue;
-      }
-      if (timed.kernel->tier == Tier::measured) measured += timed.seconds.value;
-      if (timed.kernel->tier == Tier::mapped) mapped += timed.seconds.value;
-      if (timed.kernel->tier == Tier::cross || timed.kernel->tier == Tier::sibling) cross += timed.seconds.value;
-    }
-  }
-  double total = 0;
-  for (const StageEstimate& stage : step.stages) total += stage.kernels.value;
-  if (mapped > 0) {
-    return fmt::format("  source {:.0f}% of this time comes from mappings onto the design, {:.0f}% from its roofline\n",
-                       100 * mapped / total, 100 * (total - mapped) / total);
-  }
-  return wrap_lines(fmt::format("  source {} of this time comes from kernels measured on this device, {} from other "
-                                "devices, {} from spec sheets\n",
-                                share_words(measured / total), share_words(cross / total),
-                                share_words((total - measured - cross) / total)),
-                    page_width(), 9);
 }
 
 // The sum over stages.
@@ -332,7 +306,7 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
   out += wrap_lines(step_sentence(step, model, device), page_width(), 2);
   out += dispatch_text(step);
   out += links_text(step);
-  out += rests_on_text(step);
+  out += wrap_lines(fmt::format("  source {}\n", source_text(sources_of(step), "this time")), page_width(), 9);
   out += fmt::format("  work   {} by the model: MFU {:.1f}% of the {} peak",
                      rate_text(step.model_flops.value(), "FLOP"), 100 * step.model_flops_utilization,
                      dtype_name(device.type_or_fallback(facts(model.scheme).math).value_or(facts(model.scheme).math)));

@@ -318,6 +318,19 @@ std::vector<LinkTraffic> ReplicaGroup::links_per_token() const {
   return links;
 }
 
+std::optional<StepSources> ReplicaGroup::typical_sources() const {
+  if (!has_own_kernels || ffn) return std::nullopt;
+  constexpr int64_t usual_batch = 32, usual_length = 1024;
+  const int64_t length = model.max_positions > 0 ? std::min(usual_length, model.max_positions) : usual_length;
+  const StepRequest request =
+      model.is_encoder_only()
+          ? StepRequest{.phase = StepPhase::prefill, .batch = 1, .input_len = length}
+          : StepRequest{
+                .phase = StepPhase::decode, .batch = usual_batch, .context_len = length - 1, .kv_dtype = kv_dtype};
+  return sources_of(
+      estimate_step(model, request, plan, models.kernels, stack, {.collectives = models.collectives.get()}));
+}
+
 ComposedStepsConfig ReplicaGroup::composed() const {
   return {.model = model,
           .plan = plan,

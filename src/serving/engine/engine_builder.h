@@ -13,6 +13,7 @@
 
 #include "compose/serving_memory.h"
 #include "compose/stack.h"
+#include "compose/step_sources.h"
 #include "hardware/node.h"
 #include "library/deployment.h"
 #include "library/device_models.h"
@@ -69,6 +70,8 @@ struct ReplicaGroup {
   // What each device sends for a token of a decode step, by link; empty where nothing is sent or the network is not
   // known.
   std::vector<LinkTraffic> links_per_token() const;
+  // Of a decode step, of a prompt where the model decodes nothing; nothing where steps are read from a table.
+  std::optional<StepSources> typical_sources() const;
 };
 
 // Keeps step times, so that engines which differ in limits alone share them; engines stay valid without it. Not

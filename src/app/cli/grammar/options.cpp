@@ -385,7 +385,9 @@ bool Options::was_chosen() const {
 std::vector<std::string> with_library_flags(std::vector<std::string> arguments) {
   for (std::string& argument : arguments) {
     const size_t end = std::min(argument.find('='), argument.size());
-    const auto found = long_short_flags().find(std::string_view(argument).substr(0, end));
+    // SGLang writes --tp for -tp.
+    const size_t dashes = argument.starts_with("--") ? 1 : 0;
+    const auto found = long_short_flags().find(std::string_view(argument).substr(dashes, end - dashes));
     if (found != long_short_flags().end()) argument = found->second + argument.substr(end);
   }
   // Megatron-LM writes modules as words of their own.
