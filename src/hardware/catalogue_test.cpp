@@ -69,7 +69,7 @@ TEST(Catalogue, every_shipped_device_loads_and_cites_all_its_numbers) {
 TEST(Catalogue, nodes_on_pcie_say_what_is_known_of_their_links) {
   const HardwareCatalogue catalogue = shipped();
   const NodeFabric l40s = catalogue.node("l40s_pcie").fabric;
-  EXPECT_TRUE(l40s.is_swept);
+  EXPECT_FALSE(l40s.is_swept) << "one crawling host was swept; others are ten times as fast";
   EXPECT_TRUE(l40s.peer_access && l40s.peer_access->value);
   const NodeFabric rtx_4090 = catalogue.node("rtx_4090_server").fabric;
   EXPECT_FALSE(rtx_4090.is_swept);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "network/calibration/stack_collectives.h"
 #include "network/collective_plan.h"
+#include "network/ring_link.h"
 #include "network/topology/cluster_topology.h"
 #include "network/transfer/collective.h"
 #include "network/transfer/refusal.h"
@@ -64,6 +65,29 @@ std::string measured_basis(std::string_view library, const CommunicationTime& ti
 Cluster cluster_of(const Node& node) {
   return {.name = node.name, .title = node.title, .node = node, .node_count = 1};
 }
+
+namespace {
+
+// Hosts of PCIe boards differ, so that the sweep of one says little of another; pairs may have a bridge.
+bool runs_pcie_ring(const Node& node, const GroupShape& shape) {
+  const bool is_bridged_pair = shape.ranks == 2 && node.fabric.bridge;
+  return node.fabric.kind == NodeFabricKind::pcie && !node.fabric.is_swept && shape.nodes == 1 && !is_bridged_pair;
+}
+
+RingRange ring_inside(const Node& node, int64_t ranks) {
+  const auto& peers = node.fabric.peer_access;
+  return pcie_ring(node.fabric.bandwidth.value, peers ? std::optional(peers->value) : std::nullopt, ranks);
+}
+
+std::string ring_basis(const RingRange& ring, int64_t ranks) {
+  return fmt::format(
+      "a ring over PCIe, where hosts differ: {:.3g} GB/s and {:.3g} us a hop assumed, {:.2g} to {:.2g} GB/s "
+      "possible{}",
+      ring.usual.bandwidth.value() / giga, ring.usual.latency.value() * 1e6, ring.slowest.bandwidth.value() / giga,
+      ring.fastest.bandwidth.value() / giga, ranks > 2 ? fmt::format("; {}", one_figure_helps) : "");
+}
+
+}  // namespace
 
 struct CollectiveModel::Group {
   GroupShape shape;
@@ -174,12 +198,15 @@ std::vector<LinkReport> CollectiveModel::link_reports(const CollectiveRequest& r
   return reports;
 }
 
+bool CollectiveModel::is_as_nccl(const CollectiveRequest& request) const {
+  return request.choice.algorithm == "auto" && !request.choice.protocol && !request.pairs &&
+         options_.fidelity == Fidelity::closed;
+}
+
 // What NCCL itself chooses, inside one node, was measured; not what someone forces.
 std::optional<CommunicationTime> CollectiveModel::measured_time(const CollectiveRequest& request,
                                                                 const Group& group) const {
-  const bool as_nccl = request.choice.algorithm == "auto" && !request.choice.protocol;
-  if (options_.measured == nullptr || !cluster_ || request.pairs || options_.fidelity != Fidelity::closed || !as_nccl)
-    return {};
+  if (options_.measured == nullptr || !cluster_ || !is_as_nccl(request)) return {};
   if (group.shape.nodes > 1 || group.shape.ranks == 1) return {};
   const CollectiveShape shape{.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes};
   // Engines keep their kernels off PCIe.
@@ -256,11 +283,19 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
   CollectiveEstimate result;
   result.choice = choice_for(request, group);
   const AlgorithmAndProtocol& chosen = result.choice.chosen;
-  if (const std::optional<CommunicationTime> measured = measured_time(request, group)) {
+  const bool by_ring = cluster_ && is_as_nccl(request) && runs_pcie_ring(cluster_->node, group.shape);
+  const std::optional<CommunicationTime> measured = measured_time(request, group);
+  if (measured && (!by_ring || (measured->uses_known_time && measured->wire_is_known))) {
     result.seconds = measured->seconds;
     result.source = tier_name(measured->tier);
     const bool is_nccl = request.kernel.empty() || request.kind != CollectiveKind::all_reduce;
     result.basis = measured_basis(is_nccl ? "NCCL" : std::string(request.kernel) + "'s all-reduce", *measured);
+  } else if (by_ring) {
+    const RingRange ring = ring_inside(cluster_->node, group.shape.ranks);
+    result.seconds =
+        ring_collective_seconds({.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes}, ring);
+    result.source = "ring";
+    result.basis = ring_basis(ring, group.shape.ranks);
   } else {
     const bool by_flow = options_.fidelity == Fidelity::flow;
     const Seconds time = by_flow ? flow_time(request, chosen, result.link_use) : result.choice.time.total();

@@ -51,7 +51,8 @@ struct CollectiveEstimate {
   double algorithm_bandwidth = 0;  // bytes/s: bytes over time
   double bus_bandwidth = 0;        // bytes/s: what every rank must send over time (nccl-tests)
   Choice choice;
-  std::string source;             // "measured", "sibling", "cross" (collectives that were measured), "formula", "flow"
+  // "measured", "sibling", "cross" (collectives that were measured), "ring" (over PCIe), "formula", "flow"
+  std::string source;
   std::string basis;              // what value and interval rest on, in words
   std::vector<LinkReport> links;  // busiest first; where asked for
   std::vector<LinkUse> link_use;  // by time, links of topology(); where asked for
@@ -106,6 +107,7 @@ class CollectiveModel {
                     std::vector<LinkUse>& link_use) const;
   std::vector<LinkReport> link_reports(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate,
                                        Seconds time) const;
+  bool is_as_nccl(const CollectiveRequest& request) const;  // as NCCL itself chooses, by formula
   std::optional<CommunicationTime> measured_time(const CollectiveRequest& request, const Group& group) const;
   Estimate with_interval(Seconds time, const ClosedForm& ideal, const Group& group, std::string& basis) const;
 

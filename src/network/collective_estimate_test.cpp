@@ -172,6 +172,21 @@ TEST(CollectiveEstimate, what_cannot_be_is_an_input_error) {
                InputError);
 }
 
+TEST(CollectiveEstimate, boards_on_pcie_run_rings_whose_interval_is_as_wide_as_hosts_differ) {
+  Cluster box = test_cluster({.nodes = 1, .inside = NodeFabricKind::pcie});
+  box.node.fabric.bandwidth.value = BytesPerSecond(32e9);
+  for (const int64_t ranks : {2, 4, 8}) {
+    const CollectiveEstimate estimate =
+        closed(box).estimate({.bytes = 1e9, .group = ProcessGroup::strided(0, static_cast<int32_t>(ranks))});
+    EXPECT_EQ(estimate.source, "ring");
+    EXPECT_GT(estimate.bus_bandwidth, 12e9) << ranks;
+    EXPECT_LT(estimate.bus_bandwidth, 24e9) << ranks;
+    EXPECT_GT(estimate.seconds.high / estimate.seconds.low, ranks == 2 ? 2 : 4);
+  }
+  EXPECT_EQ(closed(test_cluster({.nodes = 1})).estimate({.bytes = 1e9, .group = ProcessGroup::strided(0, 8)}).source,
+            "formula");
+}
+
 TEST(CollectiveEstimate, a_collective_between_nodes_says_that_it_was_never_measured) {
   const CollectiveEstimate estimate =
       closed(test_cluster({})).estimate({.bytes = 1e6, .group = ProcessGroup::strided(0, 32)});

@@ -41,7 +41,7 @@ RingRange pcie_ring(BytesPerSecond slot, std::optional<bool> peer_access, int64_
   if (peer_access) usual = *peer_access ? with_peers : through_host;
   // From three devices on, host bridges are shared: a box of L40S has 0.16 of a slot among four and 0.04 among eight.
   double worst = 0.6 * through_host;
-  if (ranks > 2) worst = std::min(worst, (ranks > 4 ? 0.08 : 0.16) * slot.value());
+  if (ranks > 2) worst = std::min(worst, (ranks > 4 ? 0.045 : 0.16) * slot.value());
   const double fastest = peer_access && !*peer_access ? 1.3 * through_host : best;
   // Of a hop as engines see it, launch included: 10 to 20 us; NCCL's own benchmark has 2 to 4.
   return {.usual = {microseconds(10), BytesPerSecond(usual)},

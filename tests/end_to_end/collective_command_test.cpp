@@ -253,6 +253,19 @@ TEST(CollectiveCommand, tokens_travel_to_experts_and_back_by_each_kernel) {
   expect_refused("--op dispatch --node hgx_h100 --kernel trtllm --ranks 9 --tokens 128", "--ranks");
 }
 
+TEST(CollectiveCommand, boxes_on_pcie_run_at_what_most_hosts_reach) {
+  for (const std::string node :
+       {"l40s_pcie", "l40_pcie", "rtx_4090_server", "rtx_pro_6000_pcie", "g5_48xlarge", "g6_48xlarge"}) {
+    const Json answer = json_of("--node " + node + " --ranks 8 --bytes 1G");
+    const JsonView row = rows_of(answer).front();
+    EXPECT_GT(row.at("bus_bandwidth_bytes_per_second").number(), 12e9) << node;
+    EXPECT_LT(row.at("bus_bandwidth_bytes_per_second").number(), 37e9) << node;
+    EXPECT_GT(number_at(row.value(), {"seconds", "high"}), 4 * number_at(row.value(), {"seconds", "low"})) << node;
+    // Of the algorithms named, the one chosen is the fastest.
+    EXPECT_NE(row.at("why").string().find("the fastest ("), std::string::npos);
+  }
+}
+
 TEST(CollectiveCommand, a_known_time_is_met_and_sets_other_sizes_right) {
   const fs::path file = fs::temp_directory_path() / ("foretoken_pcie_node_" + std::to_string(getpid()) + ".json");
   std::ofstream(file) << R"({

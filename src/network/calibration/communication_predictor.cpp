@@ -173,7 +173,8 @@ std::optional<CommunicationTime> CommunicationPredictor::estimate(const Communic
     seconds = with_half_width(seconds.value, std::sqrt(own * own + unseen * unseen), seconds.kind);
   }
   time->uses_known_time = is_told(call, *kind);
-  time->wire_is_known = time->tier == Tier::measured || wire_is_known(call, *kind);
+  const bool is_own_wire = time->tier == Tier::measured && !system_.is_host_link;
+  time->wire_is_known = is_own_wire || wire_is_known(call, *kind);
   return time;
 }
 

@@ -30,7 +30,7 @@ bool is_given(const std::vector<KnownTime>& known, const CommunicationCall& call
 struct CommunicationTime {
   Estimate seconds;
   Tier tier = Tier::cross;    // cross, sibling or measured
-  bool wire_is_known = true;  // not so for bridges that devices share, unless a known time of such a call tells
+  bool wire_is_known = true;  // not so for bridges that devices share, unless a known time of such a call tells: a sweep is of one host
   bool uses_known_time = false;
 };
 
