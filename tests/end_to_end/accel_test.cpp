@@ -132,6 +132,36 @@ TEST_F(Accel, writes_its_figures) {
   EXPECT_NE(run.out.find(cycles), std::string::npos) << run.out;
 }
 
+TEST_F(Accel, zeros_of_a_network_are_counted_by_layer) {
+  const std::string file = FORETOKEN_SOURCE_DIR "/examples/sparse_alexnet.json";
+  const std::vector<std::string> question = {
+      "--arch", "eyeriss_168_timeloop", "--network", "alexnet", "--sparsity", file, "--tries", "400"};
+  const Json found = answer(question);
+  EXPECT_LT(found.find("total")->find("energy_pj")->number(), found.find("dense")->find("energy_pj")->number());
+  double energy = 0;
+  for (const Json& layer : found.find("layers")->items()) {
+    energy += layer.find("count")->number() * layer.find("sparse")->find("energy_pj")->number();
+  }
+  EXPECT_NEAR(energy / found.find("total")->find("energy_pj")->number(), 1, 1e-9);
+  write("wrong.json", R"({"layers": {"conv7": {"inputs": 0.5}}})");
+  expect_refused(run_foretoken({"accel", "--arch", "eyeriss_168_timeloop", "--network", "alexnet", "--sparsity",
+                                path("wrong.json")}),
+                 "conv1");
+}
+
+TEST_F(Accel, attention_of_a_model_is_fused_where_that_pays) {
+  const std::vector<std::string> model = {"--arch",  "tpu_v4",      "--model", "Qwen3-0.6B", "--phase",
+                                          "prefill", "--input-len", "256",     "--tries",    "200"};
+  std::vector<std::string> fused = model;
+  fused.insert(fused.end(), {"--fuse", "cmem", "--objective", "energy"});
+  const Json found = answer(fused);
+  EXPECT_LE(found.find("together")->find("energy_pj")->number(), found.find("apart")->find("energy_pj")->number());
+  bool has_pair = false;
+  for (const Json& group : found.find("groups")->items())
+    has_pair = has_pair || group.find("layers")->items().size() == 2;
+  EXPECT_TRUE(has_pair);
+}
+
 TEST_F(Accel, work_that_is_missing_or_doubled_is_asked_for) {
   expect_refused(run_foretoken({"accel", "--gemm", "4x4x4"}), "--arch");
   expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16"}), "--problem");

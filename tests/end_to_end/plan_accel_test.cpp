@@ -68,7 +68,7 @@ TEST_F(PlanAccelCommand, too_few_tries_to_rank_designs_by_are_said) {
       "plan accel --arch eyeriss_v1 --conv 64x64x14x14x3 --knob GLB.capacity=50K,100K --evaluations 2 ";
   const Outcome rough = run_foretoken(work + "--tries 20 --final-tries 20000");
   ASSERT_EQ(rough.status, 0) << rough.err;
-  EXPECT_THAT(in_one_line(rough.out), HasSubstr("chosen for being easy to map"));
+  EXPECT_THAT(in_one_line(rough.out), HasSubstr("preferred designs that are easy to map"));
   const Outcome fair = run_foretoken(work + "--tries 2000 --final-tries 2000");
   EXPECT_THAT(in_one_line(fair.out), testing::Not(HasSubstr("easy to map")));
 }

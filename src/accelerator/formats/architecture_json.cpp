@@ -369,7 +369,9 @@ void add_links_and_rows(Json& json, const AcceleratorLevel& level) {
   if (level.operation_cycles != 1) json.set("operation_cycles", level.operation_cycles);
 }
 
-bool means_role(const std::string& name, const ProblemTensor& tensor) {
+}  // namespace
+
+bool means_role(std::string_view name, const ProblemTensor& tensor) {
   const auto named_any = [&](std::initializer_list<std::string_view> names) {
     return std::any_of(names.begin(), names.end(),
                        [&](std::string_view other) { return equal_ignoring_case(tensor.name, other); });
@@ -380,8 +382,6 @@ bool means_role(const std::string& name, const ProblemTensor& tensor) {
   if (equal_ignoring_case(name, "inputs")) return !tensor.written && !weights;
   return false;
 }
-
-}  // namespace
 
 AcceleratorDesign read_architecture_json(const JsonView& view) {
   view.allow_only({"name", "summary", "clock_ghz", "technology_nm", "sources", "sum_bits", "vector", "levels"});

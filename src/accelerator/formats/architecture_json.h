@@ -36,8 +36,11 @@ AcceleratorDesign read_architecture_json(const JsonView& view);
 // The design as read_architecture_json takes it, levels as a chain.
 Json architecture_json(const AcceleratorDesign& design);
 
-// Tensors of the problem that the level may keep, a bit for each. A role is `outputs` for a tensor that is written,
-// `weights` for one named so (or W, B, Filter, Kernel), `inputs` for the others. Names that mean no tensor of this
+// Whether `name` is the role of the tensor: `outputs` of one that is written, `weights` of one named so (or W, B,
+// Filter, Kernel), `inputs` of the others.
+bool means_role(std::string_view name, const ProblemTensor& tensor);
+
+// Tensors of the problem that the level may keep, by name or role, a bit for each. Names that mean no tensor of this
 // problem are left out: a design serves many problems.
 uint32_t tensors_allowed(const LevelTensors& tensors, const Problem& problem);
 

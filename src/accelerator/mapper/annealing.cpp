@@ -36,11 +36,10 @@ void MappingFrontier::offer(const ScoredPoint& own) {
   points.insert(place, own);
 }
 
-AnnealingChain::AnnealingChain(const MappingSpace& space, const MappingEvaluator& evaluator,
-                               const MappingObjective& objective, uint64_t seed, int number, bool keeps_frontier)
+AnnealingChain::AnnealingChain(const MappingSpace& space, const MappingScorer& scorer, uint64_t seed, int number,
+                               bool keeps_frontier)
     : space_(space),
-      evaluator_(evaluator),
-      objective_(objective),
+      scorer_(scorer),
       random_(seed, fmt::format("mapper chain {}", number)),
       keeps_frontier_(keeps_frontier) {
   for (int d = 0; d < space.dimensions; ++d) {
@@ -58,19 +57,21 @@ AnnealingChain::AnnealingChain(const MappingSpace& space, const MappingEvaluator
 bool AnnealingChain::evaluate(ScoredPoint& own) {
   ++tried_;
   if (!space_.fits_array(own.point)) return false;
-  space_.write_mapping(own.point, evaluator_.problem(), mapping_);
-  if (!evaluator_.evaluate(mapping_, evaluation_)) return false;
+  space_.write_mapping(own.point, scorer_.evaluator().problem(), mapping_);
+  const std::optional<RunCosts> costs = scorer_.costs_of(mapping_, evaluation_);
+  if (!costs) return false;
   ++evaluations_;
-  own.score = score_of(objective_, evaluation_);
-  own.energy_pj = evaluation_.energy_pj;
-  own.cycles = evaluation_.cycles;
+  own.score = score_of(scorer_.objective(), *costs);
+  own.energy_pj = costs->energy_pj;
+  own.cycles = costs->cycles;
   if (!best_ || own.score < best_->score) best_ = own;
   if (keeps_frontier_) frontier_.offer(own);
   return true;
 }
 
 double AnnealingChain::cost(const MappingScore& score) const {
-  const bool cycles_lead = objective_.first == MappingMetric::delay || objective_.first == MappingMetric::latency;
+  const bool cycles_lead =
+      scorer_.objective().first == MappingMetric::delay || scorer_.objective().first == MappingMetric::latency;
   return cycles_lead ? weight_of_leading_cycles * portable_log(score.first) + portable_log(score.second)
                      : portable_log(score.first) + weight_of_following * portable_log(score.second);
 }
@@ -118,10 +119,10 @@ void AnnealingChain::fill_array(MappingPoint& point) {
   }
 }
 
-void AnnealingChain::restart() {
-  constexpr int attempts = 64;
+void AnnealingChain::restart(int64_t most_tries) {
+  const int64_t attempts = std::min<int64_t>(64, most_tries);
   current_.reset();
-  for (int i = 0; i < attempts && !current_; ++i) {
+  for (int64_t i = 0; i < attempts && !current_; ++i) {
     candidate_.point = space_.outermost();
     if (i % 4 != 3) fill_array(candidate_.point);
     // What is kept at first: all, the least, or anything between.

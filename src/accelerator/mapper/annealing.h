@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "accelerator/evaluator.h"
+#include "accelerator/mapper/mapping_scorer.h"
 #include "accelerator/mapper/mapping_space.h"
 #include "accelerator/mapper/objective.h"
 #include "accelerator/mapper/search_clock.h"
@@ -32,11 +33,11 @@ struct CoolingSchedule {
 // The same changes for the same seed and number, whatever else runs.
 class AnnealingChain {
  public:
-  AnnealingChain(const MappingSpace& space, const MappingEvaluator& evaluator, const MappingObjective& objective,
-                 uint64_t seed, int number, bool keeps_frontier);
+  AnnealingChain(const MappingSpace& space, const MappingScorer& scorer, uint64_t seed, int number,
+                 bool keeps_frontier);
 
-  // Spreads work over the array in a random good way, all else outermost.
-  void restart();
+  // Spreads work over the array in a random good way, all else outermost. Looks at `most_tries` mappings at most.
+  void restart(int64_t most_tries);
   void start_from(const ScoredPoint& point);
   // So many changes; fewer when the time is up.
   void run(int64_t changes, const CoolingSchedule& cooling, const SearchClock& clock);
@@ -58,8 +59,7 @@ class AnnealingChain {
   double cost(const MappingScore& score) const;
 
   const MappingSpace& space_;
-  const MappingEvaluator& evaluator_;
-  MappingObjective objective_;
+  const MappingScorer& scorer_;
   RandomStream random_;
   bool keeps_frontier_;
   std::vector<int> movable_;                       // dimensions with a choice of slots

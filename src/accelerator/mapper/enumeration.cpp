@@ -12,9 +12,9 @@ namespace {
 
 class Enumerator {
  public:
-  Enumerator(const MappingSpace& space, const MappingEvaluator& evaluator, const MappingObjective& objective,
-             const EnumerationOptions& options, const SearchClock& clock)
-      : space_(space), evaluator_(evaluator), objective_(objective), options_(options), clock_(clock) {}
+  Enumerator(const MappingSpace& space, const MappingScorer& scorer, const EnumerationOptions& options,
+             const SearchClock& clock)
+      : space_(space), scorer_(scorer), evaluator_(scorer.evaluator()), options_(options), clock_(clock) {}
 
   // Whether the space is small enough.
   bool prepare() {
@@ -165,18 +165,19 @@ class Enumerator {
     ++result_.tried;
     if (!space_.fits_array(own_.point)) return;
     space_.write_mapping(own_.point, evaluator_.problem(), mapping_);
-    if (!evaluator_.evaluate(mapping_, evaluation_)) return;
+    const std::optional<RunCosts> costs = scorer_.costs_of(mapping_, evaluation_);
+    if (!costs) return;
     ++result_.evaluations;
-    own_.score = score_of(objective_, evaluation_);
-    own_.energy_pj = evaluation_.energy_pj;
-    own_.cycles = evaluation_.cycles;
+    own_.score = score_of(scorer_.objective(), *costs);
+    own_.energy_pj = costs->energy_pj;
+    own_.cycles = costs->cycles;
     if (!result_.best || own_.score < result_.best->score) result_.best = own_;
     if (options_.frontier) result_.frontier.offer(own_);
   }
 
   const MappingSpace& space_;
+  const MappingScorer& scorer_;
   const MappingEvaluator& evaluator_;
-  MappingObjective objective_;
   EnumerationOptions options_;
   const SearchClock& clock_;
   std::vector<std::vector<std::vector<int64_t>>> factors_;  // by dimension: bounds of its open slots
@@ -189,10 +190,9 @@ class Enumerator {
 
 }  // namespace
 
-std::optional<Enumeration> enumerate_mappings(const MappingSpace& space, const MappingEvaluator& evaluator,
-                                              const MappingObjective& objective, const EnumerationOptions& options,
-                                              const SearchClock& clock) {
-  Enumerator all(space, evaluator, objective, options, clock);
+std::optional<Enumeration> enumerate_mappings(const MappingSpace& space, const MappingScorer& scorer,
+                                              const EnumerationOptions& options, const SearchClock& clock) {
+  Enumerator all(space, scorer, options, clock);
   if (!all.prepare()) return std::nullopt;
   return all.run();
 }

@@ -20,8 +20,7 @@ struct Enumeration {
 };
 
 // Nothing when the space is larger than `most_tries` or has remainders, which are too many to write down.
-std::optional<Enumeration> enumerate_mappings(const MappingSpace& space, const MappingEvaluator& evaluator,
-                                              const MappingObjective& objective, const EnumerationOptions& options,
-                                              const SearchClock& clock);
+std::optional<Enumeration> enumerate_mappings(const MappingSpace& space, const MappingScorer& scorer,
+                                              const EnumerationOptions& options, const SearchClock& clock);
 
 }  // namespace foretoken

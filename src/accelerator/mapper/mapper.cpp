@@ -39,8 +39,10 @@ class MappingSearch {
       : options_(options),
         space_(architecture, problem, constraints, options.remainders),
         evaluator_(architecture, problem, options.rules),
+        scorer_(evaluator_, options.objective, options.costs),
         clock_(options.time_limit_seconds) {
     result_.log2_points = space_.log2_points();
+    if (options.costs) return;
     const MappingBound bound = lower_bound(architecture, problem, space_, options.rules);
     result_.bound = least_value(options.objective.first, bound);
     second_bound_ = least_value(options.objective.second, bound);
@@ -55,8 +57,8 @@ class MappingSearch {
  private:
   bool enumerate() {
     std::optional<Enumeration> all = enumerate_mappings(
-        space_, evaluator_, options_.objective,
-        {.most_tries = std::min(options_.most_tries, most_enumerated), .frontier = options_.frontier}, clock_);
+        space_, scorer_, {.most_tries = std::min(options_.most_tries, most_enumerated), .frontier = options_.frontier},
+        clock_);
     if (!all) return false;
     result_.exhausted = all->complete;
     result_.out_of_time = !all->complete;
@@ -87,23 +89,26 @@ class MappingSearch {
   bool run_pass(int pass, int64_t tries) {
     std::vector<AnnealingChain> chains;
     for (int i = 0; i < mapper_chains; ++i) {
-      chains.emplace_back(space_, evaluator_, options_.objective, options_.seed, pass * mapper_chains + i,
-                          options_.frontier);
+      chains.emplace_back(space_, scorer_, options_.seed, pass * mapper_chains + i, options_.frontier);
     }
-    const int64_t changes = std::max<int64_t>(1, tries / mapper_chains / std::ssize(mapper_rounds));
+    int64_t left = tries;
     for (size_t round = 0; round < mapper_rounds.size() && !clock_.expired(); ++round) {
       std::vector<ScoredPoint> leaders;
       for (const int i : chains_by_score(chains)) leaders.push_back(*chains[i].best());
       if (round > 0 && leaders.empty()) break;
       // The leading quarter goes on, each in several chains.
       leaders.resize(std::min<size_t>(leaders.size(), mapper_chains / 4));
+      const int64_t rounds = std::ssize(mapper_rounds) - static_cast<int64_t>(round);
+      const int64_t now = (left + rounds - 1) / rounds;  // never none: every pass looks at something
+      left -= now;
       run_chains(chains, [&](AnnealingChain& chain, int i) {
+        const int64_t end = chain.tried() + now / mapper_chains + (i < now % mapper_chains ? 1 : 0);
         if (round == 0) {
-          chain.restart();
+          chain.restart(end - chain.tried());
         } else {
           chain.start_from(leaders[i % leaders.size()]);
         }
-        chain.run(changes, mapper_rounds[round], clock_);
+        chain.run(end - chain.tried(), mapper_rounds[round], clock_);
       });
       report(chains);
     }
@@ -138,7 +143,9 @@ class MappingSearch {
   FoundMapping found(const ScoredPoint& point) const {
     FoundMapping own;
     space_.write_mapping(point.point, evaluator_.problem(), own.mapping);
-    ensure(evaluator_.evaluate(own.mapping, own.evaluation), "a mapping that was found can be evaluated again");
+    const std::optional<RunCosts> costs = scorer_.costs_of(own.mapping, own.evaluation);
+    ensure(costs.has_value(), "a mapping that was found can be evaluated again");
+    own.costs = *costs;
     return own;
   }
 
@@ -168,6 +175,7 @@ class MappingSearch {
   const MapperOptions& options_;
   MappingSpace space_;
   MappingEvaluator evaluator_;
+  MappingScorer scorer_;
   MapperResult result_;
   std::optional<ScoredPoint> best_;
   MappingFrontier frontier_;

@@ -9,6 +9,7 @@
 
 #include "accelerator/evaluator.h"
 #include "accelerator/mapper/constraints.h"
+#include "accelerator/mapper/mapping_scorer.h"
 #include "accelerator/mapper/mapping_space.h"
 #include "accelerator/mapper/objective.h"
 
@@ -30,6 +31,8 @@ struct MapperOptions {
   uint64_t seed = 1;
   Remainders remainders = Remainders::where_divisors_are_few;
   EvaluationRules rules;
+  // Ranks mappings in place of their own evaluation; nothing is then proven about better ones (the bound is 0).
+  MappingCosts costs;
   bool frontier = false;
   std::function<void(const MapperProgress&)> progress;  // called between rounds, by one thread
 };
@@ -37,6 +40,7 @@ struct MapperOptions {
 struct FoundMapping {
   Mapping mapping;
   Evaluation evaluation;
+  RunCosts costs;  // by which it was ranked
 };
 
 struct MapperResult {

@@ -50,6 +50,17 @@ TEST(Mapper, the_result_depends_on_seed_and_tries_alone) {
   EXPECT_FALSE(one.out_of_time);
 }
 
+TEST(Mapper, looks_at_as_many_mappings_as_it_may) {
+  const Architecture architecture = array_of(8, 8, 4096, 32);
+  const Problem problem = gemm_problem({.m = 96, .n = 130, .k = 77});
+  for (const int64_t tries : {100, 1'000, 4'321, 20'000}) {
+    EXPECT_EQ(search_mappings(architecture, problem, {}, {.most_tries = tries}).tried, tries);
+  }
+  for (const int64_t tries : {1, 2, 17}) {
+    EXPECT_LE(search_mappings(architecture, problem, {}, {.most_tries = tries}).tried, tries);
+  }
+}
+
 TEST(Mapper, what_it_finds_is_sound_and_above_the_bound) {
   RandomStream random(3, "mapper test");
   const auto between = [&](uint64_t least, uint64_t most) {
@@ -74,7 +85,7 @@ TEST(Mapper, what_it_finds_is_sound_and_above_the_bound) {
     const MapperResult result = search_mappings(architecture, problem, {}, options);
     ASSERT_TRUE(result.best) << result.reason;
     EXPECT_EQ(mapping_faults(result.best->mapping, architecture, problem), std::vector<std::string>{});
-    const double value = metric_value(options.objective.first, result.best->evaluation);
+    const double value = metric_value(options.objective.first, result.best->costs);
     EXPECT_LE(result.bound, value * (1 + 1e-12));
     EXPECT_GE(result.gap, 0);
   }

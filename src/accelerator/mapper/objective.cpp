@@ -62,18 +62,17 @@ double metric_value(MappingMetric metric, const RunCosts& costs) {
   return costs.energy_pj * costs.cycles;
 }
 
-double metric_value(MappingMetric metric, const Evaluation& evaluation) {
-  return metric_value(
-      metric,
-      {.energy_pj = evaluation.energy_pj, .cycles = evaluation.cycles, .latency_cycles = evaluation.latency_cycles()});
+RunCosts run_costs(const Evaluation& evaluation) {
+  return {
+      .energy_pj = evaluation.energy_pj, .cycles = evaluation.cycles, .latency_cycles = evaluation.latency_cycles()};
 }
 
 double least_value(MappingMetric metric, const MappingBound& bound) {
   return metric_value(metric, {.energy_pj = bound.energy_pj, .cycles = bound.cycles, .latency_cycles = bound.cycles});
 }
 
-MappingScore score_of(const MappingObjective& objective, const Evaluation& evaluation) {
-  return {.first = metric_value(objective.first, evaluation), .second = metric_value(objective.second, evaluation)};
+MappingScore score_of(const MappingObjective& objective, const RunCosts& costs) {
+  return {.first = metric_value(objective.first, costs), .second = metric_value(objective.second, costs)};
 }
 
 }  // namespace foretoken

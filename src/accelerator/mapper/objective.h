@@ -41,9 +41,9 @@ struct RunCosts {
   double latency_cycles = 0;  // with filling, draining and stalls
 };
 
+RunCosts run_costs(const Evaluation& evaluation);
 double metric_value(MappingMetric metric, const RunCosts& costs);
-double metric_value(MappingMetric metric, const Evaluation& evaluation);
 double least_value(MappingMetric metric, const MappingBound& bound);
-MappingScore score_of(const MappingObjective& objective, const Evaluation& evaluation);
+MappingScore score_of(const MappingObjective& objective, const RunCosts& costs);
 
 }  // namespace foretoken

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -42,6 +46,28 @@ double miss_probability(double all, double marked, double drawn) {
   return portable_exp(sum * step / 6);
 }
 
+// What was worked out before: searches ask about the same tiles over and over, from several threads.
+template <typename Key, typename Value>
+class Remembered {
+ public:
+  template <typename Work>
+  Value get(const Key& key, const Work& work) const {
+    {
+      const std::shared_lock lock(mutex_);
+      const auto found = known_.find(key);
+      if (found != known_.end()) return found->second;
+    }
+    const Value value = work();
+    const std::unique_lock lock(mutex_);
+    known_.emplace(key, value);
+    return value;
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  mutable std::map<Key, Value> known_;
+};
+
 class UniformDensity : public DensityModel {
  public:
   UniformDensity(double density, double tensor_words)
@@ -53,11 +79,13 @@ class UniformDensity : public DensityModel {
   }
   double empty_probability(std::span<const double> extents) const override {
     const double words = std::min(words_in_extents(extents), all_);
-    return words == 1 ? 1 - density_ : miss_probability(all_, nonzeros_, words);
+    if (words == 1) return 1 - density_;
+    return misses_.get(words, [&] { return miss_probability(all_, nonzeros_, words); });
   }
 
  private:
   double density_, all_, nonzeros_;
+  Remembered<double, double> misses_;
 };
 
 class EvenDensity : public DensityModel {
@@ -129,8 +157,11 @@ class SurveyedDensity : public DensityModel {
   GridCounts survey(std::span<const double> extents) const {
     ensure(extents.size() >= 2, "a matrix has two ranks");
     const auto cut = [](double extent, int64_t side) { return std::min(static_cast<int64_t>(extent), side); };
-    return grid_counts(cut(extents[extents.size() - 2], rows_), cut(extents[extents.size() - 1], columns_));
+    const int64_t rows = cut(extents[extents.size() - 2], rows_), columns = cut(extents[extents.size() - 1], columns_);
+    return surveys_.get({rows, columns}, [&] { return grid_counts(rows, columns); });
   }
+
+  Remembered<std::pair<int64_t, int64_t>, GridCounts> surveys_;
 };
 
 int64_t grid_tiles_across(int64_t side, int64_t tile) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
+#include "accelerator/formats/architecture_json.h"
 #include "accelerator/tile.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -18,14 +20,29 @@ constexpr double max_action_pj = 1e12;
   view.fail(std::move(expected), nearest_name(typed, names).value_or(""));
 }
 
-int sparse_tensor_named(const JsonView& view, std::string_view name, const Problem& problem) {
-  const int tensor = find_tensor(problem, name);
-  if (tensor < 0) fail_with_nearest(view, name, "a tensor of the problem", tensor_names(problem));
-  return tensor;
+// A problem, or one of the many that a file is for: then names which it lacks are those of others.
+struct NamedParts {
+  const Problem& problem;
+  bool one_of_many = false;
+};
+
+// By its name, or all that have the role. None where the name belongs to another problem.
+std::vector<int> sparse_tensors_named(const JsonView& view, std::string_view name, const NamedParts& parts) {
+  if (const int tensor = find_tensor(parts.problem, name); tensor >= 0) return {tensor};
+  std::vector<int> found;
+  for (size_t t = 0; t < parts.problem.tensors.size(); ++t) {
+    if (means_role(name, parts.problem.tensors[t])) found.push_back(static_cast<int>(t));
+  }
+  if (found.empty() && !parts.one_of_many) {
+    std::vector<std::string> names = tensor_names(parts.problem);
+    names.insert(names.end(), {"inputs", "weights", "outputs"});
+    fail_with_nearest(view, name, "a tensor of the problem", names);
+  }
+  return found;
 }
 
-int sparse_tensor_in(const JsonView& view, const Problem& problem) {
-  return sparse_tensor_named(view, view.string(), problem);
+std::vector<int> sparse_tensors_in(const JsonView& view, const NamedParts& parts) {
+  return sparse_tensors_named(view, view.string(), parts);
 }
 
 int sparse_level_named(const JsonView& view, std::string_view name, const Architecture& architecture) {
@@ -34,9 +51,11 @@ int sparse_level_named(const JsonView& view, std::string_view name, const Archit
   return level;
 }
 
-int sparse_dimension_in(const JsonView& view, const Problem& problem) {
+// -1 where the name belongs to another problem.
+int sparse_dimension_in(const JsonView& view, const NamedParts& parts) {
+  const Problem& problem = parts.problem;
   const int dimension = find_dimension(problem, view.string());
-  if (dimension >= 0) return dimension;
+  if (dimension >= 0 || parts.one_of_many) return dimension;
   fail_with_nearest(view, view.string(), "a dimension of the problem", dimension_names(problem));
 }
 
@@ -60,18 +79,27 @@ std::pair<int64_t, int64_t> matrix_sides(const JsonView& view, const ProblemTens
   return {static_cast<int64_t>(extents[extents.size() - 2]), static_cast<int64_t>(extents.back())};
 }
 
+// The dimension that a density runs along: by name, or `reduced` for the first one of the tensor that no output has.
+bool runs_along(const std::string& along, const ProjectionTerm& term, const Problem& problem) {
+  if (along != "reduced") return problem.dimensions[term.dimension].name == along;
+  return std::ranges::none_of(problem.tensors, [&](const ProblemTensor& tensor) {
+    return tensor.written && uses_dimension(tensor, term.dimension);
+  });
+}
+
 std::unique_ptr<DensityModel> read_structured_density(const JsonView& view, const ProblemTensor& tensor,
                                                       const Problem& problem) {
   view.allow_only({"distribution", "nonzeros", "block", "along"});
   const auto block = static_cast<int>(view.at("block").integer({.least = 1, .most = 1024}));
   const auto nonzeros = static_cast<int>(view.at("nonzeros").integer({.least = 0, .most = block}));
-  const int along = sparse_dimension_in(view.at("along"), problem);
+  const std::string along = view.at("along").string();
   for (size_t r = 0; r < tensor.ranks.size(); ++r) {
     for (const ProjectionTerm& term : tensor.ranks[r]) {
-      if (term.dimension == along) return make_structured_density(nonzeros, block, static_cast<int>(r));
+      if (runs_along(along, term, problem)) return make_structured_density(nonzeros, block, static_cast<int>(r));
     }
   }
-  view.at("along").fail("a dimension that indexes the tensor");
+  fail_with_nearest(view.at("along"), along, "a dimension that indexes the tensor, or \"reduced\"",
+                    dimension_names(problem));
 }
 
 std::unique_ptr<DensityModel> read_banded_density(const JsonView& view, const ProblemTensor& tensor,
@@ -96,14 +124,15 @@ std::unique_ptr<DensityModel> read_measured_density(const JsonView& view, const 
   return make_measured_density(std::move(matrix));
 }
 
-RankFormat read_rank_format(const JsonView& view, const Problem& problem) {
+RankFormat read_rank_format(const JsonView& view, const NamedParts& parts) {
   if (view.is(Json::Kind::string)) return {.kind = format_in(view)};
   view.allow_only({"format", "word_bits", "dimensions"});
   RankFormat rank{.kind = format_in(view.at("format"))};
   if (const auto bits = view.find("word_bits")) rank.word_bits = metadata_bits_in(*bits);
   if (const auto dimensions = view.find("dimensions")) {
-    for (const JsonView& dimension : dimensions->items())
-      rank.dimensions.push_back(sparse_dimension_in(dimension, problem));
+    for (const JsonView& dimension : dimensions->items()) {
+      if (const int own = sparse_dimension_in(dimension, parts); own >= 0) rank.dimensions.push_back(own);
+    }
   }
   return rank;
 }
@@ -119,10 +148,17 @@ ComputeOptimization compute_optimization(const JsonView& view) {
   return read_zero_action(view) == ZeroAction::gate ? ComputeOptimization::gate : ComputeOptimization::skip;
 }
 
-ReadCondition read_condition(const JsonView& target, const JsonView& on, const Problem& problem) {
-  ReadCondition condition{.target = sparse_tensor_in(target, problem)};
-  for (const JsonView& tensor : on.items()) condition.on.push_back(sparse_tensor_in(tensor, problem));
-  if (condition.on.empty()) on.fail("the tensors whose zeros decide");
+// Nothing where the tensors are those of another problem.
+std::optional<ReadCondition> read_condition(const JsonView& target, const JsonView& on, const NamedParts& parts) {
+  ReadCondition condition;
+  if (on.items().empty()) on.fail("the tensors whose zeros decide");
+  for (const JsonView& item : on.items()) {
+    const std::vector<int> tensors = sparse_tensors_in(item, parts);
+    condition.on.insert(condition.on.end(), tensors.begin(), tensors.end());
+  }
+  const std::vector<int> targets = sparse_tensors_in(target, parts);
+  if (condition.on.empty() || targets.empty()) return std::nullopt;
+  condition.target = targets.front();
   return condition;
 }
 
@@ -145,7 +181,7 @@ void read_sparsity_energy(const JsonView& view, SparseEnergy& energy) {
   }
 }
 
-void read_sparsity_level(const JsonView& view, int index, const Problem& problem, SparsityDescription& sparsity) {
+void read_sparsity_level(const JsonView& view, int index, const NamedParts& parts, SparsityDescription& sparsity) {
   view.allow_only({"metadata_word_bits", "metadata_access_bits", "formats", "reads", "energy_pj"});
   SparseLevel& level = sparsity.levels[index];
   if (const auto bits = view.find("metadata_word_bits")) {
@@ -157,17 +193,19 @@ void read_sparsity_level(const JsonView& view, int index, const Problem& problem
   if (const auto formats = view.find("formats")) {
     if (computes) formats->fail("formats at storage levels only");
     for (const auto& [name, ranks] : formats->members()) {
-      auto& own = level.formats[sparse_tensor_named(ranks, name, problem)];
-      for (const JsonView& rank : ranks.items()) own.push_back(read_rank_format(rank, problem));
+      for (const int tensor : sparse_tensors_named(ranks, name, parts)) {
+        level.formats[tensor].clear();
+        for (const JsonView& rank : ranks.items()) level.formats[tensor].push_back(read_rank_format(rank, parts));
+      }
     }
   }
   if (const auto reads = view.find("reads")) {
     if (computes) reads->fail("reads at storage levels; `compute` is for the multipliers");
     for (const JsonView& read : reads->items()) {
       read.allow_only({"action", "target", "on"});
-      sparsity.reads.push_back({.action = read_zero_action(read.at("action")),
-                                .level = index,
-                                .options = {read_condition(read.at("target"), read.at("on"), problem)}});
+      const ZeroAction action = read_zero_action(read.at("action"));
+      const auto condition = read_condition(read.at("target"), read.at("on"), parts);
+      if (condition) sparsity.reads.push_back({.action = action, .level = index, .options = {*condition}});
     }
   }
 }
@@ -194,7 +232,9 @@ RankFormat read_timeloop_rank(const JsonView& view, const Problem& problem) {
   if (!flattened) flattened = find_either_spelling(view, "flattened-rank-ids");
   if (!flattened) return rank;
   for (const JsonView& list : flattened->items()) {
-    for (const JsonView& dimension : list.items()) rank.dimensions.push_back(sparse_dimension_in(dimension, problem));
+    for (const JsonView& dimension : list.items()) {
+      rank.dimensions.push_back(sparse_dimension_in(dimension, {problem}));
+    }
   }
   return rank;
 }
@@ -203,11 +243,32 @@ void read_timeloop_actions(const JsonView& view, int level, const Problem& probl
   for (const JsonView& item : view.items()) {
     ReadOptimization read{.action = read_zero_action(item.at("type")), .level = level};
     for (const JsonView& option : item.at("options").items()) {
-      read.options.push_back(read_condition(option.at("target"), either_spelling_at(option, "condition-on"), problem));
+      const JsonView on = either_spelling_at(option, "condition-on");
+      read.options.push_back(read_condition(option.at("target"), on, {problem}).value());
     }
     if (read.options.empty()) item.at("options").fail("one option or more");
     sparsity.reads.push_back(std::move(read));
   }
+}
+
+void read_densities(const JsonView& view, const NamedParts& parts, SparsityDescription& sparsity) {
+  for (const auto& [name, density] : view.members()) {
+    for (const int tensor : sparse_tensors_named(density, name, parts)) {
+      sparsity.densities[tensor] = read_density(density, parts.problem.tensors[tensor], parts.problem);
+    }
+  }
+}
+
+SparsityDescription read_parts(const JsonView& view, const Architecture& architecture, const NamedParts& parts) {
+  SparsityDescription sparsity = without_sparsity(architecture, parts.problem);
+  if (const auto densities = view.find("densities")) read_densities(*densities, parts, sparsity);
+  if (const auto levels = view.find("levels")) {
+    for (const auto& [name, level] : levels->members()) {
+      read_sparsity_level(level, sparse_level_named(level, name, architecture), parts, sparsity);
+    }
+  }
+  if (const auto compute = view.find("compute")) sparsity.compute = compute_optimization(*compute);
+  return sparsity;
 }
 
 }  // namespace
@@ -233,20 +294,49 @@ std::unique_ptr<DensityModel> read_density(const JsonView& view, const ProblemTe
 
 SparsityDescription read_sparsity(const JsonView& view, const Architecture& architecture, const Problem& problem) {
   view.allow_only({"densities", "levels", "compute"});
-  SparsityDescription sparsity = without_sparsity(architecture, problem);
-  if (const auto densities = view.find("densities")) {
-    for (const auto& [name, density] : densities->members()) {
-      const int tensor = sparse_tensor_named(density, name, problem);
-      sparsity.densities[tensor] = read_density(density, problem.tensors[tensor], problem);
+  return read_parts(view, architecture, {problem});
+}
+
+SparsityDescription read_layer_sparsity(const JsonView& view, const Architecture& architecture,
+                                        const std::string& layer, const Problem& problem) {
+  const NamedParts parts{.problem = problem, .one_of_many = true};
+  SparsityDescription sparsity = read_parts(view, architecture, parts);
+  const auto layers = view.find("layers");
+  const auto own = layers ? layers->find(layer) : std::nullopt;
+  if (own) read_densities(*own, {problem}, sparsity);
+  return sparsity;
+}
+
+bool has_own_densities(const JsonView& view, const std::string& layer) {
+  const auto layers = view.find("layers");
+  return layers && layers->find(layer).has_value();
+}
+
+void check_network_sparsity(const JsonView& view, std::span<const NamedProblem> layers) {
+  view.allow_only({"densities", "levels", "compute", "layers"});
+  std::vector<std::string> names, tensors = {"inputs", "weights", "outputs"};
+  for (const NamedProblem& layer : layers) {
+    names.push_back(layer.name);
+    for (std::string& tensor : tensor_names(*layer.problem)) tensors.push_back(std::move(tensor));
+  }
+  if (const auto own = view.find("layers")) {
+    for (const auto& [name, densities] : own->members()) {
+      if (std::ranges::find(names, name) != names.end()) continue;
+      fail_with_nearest(densities, name, "a layer of the network", names);
     }
   }
+  const auto check_tensors = [&](const JsonView& listed) {
+    for (const auto& [name, value] : listed.members()) {
+      if (std::ranges::find(tensors, name) != tensors.end()) continue;
+      fail_with_nearest(value, name, "a tensor of a layer, or inputs, weights or outputs", tensors);
+    }
+  };
+  if (const auto densities = view.find("densities")) check_tensors(*densities);
   if (const auto levels = view.find("levels")) {
     for (const auto& [name, level] : levels->members()) {
-      read_sparsity_level(level, sparse_level_named(level, name, architecture), problem, sparsity);
+      if (const auto formats = level.find("formats")) check_tensors(*formats);
     }
   }
-  if (const auto compute = view.find("compute")) sparsity.compute = compute_optimization(*compute);
-  return sparsity;
 }
 
 void read_timeloop_sparsity(const JsonView& view, const Architecture& architecture, const Problem& problem,
@@ -256,7 +346,7 @@ void read_timeloop_sparsity(const JsonView& view, const Architecture& architectu
     const int level = sparse_level_named(name, name.string(), architecture);
     if (const auto representation = find_either_spelling(target, "representation-format")) {
       for (const JsonView& tensor : either_spelling_at(*representation, "data-spaces").items()) {
-        auto& own = sparsity.levels[level].formats[sparse_tensor_in(tensor.at("name"), problem)];
+        auto& own = sparsity.levels[level].formats[sparse_tensors_in(tensor.at("name"), {problem}).front()];
         for (const JsonView& rank : tensor.at("ranks").items()) own.push_back(read_timeloop_rank(rank, problem));
       }
     }

@@ -177,6 +177,19 @@ class SparseAnalysis {
     result_.compute_cycles = std::ceil(dense_.compute_cycles * share);
   }
 
+  // Of the words that pass between a level and those below it, how many still do.
+  double share_moved(int level) {
+    while (level > 0 && mapping_.kept[level] == 0) --level;  // a network passes on what the level outside it sends
+    double dense = 0, left = 0;
+    for (int t = 0; t < tensors_; ++t) {
+      const TensorTraffic& all = traffic_at(dense_, problem_, level, t);
+      const SparseTraffic& own = at(level, t);
+      dense += all.reads + all.updates;
+      left += own.reads.actual + own.updates.actual;
+    }
+    return dense > 0 ? left / dense : 1;
+  }
+
   void add_cycles() {
     result_.cycles = result_.compute_cycles;
     for (int i = 0; i < levels_; ++i) {
@@ -194,9 +207,13 @@ class SparseAnalysis {
       const auto held = static_cast<double>(words_held(level));
       use.fits = held == 0 || used <= held;
       const auto cycles_at = [](double words, const std::optional<double>& rate) { return rate ? words / *rate : 0; };
-      use.cycles =
-          std::max({result_.compute_cycles, cycles_at(reads, level.bandwidth.read),
-                    cycles_at(writes, level.bandwidth.write), cycles_at(reads + writes, level.bandwidth.shared)});
+      const LevelUse& dense = dense_.levels[i];
+      const double moved = share_moved(i);
+      use.network_pj = dense.network_pj * moved;
+      const double ports = std::max({cycles_at(reads, level.bandwidth.read), cycles_at(writes, level.bandwidth.write),
+                                     cycles_at(reads + writes, level.bandwidth.shared)});
+      use.cycles = std::max({result_.compute_cycles, ports + dense.row_cycles * moved, dense.mesh_cycles * moved});
+      use.access_pj = dense.rows_opened * dense.instances * level.rows.activate_pj * moved;
       if (use.cycles > result_.cycles) {
         result_.cycles = use.cycles;
         result_.slowest_level = i;
@@ -234,7 +251,7 @@ class SparseAnalysis {
         use.access_pj += own.energy_pj;
       }
       use.leakage_pj = dense_.levels[i].leakage_pj * result_.cycles / dense_.cycles;
-      result_.energy_pj += use.access_pj + use.leakage_pj;
+      result_.energy_pj += use.access_pj + use.leakage_pj + use.network_pj;
     }
   }
 

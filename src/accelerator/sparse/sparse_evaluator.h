@@ -43,6 +43,7 @@ struct SparseLevelUse {
   bool fits = true;  // also the fullest tiles
   double cycles = 0;
   double access_pj = 0, leakage_pj = 0;
+  double network_pj = 0;  // of words on their way to and from the level below
 };
 
 struct SparseEvaluation {

@@ -14,7 +14,8 @@ namespace {
 // A layer with the parts that fusing asks about.
 struct ChainLayer {
   const AcceleratorLayer* layer = nullptr;
-  int rows = -1;  // dimension along which it is cut: Q of a convolution, M of a multiplication
+  int rows = -1;   // dimension along which it is cut: Q of a convolution, M of a multiplication
+  int heads = -1;  // products beside each other, each with operands of its own, may run some at a time
   int input = -1, weights = -1, output = -1;
   int64_t stride = 1;  // input rows from one output row to the next
 };
@@ -22,7 +23,10 @@ struct ChainLayer {
 ChainLayer chain_layer(const AcceleratorLayer& layer) {
   ChainLayer own{.layer = &layer};
   own.rows = find_dimension(layer.problem, "Q");
-  if (own.rows < 0) own.rows = find_dimension(layer.problem, "M");
+  if (own.rows < 0) {
+    own.rows = find_dimension(layer.problem, "M");
+    own.heads = find_dimension(layer.problem, "H");
+  }
   for (size_t t = 0; t < layer.problem.tensors.size(); ++t) {
     const ProblemTensor& tensor = layer.problem.tensors[t];
     if (tensor.written) {
@@ -64,9 +68,10 @@ void check_chain(const AcceleratorLayer& before, const AcceleratorLayer& after) 
                     .expected = fmt::format("the {} channels that {} puts out", made, before.name)});
 }
 
-Problem with_rows(const ChainLayer& layer, int64_t rows) {
+Problem turn_of(const ChainLayer& layer, int64_t rows, int64_t heads) {
   Problem problem = layer.layer->problem;
   problem.dimensions[layer.rows].size = rows;
+  if (layer.heads >= 0) problem.dimensions[layer.heads].size = heads;
   return problem;
 }
 
@@ -119,12 +124,12 @@ class Fuser {
   // The best way to run the layers together; nothing when they cannot be.
   std::optional<FusedGroup> together(size_t first, size_t count) const {
     std::optional<FusedGroup> best;
-    const int64_t all_rows = rows_of(first + count - 1);
-    for (int64_t rows = 1; rows <= all_rows; ++rows) {
-      if (all_rows % rows != 0) continue;  // equal turns
-      for (const bool weights_stay : {false, true}) {
-        std::optional<FusedGroup> group = attempt(first, count, rows, weights_stay);
-        if (group && (!best || cost(group->totals) < cost(best->totals))) best = std::move(group);
+    for (const int64_t heads : divisors(heads_of(first))) {
+      for (const int64_t rows : divisors(rows_of(first + count - 1))) {  // equal turns
+        for (const bool weights_stay : {false, true}) {
+          std::optional<FusedGroup> group = attempt(first, count, {.rows = rows, .heads = heads}, weights_stay);
+          if (group && (!best || cost(group->totals) < cost(best->totals))) best = std::move(group);
+        }
       }
     }
     return best;
@@ -133,7 +138,8 @@ class Fuser {
   bool can_join(size_t index) const {
     const ChainLayer& own = chain_[index];
     const ChainLayer& before = chain_[index - 1];
-    return own.layer->from_previous && own.layer->count == before.layer->count && own.input >= 0 && before.output >= 0;
+    return own.layer->from_previous && own.layer->count == before.layer->count && own.input >= 0 &&
+           before.output >= 0 && heads_of(index) == heads_of(index - 1);
   }
 
   // What the whole network is judged by; groups are chosen by cost(), which adds up.
@@ -142,13 +148,34 @@ class Fuser {
   }
 
   double cost(const NetworkTotals& totals) const {
-    const MappingMetric first = options_.mapper.objective.first;
-    const bool counts_time = first == MappingMetric::delay || first == MappingMetric::latency;
-    return counts_time ? totals.cycles : totals.energy_pj;
+    switch (options_.mapper.objective.first) {
+      case MappingMetric::delay:
+        return totals.cycles;
+      case MappingMetric::latency:
+        return totals.latency_cycles;
+      default:
+        return totals.energy_pj;
+    }
   }
 
  private:
+  // What the last layer makes in one turn.
+  struct Turn {
+    int64_t rows = 1, heads = 1;
+  };
+
   int64_t rows_of(size_t index) const { return chain_[index].layer->problem.dimensions[chain_[index].rows].size; }
+  int64_t heads_of(size_t index) const {
+    const ChainLayer& own = chain_[index];
+    return own.heads < 0 ? 1 : own.layer->problem.dimensions[own.heads].size;
+  }
+  static std::vector<int64_t> divisors(int64_t size) {
+    std::vector<int64_t> all;
+    for (int64_t one = 1; one <= size; ++one) {
+      if (size % one == 0) all.push_back(one);
+    }
+    return all;
+  }
 
   static void add(FusedGroup& group, const Problem& problem, FoundMapping found, double times) {
     group.totals.operations += times * found.evaluation.operations;
@@ -159,13 +186,13 @@ class Fuser {
     group.mappings.push_back(std::move(found));
   }
 
-  std::optional<FusedGroup> attempt(size_t first, size_t count, int64_t rows, bool weights_stay) const {
+  std::optional<FusedGroup> attempt(size_t first, size_t count, const Turn& size, bool weights_stay) const {
     // One turn of each layer, from the last back to the first.
     std::vector<Problem> turn(count);
-    int64_t made = rows;
+    int64_t made = size.rows;
     for (size_t i = count; i-- > 0;) {
       const ChainLayer& own = chain_[first + i];
-      turn[i] = with_rows(own, std::min(made, rows_of(first + i)));
+      turn[i] = turn_of(own, std::min(made, rows_of(first + i)), size.heads);
       made *= own.stride;
     }
     double held = 0, weights = 0;
@@ -175,8 +202,10 @@ class Fuser {
     }
     if (room_ > 0 && held + weights > room_) return std::nullopt;
 
-    FusedGroup group{.first = first, .count = count, .rows = rows, .weights_stay = weights_stay};
-    group.turns = static_cast<double>(rows_of(first + count - 1) / rows);
+    const auto parts = static_cast<double>(heads_of(first) / size.heads);  // each with weights of its own
+    FusedGroup group{.first = first, .count = count, .rows = size.rows, .weights_stay = weights_stay};
+    if (heads_of(first) > 1) group.heads = size.heads;
+    group.turns = parts * static_cast<double>(rows_of(first + count - 1) / size.rows);
     for (size_t i = 0; i < count; ++i) {
       const ChainLayer& own = chain_[first + i];
       Constraints constraints = constraints_(turn[i]);
@@ -206,7 +235,7 @@ class Fuser {
       if (!found.best) return std::nullopt;
       add(group, turn[i], std::move(*found.best), group.turns * own.layer->count);
     }
-    if (weights_stay) add_first_reading(group, weights * chain_[first].layer->count);
+    if (weights_stay) add_first_reading(group, weights * parts * chain_[first].layer->count);
     return group;
   }
 
@@ -217,7 +246,9 @@ class Fuser {
     group.totals.outer_words += words;
     group.totals.energy_pj +=
         words * (outer.energy.read_pj / outer.words_per_access + level.energy.fill_pj / level.words_per_access);
-    if (outer.bandwidth.read) group.totals.cycles += words / *outer.bandwidth.read;
+    if (!outer.bandwidth.read) return;
+    group.totals.cycles += words / *outer.bandwidth.read;
+    group.totals.latency_cycles += words / *outer.bandwidth.read;
   }
 
   const Architecture& architecture_;
@@ -227,14 +258,6 @@ class Fuser {
   std::vector<ChainLayer> chain_;
   double room_ = 0;
 };
-
-void accumulate(NetworkTotals& sum, const NetworkTotals& part) {
-  sum.operations += part.operations;
-  sum.cycles += part.cycles;
-  sum.latency_cycles += part.latency_cycles;
-  sum.energy_pj += part.energy_pj;
-  sum.outer_words += part.outer_words;
-}
 
 }  // namespace
 
@@ -250,7 +273,7 @@ FusionResult fuse_layers(const Architecture& architecture, std::span<const Accel
   least[0] = 0;
   for (size_t end = 1; end <= layers.size(); ++end) {
     FusedGroup single = fuser.alone(end - 1);
-    accumulate(result.apart, single.totals);
+    result.apart += single.totals;
     least[end] = least[end - 1] + fuser.cost(single.totals);
     singles.push_back(single);
     last[end] = std::move(single);
@@ -267,7 +290,7 @@ FusionResult fuse_layers(const Architecture& architecture, std::span<const Accel
     }
   }
   for (size_t end = layers.size(); end > 0; end -= result.groups.back().count) {
-    accumulate(result.together, last[end].totals);
+    result.together += last[end].totals;
     result.groups.push_back(std::move(last[end]));
   }
   std::reverse(result.groups.begin(), result.groups.end());

@@ -81,6 +81,47 @@ TEST(Fusion, is_never_worse_than_layers_alone_with_their_full_search) {
   }
 }
 
+// 256 queries, 256 keys, heads of 16: scores are eight times as many as everything else.
+std::vector<AcceleratorLayer> small_attention(int64_t heads) {
+  const Operator attention{.name = "attention",
+                           .shape = AttentionShape{.phase = AttentionPhase::encoder,
+                                                   .heads = heads,
+                                                   .kv_heads = heads,
+                                                   .head_dim = 16,
+                                                   .q_len = 256,
+                                                   .kv_len = 256,
+                                                   .causal = false}};
+  return layers_to_fuse({&attention, 1});
+}
+
+TEST(Fusion, scores_of_attention_never_leave_the_chip) {
+  for (const int64_t heads : {1, 6}) {
+    const std::vector<AcceleratorLayer> layers = small_attention(heads);
+    ASSERT_EQ(layers.size(), 2u);
+    EXPECT_EQ(layers[0].name, "attention scores");
+    const FusionResult result = fuse_layers(small_chip(16'384), layers, no_constraints, options());
+    ASSERT_EQ(result.groups.size(), 1u) << heads;
+    const FusedGroup& group = result.groups.front();
+    EXPECT_EQ(group.heads, heads == 1 ? 0 : group.heads);
+    const double parts = heads == 1 ? 1 : static_cast<double>(heads / group.heads);
+    EXPECT_EQ(group.turns, parts * 256 / static_cast<double>(group.rows));
+    // What is held at a time fits.
+    EXPECT_LE(static_cast<double>(group.rows) * 256 * static_cast<double>(std::max<int64_t>(1, group.heads)), 16'384);
+    // Queries, keys, values and results still pass; scores went out and came back.
+    const double operands = static_cast<double>(heads) * 256 * 16;
+    EXPECT_GE(result.together.outer_words, 4 * operands);
+    EXPECT_LE(result.together.outer_words, result.apart.outer_words - 2.0 * static_cast<double>(heads) * 256 * 256);
+    EXPECT_LT(result.together.energy_pj, result.apart.energy_pj);
+    EXPECT_EQ(result.together.operations, result.apart.operations);
+  }
+}
+
+TEST(Fusion, attention_without_room_for_one_query_stays_apart) {
+  const FusionResult result = fuse_layers(small_chip(200), small_attention(2), no_constraints, options());
+  EXPECT_EQ(result.groups.size(), 2u);
+  EXPECT_EQ(result.together.energy_pj, result.apart.energy_pj);
+}
+
 TEST(Fusion, layers_that_do_not_follow_each_other_are_not_joined) {
   const std::vector<AcceleratorLayer> layers = {conv_layer_of("one", 4, 32, 1, false),
                                                 conv_layer_of("other", 32, 4, 3, false)};

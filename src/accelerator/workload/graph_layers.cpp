@@ -30,7 +30,7 @@ class LayersOfGraph {
       const bool follows = reads_previous_layer_alone(node);
       for (const Operator& own : onnx_operators(graph_, node)) add(own);
       if (layers_.size() == before) continue;
-      layers_[before].from_previous = follows && layers_.size() == before + 1;
+      layers_[before].from_previous = layers_.size() == before + 1 && (follows || weighs_previous_scores(node));
       last_node_ = static_cast<int64_t>(i);
     }
     return std::move(layers_);
@@ -47,6 +47,7 @@ class LayersOfGraph {
       const int64_t values = attention->value_dim > 0 ? attention->value_dim : attention->head_dim;
       add(own, {.m = attention->q_len, .n = attention->kv_len, .k = attention->head_dim, .batch = heads});
       add(own, {.m = attention->q_len, .n = values, .k = attention->kv_len, .batch = heads});
+      layers_.back().from_previous = true;
     }
   }
 
@@ -76,6 +77,41 @@ class LayersOfGraph {
       tensor = only_input(between);
     }
     return false;
+  }
+
+  // What stands between the two products of an attention: a softmax with its scale and mask.
+  static bool belongs_to_softmax(const OnnxNode& node) {
+    constexpr std::array<std::string_view, 9> names = {"Softmax", "Mul",      "Div",     "Add", "Where",
+                                                       "Cast",    "Identity", "Dropout", "Sub"};
+    return std::find(names.begin(), names.end(), node.operation) != names.end();
+  }
+
+  // Whether the node multiplies the softmax of what the last layer puts out by values.
+  bool weighs_previous_scores(const OnnxNode& node) const {
+    if (node.operation != "MatMul" || node.inputs.empty()) return false;
+    int64_t tensor = node.inputs.front();
+    bool has_softmax = false;
+    while (tensor >= 0) {
+      const int64_t maker = graph_.tensor(tensor).producer;
+      if (maker < 0 || readers_[static_cast<size_t>(tensor)].size() != 1) return false;
+      if (maker == last_node_) return has_softmax;
+      const OnnxNode& between = graph_.nodes[static_cast<size_t>(maker)];
+      if (!belongs_to_softmax(between)) return false;
+      has_softmax = has_softmax || between.operation == "Softmax";
+      tensor = made_by_operator(between);
+    }
+    return false;
+  }
+
+  // The input that is computed from others, where it is only one; -1 else.
+  int64_t made_by_operator(const OnnxNode& node) const {
+    int64_t found = -1;
+    for (const int64_t input : node.inputs) {
+      if (input < 0 || graph_.tensor(input).is_constant || graph_.tensor(input).producer < 0) continue;
+      if (found >= 0) return -1;
+      found = input;
+    }
+    return found;
   }
 
   const OnnxGraph& graph_;

@@ -45,6 +45,23 @@ TEST(GraphLayers, a_layer_follows_another_where_only_an_activation_stands_betwee
   }
 }
 
+TEST(GraphLayers, values_are_weighed_by_the_scores_before_them) {
+  for (const bool has_softmax : {true, false}) {
+    OnnxTestGraph graph;
+    graph.input("q", {4, 32, 8});
+    graph.input("k", {4, 8, 32});
+    graph.input("v", {4, 32, 8});
+    graph.input("mask", {1, 32, 32});
+    std::string scores = graph.node("MatMul", {"q", "k"});
+    scores = graph.node("Add", {scores, "mask"});
+    if (has_softmax) scores = graph.node("Softmax", {scores});
+    graph.output(graph.node("MatMul", {scores, "v"}));
+    const std::vector<NetworkLayer> layers = graph_layers(graph.graph());
+    ASSERT_EQ(layers.size(), 2U);
+    EXPECT_EQ(layers[1].from_previous, has_softmax);
+  }
+}
+
 TEST(GraphLayers, a_graph_that_multiplies_nothing_is_refused) {
   OnnxTestGraph graph;
   graph.input("x", {4});

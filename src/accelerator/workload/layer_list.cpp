@@ -1,5 +1,8 @@
 #include "accelerator/workload/layer_list.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "accelerator/workload/operator_problems.h"
 
 namespace foretoken {
@@ -32,7 +35,7 @@ std::vector<AcceleratorLayer> merged_layers(std::vector<AcceleratorLayer> layers
   for (AcceleratorLayer& layer : layers) {
     AcceleratorLayer* found = nullptr;
     for (AcceleratorLayer& other : merged) {
-      if (same_sizes(other.problem, layer.problem)) found = &other;
+      if (other.zeros == layer.zeros && same_sizes(other.problem, layer.problem)) found = &other;
     }
     if (found != nullptr) {
       found->count += layer.count;
@@ -52,6 +55,40 @@ std::vector<AcceleratorLayer> layers_of(std::span<const Operator> operators) {
     }
   }
   return merged_layers(std::move(layers));
+}
+
+std::vector<AcceleratorLayer> layers_to_fuse(std::span<const Operator> operators) {
+  std::vector<std::vector<AcceleratorLayer>> groups;
+  const auto same_group = [](const auto& one, const auto& other) {
+    if (one.size() != other.size()) return false;
+    for (size_t i = 0; i < one.size(); ++i) {
+      if (!same_sizes(one[i].problem, other[i].problem)) return false;
+    }
+    return true;
+  };
+  for (const Operator& own : operators) {
+    std::vector<CountedProblem> parts = operator_problems(own.shape);
+    const bool attends = attention_scores(own.shape, parts) > 0;  // pairs: queries by keys, then scores by values
+    for (size_t i = 0; i < parts.size();) {
+      std::vector<AcceleratorLayer> group;
+      for (size_t end = i + (attends ? 2 : 1); i < end; ++i) {
+        const char* part = !attends ? "" : group.empty() ? " scores" : " values";
+        group.push_back({.name = own.name + part,
+                         .problem = std::move(parts[i].problem),
+                         .count = parts[i].count * static_cast<double>(own.count),
+                         .from_previous = !group.empty()});
+      }
+      const auto found = std::ranges::find_if(groups, [&](const auto& other) { return same_group(other, group); });
+      if (found == groups.end()) {
+        groups.push_back(std::move(group));
+      } else {
+        for (size_t p = 0; p < group.size(); ++p) (*found)[p].count += group[p].count;
+      }
+    }
+  }
+  std::vector<AcceleratorLayer> layers;
+  for (auto& group : groups) std::ranges::move(group, std::back_inserter(layers));
+  return layers;
 }
 
 std::vector<AcceleratorLayer> accelerator_layers(std::span<const NetworkLayer> layers) {

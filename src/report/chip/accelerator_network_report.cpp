@@ -68,7 +68,40 @@ VectorSummary vector_summary(std::span<const VectorWork> work, const Architectur
   return summary;
 }
 
-std::string network_map_text(const NetworkMap& map, const Architecture& architecture) {
+namespace {
+
+bool has_zeros(const NetworkMap& map) {
+  return !map.layers.empty() && map.layers.front().sparse.has_value();
+}
+
+double busy_share(double operations, double cycles, const Architecture& architecture) {
+  return operations / (cycles * operations_per_cycle(architecture));
+}
+
+// Layers whose mappings were searched with zeros: beside what they cost, the share of the same mapping without any.
+std::string sparse_map_table(const NetworkMap& map, const Architecture& architecture) {
+  Table table({{.title = "layer", .align = Table::Align::left},
+               {.title = "count"},
+               {.title = "MACs"},
+               {.title = "cycles"},
+               {.title = "of dense"},
+               {.title = "used"},
+               {.title = "energy"},
+               {.title = "of dense"},
+               {.title = "outer"}});
+  for (const SearchedLayer& own : map.layers) {
+    const Evaluation& dense = own.result.best->evaluation;
+    const SparseEvaluation& sparse = *own.sparse;
+    table.add({own.layer.name, fmt::format("{:.4g}", own.layer.count), count_text(sparse.operations.actual),
+               fmt::format("{:.0f}", sparse.cycles), fmt::format("{:.2f}", sparse.cycles / dense.cycles),
+               fmt::format("{:.0f}%", 100 * busy_share(sparse.operations.actual, sparse.cycles, architecture)),
+               picojoule_text(sparse.energy_pj), fmt::format("{:.2f}", sparse.energy_pj / dense.energy_pj),
+               count_text(outer_words(sparse, own.layer.problem))});
+  }
+  return table.text(accelerator_page_width);
+}
+
+std::string dense_map_table(const NetworkMap& map, const Architecture& architecture) {
   Table table({{.title = "layer", .align = Table::Align::left},
                {.title = "count"},
                {.title = "MACs"},
@@ -78,18 +111,39 @@ std::string network_map_text(const NetworkMap& map, const Architecture& architec
                {.title = "pJ/MAC"},
                {.title = "outer"},
                {.title = "gap"}});
-  double layers = 0;
   for (const SearchedLayer& own : map.layers) {
-    layers += own.layer.count;
     const Evaluation& result = own.result.best->evaluation;
     table.add({own.layer.name, fmt::format("{:.4g}", own.layer.count), count_text(result.operations),
                fmt::format("{:.0f}", result.cycles), fmt::format("{:.0f}%", 100 * utilization(result, architecture)),
                picojoule_text(result.energy_pj), fmt::format("{:.3g}", result.energy_pj / result.operations),
                count_text(outer_words(result, own.layer.problem)), fmt::format("{:.0f}%", 100 * own.result.gap)});
   }
-  return fmt::format("{:.4g} {} of {} on {}\n\n", layers, layers == 1 ? "layer" : "layers",
-                     counted(map.layers.size(), "kind"), architecture.name) +
-         table.text(accelerator_page_width) + "\nTotal: " + totals_line(map.totals, architecture) +
+  return table.text(accelerator_page_width);
+}
+
+}  // namespace
+
+Json sparse_json(const SparseEvaluation& result) {
+  return Json::object({{"cycles", result.cycles},
+                       {"energy_pj", result.energy_pj},
+                       {"operations", result.operations.actual},
+                       {"gated_operations", result.operations.gated},
+                       {"skipped_operations", result.operations.skipped}});
+}
+
+std::string network_map_text(const NetworkMap& map, const Architecture& architecture) {
+  double layers = 0;
+  for (const SearchedLayer& own : map.layers) layers += own.layer.count;
+  std::string text =
+      fmt::format("{:.4g} {} of {} on {}{}\n\n", layers, layers == 1 ? "layer" : "layers",
+                  counted(map.layers.size(), "kind"), architecture.name, has_zeros(map) ? ", with zeros" : "");
+  if (has_zeros(map)) {
+    return text + sparse_map_table(map, architecture) + "\nTotal: " + totals_line(map.totals, architecture) +
+           fmt::format("\n{:.2f} of the cycles and {:.2f} of the energy of the same mappings without zeros\n",
+                       map.totals.cycles / map.dense.cycles, map.totals.energy_pj / map.dense.energy_pj) +
+           "MACs: multiplications left to do\nouter: words to and from the outermost memory, without metadata\n";
+  }
+  return text + dense_map_table(map, architecture) + "\nTotal: " + totals_line(map.totals, architecture) +
          "\nouter: words to and from the outermost memory\ngap: the best mapping is at most this much better "
          "(proven bound)\n";
 }
@@ -102,16 +156,25 @@ Json network_map_json(const NetworkMap& map, const Architecture& architecture) {
     entry.set("layer", own.layer.name);
     entry.set("count", own.layer.count);
     entry.set("gap", own.result.gap);
+    if (own.sparse) entry.set("sparse", sparse_json(*own.sparse));
     layers.push(std::move(entry));
   }
-  return Json::object({{"architecture", architecture.name},
-                       {"total", totals_json(map.totals, architecture)},
-                       {"layers", std::move(layers)}});
+  Json json = Json::object({{"architecture", architecture.name}, {"total", totals_json(map.totals, architecture)}});
+  if (has_zeros(map)) json.set("dense", totals_json(map.dense, architecture));
+  return json.set("layers", std::move(layers));
 }
 
 std::string network_map_csv(const NetworkMap& map, const Architecture& architecture) {
   std::string text = "layer,count,operations,cycles,utilization,energy_pj,outer_words,gap\n";
   for (const SearchedLayer& own : map.layers) {
+    if (own.sparse) {
+      const SparseEvaluation& sparse = *own.sparse;
+      text +=
+          fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(own.layer.name), own.layer.count, sparse.operations.actual,
+                      sparse.cycles, busy_share(sparse.operations.actual, sparse.cycles, architecture),
+                      sparse.energy_pj, outer_words(sparse, own.layer.problem), own.result.gap);
+      continue;
+    }
     const Evaluation& result = own.result.best->evaluation;
     text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(own.layer.name), own.layer.count, result.operations,
                         result.cycles, utilization(result, architecture), result.energy_pj,
@@ -124,6 +187,7 @@ std::string fusion_text(const FusionResult& result, std::span<const AcceleratorL
                         const Architecture& architecture) {
   Table table({{.title = "layers", .align = Table::Align::left},
                {.title = "rows"},
+               {.title = "heads"},
                {.title = "turns"},
                {.title = "weights", .align = Table::Align::left},
                {.title = "cycles"},
@@ -131,13 +195,13 @@ std::string fusion_text(const FusionResult& result, std::span<const AcceleratorL
                {.title = "outer"}});
   for (const FusedGroup& group : result.groups) {
     table.add({group_name(group, layers), group.rows > 0 ? fmt::format("{}", group.rows) : "all",
-               fmt::format("{:.0f}", group.turns), group.weights_stay ? "stay" : "",
-               fmt::format("{:.4g}", group.totals.cycles), picojoule_text(group.totals.energy_pj),
-               count_text(group.totals.outer_words)});
+               group.heads > 0 ? fmt::format("{}", group.heads) : "", fmt::format("{:.0f}", group.turns),
+               group.weights_stay ? "stay" : "", fmt::format("{:.4g}", group.totals.cycles),
+               picojoule_text(group.totals.energy_pj), count_text(group.totals.outer_words)});
   }
   return table.text(accelerator_page_width) +
-         "outer: words to and from the outermost memory\n\nTogether: " + totals_line(result.together, architecture) +
-         "\nApart:    " + totals_line(result.apart, architecture) + "\n";
+         "rows, heads: of a fused group at a time\nouter: words to and from the outermost memory\n\nTogether: " +
+         totals_line(result.together, architecture) + "\nApart:    " + totals_line(result.apart, architecture) + "\n";
 }
 
 Json fusion_json(const FusionResult& result, std::span<const AcceleratorLayer> layers,
@@ -148,6 +212,7 @@ Json fusion_json(const FusionResult& result, std::span<const AcceleratorLayer> l
     for (size_t i = 0; i < group.count; ++i) names.push(layers[group.first + i].name);
     groups.push(Json::object({{"layers", std::move(names)},
                               {"rows", group.rows},
+                              {"heads", group.heads},
                               {"turns", group.turns},
                               {"weights_stay", group.weights_stay},
                               {"total", totals_json(group.totals, architecture)}}));

@@ -18,6 +18,10 @@ struct VectorSummary {
 };
 VectorSummary vector_summary(std::span<const VectorWork> work, const Architecture& architecture);
 
+// What zeros leave of one operator.
+Json sparse_json(const SparseEvaluation& result);
+
+// With zeros, where the layers were searched with them.
 std::string network_map_text(const NetworkMap& map, const Architecture& architecture);
 Json network_map_json(const NetworkMap& map, const Architecture& architecture);
 // layer,count,operations,cycles,utilization,energy_pj,outer_words,gap

@@ -123,8 +123,9 @@ std::vector<std::string> notes(const AcceleratorPlanReport& report) {
   const double roughness = quick_base_value(report) / base_value(report);
   if (roughness > roughly_mapped) {
     all.push_back(fmt::format(
-        "with the {} tries of the search the base has {:.3g} times the {} of {} tries, so designs were "
-        "partly chosen for being easy to map: more {{tries}} choose better",
+        "with {} tries per layer, the mappings found for the base take {:.3g} times the {} of those found with {} "
+        "tries. "
+        "The search may have preferred designs that are easy to map: use more {{tries}} for a better choice",
         report.question.work.mapper.most_tries, roughness, objective_text(report), report.question.final_tries));
   }
   const auto knobs = report.space.knobs();

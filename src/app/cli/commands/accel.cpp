@@ -9,6 +9,7 @@
 #include "accelerator/mapping_text.h"
 #include "accelerator/sparse/description_file.h"
 #include "accelerator/sparse/sparse_evaluator.h"
+#include "accelerator/sparse/sparse_search.h"
 #include "accelerator/sparse/timeloop_sparsity.h"
 #include "accelerator/workload/fusion.h"
 #include "app/cli/commands/list.h"
@@ -47,10 +48,13 @@ class AccelCommand : public Command {
                  "Count as Timeloop does: idle instances also read, and only storage in use leaks");
     options.heading("Beyond one dense layer");
     options.text("--fuse", fuse_,
-                 "With --network: keep intermediate tensors at this memory level when that saves energy or time");
+                 "With --network or --model: keep intermediate tensors, such as the scores of attention, at this "
+                 "memory level when that saves energy or time");
     options.integer("--fuse-layers", fuse_layers_, {.least = 2, .most = 16},
                     "With --fuse: maximum number of layers to fuse");
-    options.text("--sparsity", sparsity_, "JSON file with the sparsity of the tensors and how each level exploits it");
+    options.text("--sparsity", sparsity_,
+                 "JSON file with the sparsity of the tensors, for a network also by layer, and how each level exploits "
+                 "it; mappings are then ranked by cycles and energy with zeros");
     options.heading("Output");
     options.text("--csv", csv_, "Write the traffic of every tensor and level, or of every layer, to this file");
     options.text("--svg", svg_, "Plot energy by level and utilization in this SVG file");
@@ -106,14 +110,11 @@ class AccelCommand : public Command {
       options_->refuse(search, {}, "--mapping");
       options_->refuse({"--constraints"}, {}, "--mapping");
     }
-    if (!flags_.model.empty())
-      options_->refuse({"--fuse"}, {}, "--model, whose operators do not feed each other alone");
     if (fuse_.empty()) options_->refuse({"--fuse-layers"}, {}, "layers that run apart");
     if (!flags_.layers.network.empty() || !flags_.model.empty()) {
-      options_->refuse({"--pareto", "--mapping", "--sparsity", "--svg", "--html", "--map", "--stats"}, {},
-                       "several layers");
+      options_->refuse({"--pareto", "--mapping", "--svg", "--html", "--map", "--stats"}, {}, "several layers");
     }
-    if (!fuse_.empty()) options_->refuse({"--csv"}, {}, "--fuse");
+    if (!fuse_.empty()) options_->refuse({"--csv", "--sparsity"}, {}, "--fuse");
   }
 
   static Answer listed(const Library& library) {
@@ -186,6 +187,14 @@ class AccelCommand : public Command {
     return found;
   }
 
+  MapperResult searched(const AcceleratorQuestion& question, const MapperOptions& options) const {
+    const Architecture& architecture = question.design.architecture;
+    const Problem& problem = *question.problem;
+    const Constraints constraints = question.constraints_for(problem);
+    if (!has_zeros(question)) return search_mappings(architecture, problem, constraints, options);
+    return search_sparse_mappings(architecture, problem, constraints, options, zeros_of(question), sparse_rules());
+  }
+
   Answer one(const AcceleratorQuestion& question) const {
     const Architecture& architecture = question.design.architecture;
     const Problem& problem = *question.problem;
@@ -195,14 +204,11 @@ class AccelCommand : public Command {
     if (question.mapping) {
       found = given(question);
     } else {
-      MapperOptions options = mapper_options(300'000);
-      options.frontier = options.frontier || has_zeros(question);
-      search = search_mappings(architecture, problem, question.constraints_for(problem), options);
+      search = searched(question, mapper_options(300'000));
       if (!search->best) {
         throw InputError({.source = architecture.name, .value = problem.name, .expected = search->reason});
       }
-      found = has_zeros(question) ? best_with_zeros(question, *search, options.objective.first) : *search->best;
-      if (!pareto_) search->frontier.clear();
+      found = *search->best;
     }
     const MappingReport report{architecture, problem, found.mapping, found.evaluation};
     Answer answer{.text = mapping_report_text(report), .json = mapping_report_json(report)};
@@ -225,16 +231,17 @@ class AccelCommand : public Command {
     return answer;
   }
 
-  // What is proven holds for the search itself, which knows of no zeros.
+  static std::string proven_text(const MapperResult& search, bool with_zeros) {
+    if (with_zeros) return "ranked with zeros, for which no bound is known";
+    if (search.exhausted) return "all were looked at: this is the best";
+    if (search.gap < 5e-4) return "none is better, by a bound that is proven";
+    return fmt::format("the best may be {:.1f}% better, by a bound that is proven", 100 * search.gap);
+  }
+
   static void add_search(const MapperResult& search, bool with_zeros, Answer& answer) {
-    answer.text +=
-        fmt::format("\nSearch: {} mappings tried, {} fit, of about 2^{:.0f}; {}{}{}\n", search.tried,
-                    search.evaluations, search.log2_points, with_zeros ? "without zeros, " : "",
-                    search.exhausted ? std::string("all were looked at: this is the best")
-                    : search.gap < 5e-4
-                        ? std::string("none is better, by a bound that is proven")
-                        : fmt::format("the best may be {:.1f}% better, by a bound that is proven", 100 * search.gap),
-                    search.out_of_time ? "; the time limit ended it, a rerun may end elsewhere" : "");
+    answer.text += fmt::format("\nSearch: {} mappings tried, {} fit, of about 2^{:.0f}; {}{}\n", search.tried,
+                               search.evaluations, search.log2_points, proven_text(search, with_zeros),
+                               search.out_of_time ? "; the time limit ended it, a rerun may end elsewhere" : "");
     Json json = Json::object({{"tried", search.tried},
                               {"evaluations", search.evaluations},
                               {"log2_points", search.log2_points},
@@ -246,8 +253,8 @@ class AccelCommand : public Command {
       Json frontier = Json::array();
       Table table({{.title = "cycles"}, {.title = "energy"}});
       for (const FoundMapping& point : search.frontier) {
-        frontier.push(Json::object({{"cycles", point.evaluation.cycles}, {"energy_pj", point.evaluation.energy_pj}}));
-        table.add({fmt::format("{:.0f}", point.evaluation.cycles), picojoule_text(point.evaluation.energy_pj)});
+        frontier.push(Json::object({{"cycles", point.costs.cycles}, {"energy_pj", point.costs.energy_pj}}));
+        table.add({fmt::format("{:.0f}", point.costs.cycles), picojoule_text(point.costs.energy_pj)});
       }
       json.set("frontier", std::move(frontier));
       answer.text += "\nEnergy against cycles:\n" + table.text();
@@ -261,33 +268,12 @@ class AccelCommand : public Command {
     return read_sparsity(JsonView(document, sparsity_), question.design.architecture, *question.problem);
   }
 
-  SparseEvaluation with_zeros(const AcceleratorQuestion& question, const FoundMapping& found,
-                              const SparsityDescription& sparsity) const {
-    return evaluate_sparse(question.design.architecture, *question.problem, found.mapping, found.evaluation, sparsity,
-                           timeloop_rules_ ? sparseloop_rules : SparseRules());
-  }
-
-  // Zeros change which of the mappings that trade energy for cycles is best.
-  FoundMapping best_with_zeros(const AcceleratorQuestion& question, const MapperResult& search,
-                               MappingMetric metric) const {
-    const SparsityDescription sparsity = zeros_of(question);
-    const auto value = [&](const FoundMapping& found) {
-      const SparseEvaluation zeros = with_zeros(question, found, sparsity);
-      const double share = zeros.cycles / found.evaluation.cycles;
-      return metric_value(metric, RunCosts{.energy_pj = zeros.energy_pj,
-                                           .cycles = zeros.cycles,
-                                           .latency_cycles = found.evaluation.latency_cycles() * share});
-    };
-    const FoundMapping* best = &*search.best;
-    for (const FoundMapping& own : search.frontier) {
-      if (value(own) < value(*best)) best = &own;
-    }
-    return *best;
-  }
+  SparseRules sparse_rules() const { return timeloop_rules_ ? sparseloop_rules : SparseRules(); }
 
   void add_sparsity(const AcceleratorQuestion& question, const FoundMapping& found, Answer& answer) const {
     const Architecture& architecture = question.design.architecture;
-    const SparseEvaluation result = with_zeros(question, found, zeros_of(question));
+    const SparseEvaluation result = evaluate_sparse(architecture, *question.problem, found.mapping, found.evaluation,
+                                                    zeros_of(question), sparse_rules());
     for (size_t i = 0; i < result.levels.size() && i + 1 < architecture.levels.size(); ++i) {
       if (result.levels[i].fits) continue;
       throw InputError({.source = "the mapping",
@@ -301,20 +287,37 @@ class AccelCommand : public Command {
         result.cycles, result.cycles / found.evaluation.cycles, picojoule_text(result.energy_pj),
         result.energy_pj / found.evaluation.energy_pj, result.operations.actual, result.operations.gated,
         result.operations.skipped);
-    answer.json.set("sparse", Json::object({{"cycles", result.cycles},
-                                            {"energy_pj", result.energy_pj},
-                                            {"operations", result.operations.actual},
-                                            {"gated_operations", result.operations.gated},
-                                            {"skipped_operations", result.operations.skipped}}));
+    answer.json.set("sparse", sparse_json(result));
   }
 
   static constexpr int64_t layer_tries = 50'000;  // of each layer of a network
+
+  // `file` and `architecture` must outlive what is returned. Layers with densities of their own are marked.
+  NetworkZeros network_zeros(const Json& file, const Architecture& architecture,
+                             std::vector<AcceleratorLayer>& layers) const {
+    const JsonView view(file, sparsity_);
+    std::vector<NamedProblem> problems;
+    for (AcceleratorLayer& layer : layers) {
+      problems.push_back({.name = layer.name, .problem = &layer.problem});
+      if (has_own_densities(view, layer.name)) layer.zeros = layer.name;
+    }
+    check_network_sparsity(view, problems);
+    return {.of_layer =
+                [view, &architecture](const AcceleratorLayer& layer) {
+                  return read_layer_sparsity(view, architecture, layer.name, layer.problem);
+                },
+            .rules = sparse_rules()};
+  }
 
   Answer network(const AcceleratorQuestion& question) const {
     const Architecture& architecture = question.design.architecture;
     const ConstraintsFor constraints = [&](const Problem& problem) { return question.constraints_for(problem); };
     if (!fuse_.empty()) return fused(question, constraints);
-    const NetworkMap map = map_network(architecture, question.layers, constraints, mapper_options(layer_tries));
+    const std::optional<Json> zeros = sparsity_.empty() ? std::nullopt : std::optional(read_json_file(sparsity_));
+    std::vector<AcceleratorLayer> layers = question.layers;
+    const NetworkZeros of_layers = zeros ? network_zeros(*zeros, architecture, layers) : NetworkZeros();
+    const NetworkMap map =
+        map_network(architecture, std::move(layers), constraints, mapper_options(layer_tries), of_layers);
     if (!csv_.empty()) write_file(csv_, network_map_csv(map, architecture));
     return with_vector_work({.text = network_map_text(map, architecture), .json = network_map_json(map, architecture)},
                             question);
@@ -334,9 +337,9 @@ class AccelCommand : public Command {
                                 .alone_tries = tries_ > 0 ? tries_ : layer_tries,
                                 .level = level,
                                 .most_layers = static_cast<size_t>(fuse_layers_)};
-    const FusionResult result = fuse_layers(architecture, question.layers, constraints, options);
-    return with_vector_work({.text = fusion_text(result, question.layers, architecture),
-                             .json = fusion_json(result, question.layers, architecture)},
+    const FusionResult result = fuse_layers(architecture, question.to_fuse, constraints, options);
+    return with_vector_work({.text = fusion_text(result, question.to_fuse, architecture),
+                             .json = fusion_json(result, question.to_fuse, architecture)},
                             question);
   }
 

@@ -78,7 +78,8 @@ void AcceleratorFlags::read_work(const Library& library, AcceleratorQuestion& qu
     if (layers.network.empty()) {
       question.problem = std::move(given.front().problem);
     } else {
-      question.layers = std::move(given);
+      question.layers = given;
+      question.to_fuse = std::move(given);
       question.beside = layers.work_beside();
     }
   }
@@ -90,6 +91,7 @@ void AcceleratorFlags::read_work(const Library& library, AcceleratorQuestion& qu
                         .context_len = context_len};
     const auto operators = stage_operators(parsed, request, {}, 0);
     question.layers = layers_of(operators);
+    question.to_fuse = layers_to_fuse(operators);
     question.beside = vector_work(operators);
   }
 }

@@ -19,12 +19,13 @@ namespace foretoken {
 // An architecture with what its files say about energies, mappings and zeros.
 struct AcceleratorQuestion {
   AcceleratorDesign design;
-  std::vector<std::string> notes;        // what was taken from the library, or read in another way than written
-  std::optional<Problem> problem;        // one operator, or
-  std::vector<AcceleratorLayer> layers;  // a network
-  std::vector<VectorWork> beside;        // what it does besides
-  std::optional<Mapping> mapping;        // to be evaluated; else one is searched
-  AcceleratorInputs timeloop;            // whatever came from YAML
+  std::vector<std::string> notes;         // what was taken from the library, or read in another way than written
+  std::optional<Problem> problem;         // one operator, or
+  std::vector<AcceleratorLayer> layers;   // a network
+  std::vector<AcceleratorLayer> to_fuse;  // the same with what may be fused side by side
+  std::vector<VectorWork> beside;         // what it does besides
+  std::optional<Mapping> mapping;         // to be evaluated; else one is searched
+  AcceleratorInputs timeloop;             // whatever came from YAML
 
   Constraints constraints_for(const Problem& own) const;
 };
