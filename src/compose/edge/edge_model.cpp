@@ -29,7 +29,7 @@ double term_seconds(const std::vector<EdgeTerm>& terms, std::string_view name) {
 
 // Runtimes cut products into blocks for their threads; whether they do so with other kernels depends on sizes.
 bool divides(EdgeKernelKind kind) {
-  return kind == EdgeKernelKind::depthwise || is_int8(kind) || is_int4(kind) ||
+  return kind == EdgeKernelKind::depthwise || kind == EdgeKernelKind::gemv || is_int8(kind) || is_int4(kind) ||
          std::find(std::begin(multiplying), std::end(multiplying), kind) != std::end(multiplying);
 }
 
@@ -226,10 +226,14 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
       if (call_of.is_stand_in) own.back().kind = std::max(own.back().kind, Confidence::extrapolated);
       const Work work = edge_work(kernel);
       const bool is_integer = is_int8(kernel.kind) || is_int4(kernel.kind);
+      // Threads at best divide what one of them could do.
       const double least =
-          count * (is_integer ? roofline.integer_seconds(work) : roofline.seconds(work) * format_share(call_of.scheme));
+          count *
+          (is_integer ? roofline.integer_seconds(work) : roofline.seconds(work) * format_share(call_of.scheme)) /
+          std::max(threads.threads, 1.0);
+      if (threads.threads != 1) own.back().low = std::max(own.back().low, std::min(least, own.back().value));
       time.least_seconds += least;
-      terms.add(predictor.kernel_terms(kernel), count);
+      terms.add(predictor.kernel_terms(kernel, constants), count);
       EdgeKindTime& kind = kinds[kernel.kind];
       kind.kind = kernel.kind;
       kind.calls += call_of.count;
@@ -247,6 +251,11 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
   if (estimate.dispatch_seconds > 0) parts.push_back(scaled(call, estimate.dispatch_seconds / call.value));
   // Kernels share prices, so that they err together.
   estimate.seconds = sum_of_correlated(parts);
+  if (predictor.host_spread > 0) {
+    const double factor = portable_exp(predictor.host_spread);
+    estimate.seconds = product_of_independent(
+        estimate.seconds, {.value = 1, .low = 1 / factor, .high = factor, .kind = estimate.seconds.kind});
+  }
   for (const auto& [kind, time] : kinds) estimate.kinds.push_back(time);
   std::stable_sort(estimate.kinds.begin(), estimate.kinds.end(),
                    [](const EdgeKindTime& a, const EdgeKindTime& b) { return a.seconds > b.seconds; });

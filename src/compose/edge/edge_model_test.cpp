@@ -134,6 +134,29 @@ TEST(EdgeModel, threads_that_nobody_measured_are_between_all_work_divided_and_no
   EXPECT_FALSE(unmeasured_threads_note(predictor, 0));
 }
 
+TEST(EdgeModel, on_threads_single_rows_divide_too_and_nothing_begins_below_its_least_time) {
+  const EdgePredictor predictor = shipped_predictor();
+  EdgeLowering lowering;
+  const EdgeKernel kernel = edge_product(EdgeKernelKind::gemv, {.k = 2048, .n = 2048});
+  lowering.steps.push_back({.name = "product", .calls = {{.kernel = kernel, .scheme = Scheme::bf16}}});
+  const EdgeStepTime one = estimate_edge_model(lowering, predictor).steps.front();
+  const EdgeStepTime four = estimate_edge_model(lowering, predictor, {.threads = 4}).steps.front();
+  EXPECT_DOUBLE_EQ(four.seconds.value, one.seconds.value / 2);
+  EXPECT_DOUBLE_EQ(four.least_seconds, one.least_seconds / 4);
+  EXPECT_GE(four.seconds.low, std::min(four.least_seconds, four.seconds.value));
+}
+
+TEST(EdgeModel, a_sweep_that_stands_for_other_hosts_has_wider_intervals) {
+  const EdgeLowering lowering = lowered(block_network(2, 2).graph({.bind = {{"batch", 1}}}));
+  EdgePredictor predictor = shipped_predictor();
+  const Estimate own = estimate_edge_model(lowering, predictor).seconds;
+  predictor.host_spread = 0.08;
+  const Estimate others = estimate_edge_model(lowering, predictor).seconds;
+  EXPECT_DOUBLE_EQ(others.value, own.value);
+  EXPECT_GT(others.high / others.value, own.high / own.value);
+  EXPECT_LT(others.high / others.value, own.high / own.value * 1.084);
+}
+
 TEST(EdgeModel, threads_that_were_measured_have_the_speedups_of_their_kinds) {
   const EdgeLowering lowering = lowered(block_network(2, 2).graph({.bind = {{"batch", 1}}}));
   EdgePredictor predictor = shipped_predictor();

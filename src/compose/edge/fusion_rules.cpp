@@ -304,9 +304,11 @@ bool FusionMatcher::extend(Search& search) const {
   for (const int64_t made : graph_.nodes[static_cast<size_t>(search.nodes[read])].outputs) {
     if (made < 0) continue;
     const std::vector<int64_t>& own = readers_[static_cast<size_t>(made)];
-    readers.insert(readers.end(), own.begin(), own.end());
+    for (const int64_t reader : own) {  // a node that reads a tensor twice is one reader
+      if (std::find(readers.begin(), readers.end(), reader) == readers.end()) readers.push_back(reader);
+    }
+    if (readers.size() > search.rule.nodes.size()) return false;  // some reader is outside
   }
-  if (readers.size() > 2 * search.rule.nodes.size()) return false;  // some reader is outside
   for (const int64_t reader : readers) {
     if (search.steps_left == 0) return false;
     --search.steps_left;

@@ -17,8 +17,8 @@ constexpr double shared_deviation = 2;
 constexpr double unlike_deviation = 0.8;
 // Such a network is extrapolated to, and its interval taken so many times as wide.
 constexpr double unlike_distance = 0.1, unlike_width = 3;
-// A family with less of the time of every timing was not timed: its level may be off by a factor of 6 (90%).
-constexpr double least_timed_share = 0.05, untimed_deviation = 1.1;
+// The level of a family that was not timed may be off by a factor of 6 (90%).
+constexpr double untimed_deviation = 1.1;
 // How much further from the mean than the known devices a new one may be.
 constexpr std::array spreads = {0.5, 1.0, 2.0};
 constexpr std::array noise_deviations = {0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35};
@@ -241,7 +241,7 @@ void AdaptedEdge::add_hypothesis(bool joins, std::span<const EdgeLogTiming> timi
 }
 
 Estimate AdaptedEdge::seconds(const EdgeKnownTime& known) const {
-  double mean = 0, square = 0, untimed_square = 0, distance_of_all = 0;
+  double mean = 0, square = 0, untimed_square = 0, distance_of_all = 0, untimed_of_all = 0;
   EdgeFamilySeconds share;
   for (const Hypothesis& own : hypotheses_) {
     const double one = log_seconds(own.joins ? known.joined : known.apart, own.log_level, share);
@@ -252,16 +252,19 @@ Estimate AdaptedEdge::seconds(const EdgeKnownTime& known) const {
       if (largest_share(own.timed_shares, f) < least_timed_share) untimed += share[f];
     }
     distance_of_all += own.weight * std::max(unlike, untimed);
-    unlike *= unlike_deviation;
+    untimed_of_all += own.weight * untimed;
+    // What was not timed is unlike anything timed: the same doubt, which counts below.
+    unlike = std::max(0.0, unlike - untimed) * unlike_deviation;
     untimed *= untimed_deviation;
     mean += own.weight * one;
     square += own.weight * (one * one + quadratic(own.covariance, share) + own.noise * own.noise + unlike * unlike);
     untimed_square += own.weight * untimed * untimed;
   }
   const bool is_far = distance_of_all > unlike_distance;
-  // What was timed tells less of other networks; what was not timed at all is as unknown as before.
-  Estimate estimate =
-      from_logarithms(mean, (square - mean * mean) * (is_far ? unlike_width * unlike_width : 1) + untimed_square);
+  // What was timed tells less of other networks; what was not timed at all is as unknown as before, and no more.
+  const double timed = 1 - untimed_of_all;
+  const double widening = is_far ? 1 + (unlike_width * unlike_width - 1) * timed * timed : 1;
+  Estimate estimate = from_logarithms(mean, std::max((square - mean * mean) * widening, untimed_square));
   if (is_far) estimate.kind = Confidence::extrapolated;
   return estimate;
 }
@@ -273,7 +276,8 @@ Estimate AdaptedEdge::level(EdgeFamily family) const {
     mean += own.weight * own.log_level[f];
     square += own.weight * (own.log_level[f] * own.log_level[f] + own.covariance[f * edge_families + f]);
   }
-  return from_logarithms(mean, square - mean * mean);
+  const double least = timed_share(family) < least_timed_share ? untimed_deviation * untimed_deviation : 0;
+  return from_logarithms(mean, std::max(square - mean * mean, least));
 }
 
 double AdaptedEdge::timed_share(EdgeFamily family) const {
@@ -316,6 +320,7 @@ EdgePredictor adapted_predictor(const EdgePredictor& known, const AdaptedEdge& a
     own.calls->copy_far_ns *= level(EdgeFamily::tensor);
   }
   own.device = "adapted from " + known.device;
+  own.host_spread = 0;  // the timings are those of the device itself
   own.source = "levels from timings of another device; prior: " + known.source;
   if (adapted.joins() < 0.5) own.runtime = "eager";
   return own;

@@ -21,6 +21,8 @@ namespace foretoken {
 enum class EdgeFamily { convolution, depthwise, product, tensor, setup, dispatch, call };
 inline constexpr size_t edge_families = 7;
 std::string_view edge_family_name(EdgeFamily family);
+// A family with less of the time of every timing was not timed.
+inline constexpr double least_timed_share = 0.05;
 EdgeFamily edge_family(EdgeKernelKind kind);
 
 // Seconds of a network or kernel on the known device, by family.
@@ -65,12 +67,12 @@ class AdaptedEdge {
   explicit AdaptedEdge(std::span<const EdgeTiming> timings, const EdgeLevelPriors& priors = measured_level_priors());
 
   Estimate seconds(const EdgeKnownTime& known) const;
-  // New over known seconds of a family, with a 90% interval.
+  // New over known seconds of a family, with a 90% interval: at least a factor of 6 either way where it was not timed.
   Estimate level(EdgeFamily family) const;
   // The largest share that the family has in the time of any timing.
   double timed_share(EdgeFamily family) const;
   // Families of which the timings say nothing: none has a noticeable share in any of them. Their levels are those of
-  // the prior, and predictions of networks that consist of them have wide intervals.
+  // the prior, and predictions of networks that consist of them have intervals as wide as those levels.
   std::vector<EdgeFamily> untimed() const;
   // How likely it is that the runtime joins operators as the known one.
   double joins() const;

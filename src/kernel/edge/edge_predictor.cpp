@@ -12,6 +12,9 @@
 namespace foretoken {
 namespace {
 
+// Nobody has measured how wrong a price is outside its sweep: twice as wrong is assumed.
+constexpr double outside_sweep = 2;
+
 // The kind whose prices serve where a sweep lacks a kind's own; itself where there is none.
 EdgeKernelKind stand_in(EdgeKernelKind kind) {
   switch (kind) {
@@ -47,6 +50,14 @@ EdgeKernelKind stand_in(EdgeKernelKind kind) {
 bool within(const EdgeKindPrices& kind, std::span<const double> amounts) {
   for (size_t i = 0; i < amounts.size(); ++i) {
     if (amounts[i] > 0 && (amounts[i] < kind.least[i] || amounts[i] > kind.most[i])) return false;
+  }
+  return true;
+}
+
+// Constants that were evicted are more traffic than the kernel had alone; less than the sweep had is nothing new.
+bool within_most(const EdgeKindPrices& kind, std::span<const double> amounts) {
+  for (size_t i = 0; i < amounts.size(); ++i) {
+    if (amounts[i] > kind.most[i] && kind.most[i] > 0) return false;
   }
   return true;
 }
@@ -104,16 +115,15 @@ Estimate EdgePredictor::kernel_seconds(const EdgeKernel& kernel) const {
   const PricedKernel own = priced(*this, kernel);
   const double seconds = own.seconds();
   const bool known = own.own_kind && within(own.kind, own.amounts());
-  // Nobody has measured how wrong a price is outside its sweep: twice as wrong is assumed.
-  const double factor = portable_exp(own.kind.half_width * (known ? 1 : 2));
+  const double factor = portable_exp(own.kind.half_width * (known ? 1 : outside_sweep));
   return {.value = seconds,
           .low = seconds / factor,
           .high = seconds * factor,
           .kind = known ? Confidence::interpolated : Confidence::extrapolated};
 }
 
-std::vector<EdgeTerm> EdgePredictor::kernel_terms(const EdgeKernel& kernel) const {
-  const PricedKernel own = priced(*this, kernel);
+std::vector<EdgeTerm> EdgePredictor::kernel_terms(const EdgeKernel& kernel, double touched_between) const {
+  const PricedKernel own = priced(*this, kernel, touched_between);
   std::vector<EdgeTerm> terms;
   for (size_t i = 0; i < own.law.prices.size(); ++i) {
     const EdgePrice& price = own.law.prices[i];
@@ -129,8 +139,15 @@ double EdgePredictor::dispatch_seconds(const EdgeKernel& kernel) const {
 }
 
 Estimate EdgePredictor::kernel_seconds_in_model(const EdgeKernel& kernel, double touched_between) const {
-  const Estimate alone = kernel_seconds(kernel);
   const PricedKernel own = priced(*this, kernel, touched_between);
+  Estimate alone = kernel_seconds(kernel);
+  if (alone.kind == Confidence::interpolated && !within_most(own.kind, own.amounts())) {
+    const double factor = portable_exp(outside_sweep * own.kind.half_width);
+    alone = {.value = alone.value,
+             .low = alone.value / factor,
+             .high = alone.value * factor,
+             .kind = Confidence::extrapolated};
+  }
   if (!calls) return scaled(alone, own.seconds() / alone.value);
   const double work = own.seconds() - own.kind.prices_ns.front() * 1e-9;
   const double bytes = edge_work(kernel).written.value(), elements = bytes / bytes_per_element(DType::fp32);

@@ -55,7 +55,8 @@ struct EdgePredictor {
   int threads = 1;
   std::string source, fitted_on;  // of the measurements; date
   EdgeCore core;
-  std::optional<double> busy_watts;               // what the device draws while it computes
+  std::optional<double> busy_watts;  // what the device draws while it computes
+  double host_spread = 0;  // of whole networks on other hosts of its kind: half of a 90% interval, as a logarithm
   std::optional<EdgeCallCosts> calls;             // where each row of the sweep was a call of the runtime from outside
   std::vector<EdgeThreadScaling> thread_scaling;  // measured, by threads
   std::map<EdgeKernelKind, EdgeKindPrices> kinds;
@@ -71,8 +72,8 @@ struct EdgePredictor {
   // priced as the bytes it moves; a kernel that it does not know is an InputError.
   Estimate kernel_seconds(const EdgeKernel& kernel) const;
 
-  // What that consists of, the call first; as many terms as the law has prices.
-  std::vector<EdgeTerm> kernel_terms(const EdgeKernel& kernel) const;
+  // What that consists of, the call first; as many terms as the law has prices. `touched_between` as below.
+  std::vector<EdgeTerm> kernel_terms(const EdgeKernel& kernel, double touched_between = 0) const;
 
   // Of the kernel between others of a model: no call, no copy of its output, the runtime's time for its operators.
   // `touched_between`: bytes of constants that the model reads before it reads those of this kernel again.

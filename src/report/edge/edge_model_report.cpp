@@ -20,8 +20,8 @@ constexpr size_t longest_in_figure = 20;
 
 std::string title_of(const EdgeModelReport& report) {
   const std::string& name = report.graph.name.empty() ? report.graph.source : report.graph.name;
-  return fmt::format("{} on {}, {} {}, {}", name, report.predictor.device, report.predictor.runtime,
-                     report.predictor.runtime_version, counted(report.threads, "thread"));
+  return fmt::format("{} on {}, {} {}, {}", name, edge_device_title(report.device_name, report.predictor),
+                     report.predictor.runtime, report.predictor.runtime_version, counted(report.threads, "thread"));
 }
 
 const EdgeStep& step_of(const EdgeModelReport& report, const EdgeStepTime& time) {
@@ -93,6 +93,10 @@ std::string model_energy_text(const EdgeModelReport& report) {
 }
 
 }  // namespace
+
+std::string edge_device_title(const std::string& name, const EdgePredictor& predictor) {
+  return name.empty() ? predictor.device : fmt::format("{} ({})", predictor.device, name);
+}
 
 std::string edge_model_text(const EdgeModelReport& report, size_t most) {
   const EdgeModelEstimate& estimate = report.estimate;

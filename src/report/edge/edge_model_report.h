@@ -22,7 +22,11 @@ struct EdgeModelReport {
   int64_t threads = 1;
   std::vector<GraphBatch> batches;
   std::vector<EdgeAdvice> advice;
+  std::string device_name = "";  // as it was asked for
 };
+
+// Devices may be the same core with other measurements behind them: "Arm Neoverse-V1 (neoverse_v1_ort)".
+std::string edge_device_title(const std::string& name, const EdgePredictor& predictor);
 
 // The longest steps: `most` of them, 0 = all in the order they run.
 std::string edge_model_text(const EdgeModelReport& report, size_t most);

@@ -4,6 +4,7 @@
 
 #include "base/counted.h"
 #include "base/text.h"
+#include "report/edge/edge_model_report.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
 
@@ -37,11 +38,12 @@ std::string edge_step_text(const EdgeStepReport& report) {
                fmt::format("{:.1f}%", 100 * time.seconds.value / estimate.seconds.value),
                duration_text(time.least_seconds)});
   }
-  std::string text = fmt::format(
-      "{} {} of {} on {} ({}, {}): {}\n{:.3g} tokens/s ({:.3g} to {:.3g}); weights {}\n\n", report.phase,
-      report.phase == "decode" ? "step" : "pass", report.model, report.predictor.device, report.predictor.runtime,
-      counted(report.threads, "thread"), interval_text(estimate.seconds), tokens / estimate.seconds.value,
-      tokens / estimate.seconds.high, tokens / estimate.seconds.low, bytes_text(report.weights.value()));
+  std::string text =
+      fmt::format("{} {} of {} on {} ({}, {}): {}\n{:.3g} tokens/s ({:.3g} to {:.3g}); weights {}\n\n", report.phase,
+                  report.phase == "decode" ? "step" : "pass", report.model,
+                  edge_device_title(report.device_name, report.predictor), report.predictor.runtime,
+                  counted(report.threads, "thread"), interval_text(estimate.seconds), tokens / estimate.seconds.value,
+                  tokens / estimate.seconds.high, tokens / estimate.seconds.low, bytes_text(report.weights.value()));
   text += table.text();
   for (const std::string& note : report.lowering.notes) text += "note: " + note + "\n";
   return wrap_lines(text, page_width(), 2);

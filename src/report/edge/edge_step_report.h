@@ -17,6 +17,7 @@ struct EdgeStepReport {
   int64_t threads = 1;
   int64_t tokens = 1;  // that the step makes, or reads
   Bytes weights;
+  std::string device_name = "";  // as it was asked for
 };
 
 std::string edge_step_text(const EdgeStepReport& report);

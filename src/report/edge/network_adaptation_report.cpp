@@ -13,13 +13,32 @@ namespace {
 
 constexpr double ms = 1e3;
 
-// Families of kernels; the others are the runtime's own time, whose share is small in any large network.
-std::vector<std::string> untimed_kernels(const AdaptedEdge& adapted) {
-  std::vector<std::string> names;
-  for (const EdgeFamily family : adapted.untimed()) {
-    if (family < EdgeFamily::setup) names.emplace_back(edge_family_name(family));
+// As a reader of the table knows them.
+std::string_view family_reading(EdgeFamily family) {
+  switch (family) {
+    case EdgeFamily::convolution:
+      return "convolutions";
+    case EdgeFamily::depthwise:
+      return "depthwise convolutions";
+    case EdgeFamily::product:
+      return "matrix products";
+    case EdgeFamily::tensor:
+      return "other operators";
+    case EdgeFamily::setup:
+      return "starting a convolution or product";
+    case EdgeFamily::dispatch:
+      return "starting another operator";
+    case EdgeFamily::call:
+      return "calling the runtime";
   }
-  return names;
+  return "";
+}
+
+// Families of kernels; the others are the runtime's own time, whose share is small in any large network.
+std::vector<EdgeFamily> untimed_kernels(const AdaptedEdge& adapted) {
+  std::vector<EdgeFamily> families = adapted.untimed();
+  std::erase_if(families, [](EdgeFamily family) { return family >= EdgeFamily::setup; });
+  return families;
 }
 
 }  // namespace
@@ -34,16 +53,18 @@ std::string network_adaptation_text(const NetworkAdaptationReport& report) {
   for (size_t f = 0; f < edge_families; ++f) {
     const auto family = static_cast<EdgeFamily>(f);
     const Estimate level = report.adapted.level(family);
-    levels.add({std::string(edge_family_name(family)), fmt::format("{:.3g}", level.value),
+    levels.add({std::string(family_reading(family)), fmt::format("{:.3g}", level.value),
                 fmt::format("{:.3g} to {:.3g}", level.low, level.high)});
   }
   text += levels.text();
-  if (const std::vector<std::string> names = untimed_kernels(report.adapted); !names.empty()) {
+  std::vector<std::string_view> names;
+  for (const EdgeFamily family : untimed_kernels(report.adapted)) names.push_back(family_reading(family));
+  if (!names.empty()) {
     text += wrap_lines(
-        fmt::format("note: {} kernels take less than 5% of the time in every timing. Their levels are assumed, and "
+        fmt::format("note: in every timing, less than {:.0f}% of the time goes to {}. Their levels are assumed, and "
                     "networks that consist of them have wide intervals, marked extrapolated. Time such a network or "
                     "kernel to narrow the intervals\n",
-                    fmt::join(names, " or ")),
+                    100 * least_timed_share, fmt::join(names, " or ")),
         page_width(), 2);
   }
   if (report.predicted.empty()) return text;
@@ -63,7 +84,7 @@ Json network_adaptation_json(const NetworkAdaptationReport& report) {
     levels.set(std::string(edge_family_name(family)), to_json(report.adapted.level(family)));
   }
   Json untimed = Json::array();
-  for (const std::string& name : untimed_kernels(report.adapted)) untimed.push(name);
+  for (const EdgeFamily family : untimed_kernels(report.adapted)) untimed.push(edge_family_name(family));
   Json predicted = Json::array();
   for (const NetworkAdaptationReport::Network& one : report.predicted)
     predicted.push(Json::object({{"network", one.name}, {"milliseconds", to_json(scaled(one.seconds, ms))}}));

@@ -100,6 +100,7 @@ class EdgeCommand : public Command {
                            .memory = edge_memory(graph, lowering),
                            .threads = threads_ > 0 ? threads_ : predictor.threads};
     report.advice = edge_advice(lowering, predictor, estimate);
+    report.device_name = device_.device();
     for (const std::string& text : batches_) {
       const int64_t times = parse_size("--batch-sizes", text, batch_range);
       report.batches.push_back(
@@ -146,7 +147,8 @@ class EdgeCommand : public Command {
                                 .estimate = estimate,
                                 .threads = threads_ > 0 ? threads_ : predictor.threads,
                                 .tokens = phase_ == "decode" ? batch_ : batch_ * input_len_,
-                                .weights = weight_bytes(model)};
+                                .weights = weight_bytes(model),
+                                .device_name = device_.device()};
     return {.text = model_warnings_text(model.notes) + edge_step_text(report), .json = edge_step_json(report)};
   }
 

@@ -32,14 +32,33 @@ constexpr ArmPart arm_parts[] = {
     {"0xd4d", "Cortex-A715"}, {"0xd4e", "Cortex-X3"},   {"0xd4f", "Neoverse-V2"},
 };
 
-double own_cache_bytes() {
-  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? static_cast<double>(bytes) : EdgeFitOptions{}.cache_bytes;
+struct CacheSize {
+  double bytes = 0;
+  bool assumed = false;
+};
+
+// As the C library says, or the kernel ("32768K"), which knows caches of Arm cores that the C library does not.
+CacheSize cache_size(int name, int level, double usual_bytes) {
+  if (const long bytes = sysconf(name); bytes > 0) return {.bytes = static_cast<double>(bytes)};
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    int own_level = 0;
+    double size = 0;
+    char unit = ' ';
+    std::ifstream(folder + "level") >> own_level;
+    std::ifstream(folder + "size") >> size >> unit;
+    if (own_level != level || size <= 0) continue;
+    return {.bytes = size * (unit == 'K' ? 1024.0 : unit == 'M' ? 1024.0 * 1024.0 : 1.0)};
+  }
+  return {.bytes = usual_bytes, .assumed = true};
 }
 
-double last_level_bytes() {
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? static_cast<double>(bytes) : EdgeFitOptions{}.last_level_bytes;
+std::string assumed_cache_text(const CacheSize& size, std::string_view name) {
+  if (!size.assumed) return "";
+  return fmt::format(
+      "The size of the {} cache is not known here; {:.0f} MiB are assumed, which matters for networks whose weights "
+      "exceed it. `foretoken fit edge-kernels` takes the sweep with another size.\n",
+      name, size.bytes / (1 << 20));
 }
 
 Answer planned(std::span<const EdgeKernel> plan) {
@@ -133,17 +152,21 @@ Answer profile_cpu(const CpuProfileRequest& request) {
       [](size_t done, size_t all) {
         if (done % 10 == 0 || done == all) show_progress(fmt::format("{} of {} kernels", done, all));
       });
+  const CacheSize own_cache = cache_size(_SC_LEVEL2_CACHE_SIZE, 2, EdgeFitOptions{}.cache_bytes);
+  const CacheSize last_level = cache_size(_SC_LEVEL3_CACHE_SIZE, 3, EdgeFitOptions{}.last_level_bytes);
   EdgeFit fit = fit_edge(rows, {.device = request.device.empty() ? processor_name() : request.device,
                                 .runtime = "XNNPACK",
                                 .source = "foretoken profile cpu",
                                 .date = request.date,
-                                .cache_bytes = own_cache_bytes(),
-                                .last_level_bytes = last_level_bytes()});
+                                .cache_bytes = own_cache.bytes,
+                                .last_level_bytes = last_level.bytes});
   const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
   const int64_t most_threads = request.threads > 0 ? request.threads : cores;
   const bool skips_threads = most_threads > 1 && machine_is_busy(cores);
   if (!skips_threads) fit.predictor.thread_scaling = measured_scaling(most_threads, options);
   Answer answer{.text = edge_fit_text(fit) + scaling_text(fit.predictor.thread_scaling), .json = edge_fit_json(fit)};
+  answer.text += wrap_lines(
+      assumed_cache_text(own_cache, "second-level") + assumed_cache_text(last_level, "last-level"), page_width(), 2);
   if (skips_threads) {
     answer.text +=
         "Other programs are using the cores, so speedups on more threads were not measured. Repeat this on an idle "
