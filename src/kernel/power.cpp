@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "base/portable_math.h"
@@ -31,15 +32,49 @@ constexpr double least_clock_share = 0.1;
 constexpr double least_fitted_clock_share = 0.64;  // 1,275 of 1,980 MHz (data/measured/h200_sxm/sustained_more.csv)
 constexpr double reading_noise = 0.015;            // of a board's power, between two passes of the same kernel
 
-// The largest clock share up to `most` at which `watts` stays within the limit; watts rises with the clock.
+// Where `watts`, which rises with the clock, crosses the limit between two clocks, by the Illinois method (Dowell and
+// Jarratt, BIT 1971); nothing where it does not converge.
+template <class WattsAtClock>
+std::optional<double> clock_at(const WattsAtClock& watts, double limit, double low, double high, double at_high) {
+  constexpr int most_steps = 40;
+  constexpr double converged = 1e-13;
+  double under = watts(low) - limit, over = at_high - limit, before = low;
+  if (under >= 0) return low;
+  int last = 0;  // the end that moved: the other one's value is halved, so that it moves too
+  for (int i = 0; i < most_steps; ++i) {
+    const double next = (low * over - high * under) / (over - under);
+    const double value = watts(next) - limit;
+    if (value > 0) {
+      high = next;
+      over = value;
+      if (last > 0) under /= 2;
+      last = 1;
+    } else {
+      low = next;
+      under = value;
+      if (last < 0) over /= 2;
+      last = -1;
+    }
+    if (value == 0 || std::abs(next - before) < converged) return next;
+    before = next;
+  }
+  return std::nullopt;
+}
+
+// The largest clock share up to `most` at which `watts` stays within the limit; watts rises with the clock. Halving
+// gives the same bits whatever is known of the crossing, which only spares most of its steps.
 template <class WattsAtClock>
 double clock_within(const WattsAtClock& watts, double limit, double most) {
-  if (watts(most) <= limit) return most;
+  const double wanted = watts(most);
+  if (wanted <= limit) return most;
   double low = least_clock_share, high = most;
+  const std::optional<double> crossing = clock_at(watts, limit, low, high, wanted);
   constexpr int halvings = 36;
+  constexpr double sure = 1e-12;
   for (int i = 0; i < halvings; ++i) {
     const double middle = 0.5 * (low + high);
-    (watts(middle) > limit ? high : low) = middle;
+    const bool is_clear = crossing && std::abs(middle - *crossing) > sure;
+    ((is_clear ? middle > *crossing : watts(middle) > limit) ? high : low) = middle;
   }
   return low;
 }

@@ -86,7 +86,7 @@ TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   EXPECT_THAT(none.out, HasSubstr("None of"));
   EXPECT_THAT(in_one_line(none.out), HasSubstr("The best layout sustains"));
   EXPECT_THAT(in_one_line(none.out), HasSubstr("of these devices"));
-  EXPECT_THAT(in_one_line(none.out), HasSubstr("too few: "));
+  EXPECT_THAT(in_one_line(none.out), HasSubstr("below rate: "));
   EXPECT_THAT(in_one_line(none.out), HasSubstr("vllm on h100_sxm: sustains "));
   const std::string html = read_file(path("none.html"), 1U << 24U);
   EXPECT_THAT(html, HasSubstr("None of"));

@@ -18,6 +18,7 @@ ExplainedPool explained(const ServingQuestion& question, const EnginePool& pool,
   return {.device = &question.hardware_of(pool.engine.device).device,
           .devices_each = static_cast<double>(pool.engine.devices()),
           .busy_seconds = mix.busy_seconds(),
+          .stages = static_cast<double>(pool.engine.pipeline),
           .steps = engine.group.has_operators ? typical_steps(engine.group.composed(), mix, Logits::last,
                                                               engine.group.config.options.lock_step_ranks)
                                               : std::vector<TypicalStep>()};

@@ -35,6 +35,26 @@ TEST(LayoutExplanation, parts_make_up_the_time_to_the_first_token_and_queues_gro
   }
 }
 
+TEST(LayoutExplanation, is_about_the_requests_that_the_layout_was_judged_by) {
+  // The first prompts are longer than all others: runs begin after them.
+  std::vector<Request> requests = random_requests(3, 3000, 10, 600, 60);
+  for (size_t i = 0; i < 300; ++i) requests[i].input_tokens *= 4;
+  const Traffic traffic(std::move(requests));
+  ASSERT_GT(traffic.usual_start(), 0);
+  const ServingQuestion question = small_question();
+  const ServingFacts facts = roofline_facts();
+  ServingQuestion at_rate = question;
+  at_rate.rate = 5;
+  EngineShelf shelf(at_rate, facts, traffic);
+  LayoutSimulator simulator(at_rate, traffic, shelf);
+  const PlanPoint point = simulator.evaluate(one_engine, Effort::full);
+  ASSERT_NE(point.at_rate(5), nullptr);
+  const auto explained = explain_layout(at_rate, traffic, facts, one_engine, 5);
+  ASSERT_TRUE(explained.has_value());
+  // The mean of requests around the percentile.
+  EXPECT_NEAR(explained->run.ttft.ttft_ms / point.at_rate(5)->achieved_ms[0], 1, 0.05);
+}
+
 TEST(LayoutExplanation, of_two_pools_the_first_token_waits_for_the_cache) {
   const ServingQuestion question = small_question();
   ServingLayout layout = one_engine;

@@ -25,9 +25,13 @@ struct EffortSettings {
   double tolerance;
 };
 
+constexpr bool takes_long_runs(Effort effort) {
+  return effort == Effort::full || effort == Effort::long_curve;
+}
+
 constexpr EffortSettings settings_of(Effort effort) {
-  return effort != Effort::full ? EffortSettings{.least_requests = 200, .service_times = 4, .tolerance = 0.08}
-                                : EffortSettings{.least_requests = 1000, .service_times = 8, .tolerance = 0.02};
+  return takes_long_runs(effort) ? EffortSettings{.least_requests = 1000, .service_times = 8, .tolerance = 0.02}
+                                 : EffortSettings{.least_requests = 200, .service_times = 4, .tolerance = 0.08};
 }
 
 // Ends of intervals are found within this share.
@@ -203,6 +207,8 @@ std::string_view effort_name(Effort effort) {
       return "ranged";
     case Effort::curve:
       return "curve";
+    case Effort::long_curve:
+      return "long_curve";
     case Effort::full:
       return "full";
   }
@@ -257,7 +263,7 @@ ServingLayout LayoutSimulator::long_part(const ServingLayout& layout, double rat
 }
 
 ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
-                                               int64_t requests, int64_t first_request) const {
+                                               int64_t requests, int64_t part) const {
   ServingRunRequest request;
   const std::string& engine = layout.pool.engine.engine;
   request.config.router = usual_router(engine, 1);
@@ -285,8 +291,8 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
     between.first_token = usual_first_token(engine);
     request.config.disaggregation = std::move(between);
   }
-  request.load = [this, rate, requests, first_request](uint64_t /*seed*/) {
-    return traffic_->at_rate(rate, requests, first_request);
+  request.load = [this, rate, requests, first = first_request(requests, part)](uint64_t /*seed*/) {
+    return traffic_->at_rate(rate, requests, first);
   };
   request.goals = goals_of(question_->slos);
   request.percentiles = slo_percentiles(question_->slos);
@@ -319,8 +325,7 @@ struct LayoutSimulator::Trial {
     const ServingQuestion& question = *simulator.question_;
     const double own_rate = rate * share;
     const int64_t requests = simulator.requests_for(effort, own_rate);
-    const int64_t first = simulator.traffic_->usual_start() + part * requests;
-    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, first);
+    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, part);
     request.config.bound = bound;
     StepLog steps;
     if (metered) request.observers.push_back(&steps);
@@ -368,10 +373,14 @@ struct LayoutSimulator::Trial {
     if (!result.attained && !keeps) {
       result.output_tokens_per_s = std::max(result.output_tokens_per_s, steady.tokens_per_s() / share);
     }
-    if (metered) result.joules_per_token = joules_per_token(steps, metrics, lasts_s);
+    // Nobody is shown the energy of a run that breaks a limit, except those of curves.
+    if (metered && (result.attained || to_its_end)) {
+      result.joules_per_token = joules_per_token(steps, metrics, lasts_s);
+    }
     // What host memory below the cache could save.
     if (effort == Effort::quick && layout.pool.host_gib == 0 && tries_host_memory(question.choices)) {
       const auto computed = static_cast<double>(metrics.input_tokens - metrics.cached_tokens);
+      const int64_t first = simulator.first_request(requests, part);
       const auto fresh = static_cast<double>(simulator.traffic_->fresh_tokens(requests, first));
       result.computed_again = std::max(1.0, computed / fresh);
     }
@@ -433,16 +442,14 @@ PlanPoint LayoutSimulator::by_closed_form(PlanPoint point, const LayoutJudgement
 }
 
 const LayoutSimulator::ShortRuns& LayoutSimulator::short_runs(const ServingLayout& layout, const Trial& trial,
-                                                              double most) {
+                                                              double most, double usual) {
   constexpr size_t most_kept = 4096;
   const std::string key = layout.key();
   if (const auto found = short_runs_.find(key); found != short_runs_.end()) return found->second;
   if (short_runs_.size() >= most_kept) short_runs_.clear();
   ShortRuns& kept = short_runs_[key];
-  const CapacitySearch search{.start = most * 0.7,
-                              .lowest = most / 100,
-                              .highest = most * 2,
-                              .tolerance = settings_of(Effort::quick).tolerance};
+  const CapacitySearch search{
+      .start = usual, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(Effort::quick).tolerance};
   kept.capacity = highest_rate(search, [&](double rate) {
     // The slowest tells how near the layout comes to limits that it never keeps.
     const std::optional<PlanRun> run = trial.run(rate, rate <= search.lowest);
@@ -466,22 +473,23 @@ std::vector<double> LayoutSimulator::rates_of_curve(double capacity) const {
 // One layout by runs: the rate that it sustains, and the ends of the interval of that.
 class LayoutSimulator::Evaluation {
  public:
-  // The `point` has its layout and effort, no run yet. `most`: the layout's bound; `step`: its usual one.
-  Evaluation(LayoutSimulator& simulator, const LayoutEngines& engines, double most, const Estimate& step,
-             PlanPoint point)
+  // The `point` has its layout and effort, no run yet. `step`: its usual one.
+  Evaluation(LayoutSimulator& simulator, const LayoutEngines& engines, const LayoutJudgement& judgement,
+             const Estimate& step, PlanPoint point)
       : simulator_(simulator),
         question_(*simulator.question_),
         engines_(engines),
-        most_(most),
+        most_(judgement.most_requests_per_s),
+        usual_(most_ * usually_reached(point.layout, judgement.shape).usual),
         step_(step),
         effort_(point.effort),
         short_part_(part_of(point.layout, Effort::quick, 1)),
-        simulated_(effort_ == Effort::full ? simulator.long_part(point.layout, most) : short_part_),
+        simulated_(takes_long_runs(effort_) ? simulator.long_part(point.layout, most_) : short_part_),
         point_(std::move(point)) {}
 
   PlanPoint evaluated() {
     find_capacity();
-    if (effort_ == Effort::curve) {
+    if (effort_ == Effort::curve || effort_ == Effort::long_curve) {
       run_curve();
       return std::move(point_);
     }
@@ -512,10 +520,10 @@ class LayoutSimulator::Evaluation {
   }
 
   void find_capacity() {
-    const ShortRuns& quick = simulator_.short_runs(point_.layout, trial_of(short_part_, Effort::quick), most_);
+    const ShortRuns& quick = simulator_.short_runs(point_.layout, trial_of(short_part_, Effort::quick), most_, usual_);
     short_capacity_ = quick.capacity;
     double highest = short_capacity_;
-    if (effort_ == Effort::full) {
+    if (takes_long_runs(effort_)) {
       const Trial trial = trial_of(simulated_, effort_);
       const double start = short_capacity_ > 0 ? short_capacity_ : most_ * 0.1;
       highest = highest_rate(near(start, settings_of(effort_).tolerance), [&](double rate) {
@@ -586,7 +594,7 @@ class LayoutSimulator::Evaluation {
   LayoutSimulator& simulator_;
   const ServingQuestion& question_;
   const LayoutEngines& engines_;
-  double most_;
+  double most_, usual_;  // requests/s by closed form: the bound, and what such layouts reach of it
   Estimate step_;
   Effort effort_;
   ServingLayout short_part_, simulated_;
@@ -605,7 +613,7 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   point.kv_tokens = options.num_gpu_blocks * options.block_size;
   const Estimate step = usual_step(decodes, traffic_->lengths());
   if (effort == Effort::closed_form) return by_closed_form(std::move(point), judgement, step);
-  return Evaluation(*this, engines, judgement.most_requests_per_s, step, std::move(point)).evaluated();
+  return Evaluation(*this, engines, judgement, step, std::move(point)).evaluated();
 }
 
 }  // namespace foretoken

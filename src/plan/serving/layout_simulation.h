@@ -18,6 +18,7 @@ enum class Effort : uint8_t {
   quick,        // short runs of one replica at its share of the rate, capacity within 8%
   ranged,       // the same, also at both ends of the step times' intervals
   curve,        // short runs at rates from a tenth of the capacity to beyond it and at the rate asked for, to their end
+  long_curve,   // the same by long runs
   full  // the same as ranged, and long runs of several replicas, capacity within 2%, also with other requests of the
         // traffic
 };
@@ -80,9 +81,10 @@ class LayoutSimulator {
   // Depends on the question, the traffic and the arguments alone. A layout that is pruned has no capacity.
   PlanPoint evaluate(const ServingLayout& layout, Effort effort);
 
-  // What a run of the layout at this rate is made of; `requests` of the traffic. The engines are those of the shelf.
+  // What a run of the layout at this rate is made of: a part of the traffic with so many requests, of which part 0
+  // begins at the usual start, so that all runs of a question agree. The engines are those of the shelf.
   ServingRunRequest run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
-                                int64_t requests, int64_t first_request = 0) const;
+                                int64_t requests, int64_t part = 0) const;
   int64_t requests_for(Effort effort, double rate) const;
   // What is simulated of a layout at length: as many of its equal engines as tell what all of them do at this rate.
   ServingLayout long_part(const ServingLayout& layout, double rate) const;
@@ -98,7 +100,9 @@ class LayoutSimulator {
   };
   PlanPoint by_closed_form(PlanPoint point, const LayoutJudgement& judgement, const Estimate& step) const;
   std::vector<double> rates_of_curve(double capacity) const;
-  const ShortRuns& short_runs(const ServingLayout& layout, const Trial& trial, double most);
+  int64_t first_request(int64_t requests, int64_t part) const { return traffic_->usual_start() + part * requests; }
+  // `most`: the layout's bound, `usual`: where to begin.
+  const ShortRuns& short_runs(const ServingLayout& layout, const Trial& trial, double most, double usual);
 
   const ServingQuestion* question_;
   const Traffic* traffic_;

@@ -22,7 +22,8 @@ std::optional<LayoutScore> layout_score(const ServingQuestion& question, const S
 }
 
 double ranked_capacity(const ServingQuestion& question, const ServingSearchResult& result, const PlanPoint& point) {
-  const bool by_slow_end = result.ranked_by_slow_end && question.is_judged_by_slow_end(point.layout);
+  const bool by_slow_end = result.ranked_by_slow_end && question.is_judged_by_slow_end(point.layout) &&
+                           !result.ranked_by_middle.contains(devices_text(point.layout));
   return by_slow_end ? point.capacity.low : point.capacity.value;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,16 +43,18 @@ struct ServingSearchResult {
   int64_t unexplored = 0;  // not simulated although their bounds are better: the search ended before
   bool stopped =
       false;  // by whoever asked: ranked by what was simulated until then, shortly where nothing was at length
-  std::vector<PlanPoint> points;            // simulated, in the order of the layouts; the longest run of each
+  std::vector<PlanPoint> points;            // simulated; the longest run of each
   std::vector<size_t> ranking;              // of `points` at full effort that serve what is asked: best first
   std::vector<FrontierRun> frontier;        // most tokens/s of a user first
-  std::vector<PlanRun> curve;               // of the winner, by short runs (Effort::curve); lowest rate first
+  std::vector<PlanRun> curve;               // of the winner; lowest rate first
+  bool curve_is_long = false;               // by long runs, because short ones contradict its capacity
   std::vector<FastestAlone> fastest_alone;  // of each limit; empty where no layout starts
   std::vector<TriedEngine> tried;           // every device on offer with every engine, in the question's order
-  // Devices known by their sheets alone were ranked by the slow end of their intervals. False where there are none, and
-  // where nothing else serves what is asked.
+  // Devices known by their sheets were ranked by the slow end of their intervals.
   bool ranked_by_slow_end = false;
-  // Where no layout serves the rate that is asked for: what the devices can do at all.
+  // Devices (devices_text) that serve nothing at the slow end: ranked by the middle, those of sheets after all others.
+  std::set<std::string> ranked_by_middle = {};
+  // Of the devices that do not serve the rate that is asked for: what they can do at all.
   std::shared_ptr<const ServingSearchResult> without_rate;
 
   const PlanPoint* winner() const { return ranking.empty() ? nullptr : &points[ranking.front()]; }
@@ -75,6 +78,9 @@ std::optional<Headline> usd_per_million_interval(const ServingQuestion& question
 // The run that a layout is shown by: at the rate asked for where it serves that, else at capacity; null = there is
 // none.
 const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point);
+
+// By so much, short runs may put the capacity elsewhere than long ones.
+inline constexpr double short_run_error = 0.08;
 
 // The knee of latency against rate: of these runs that keep the limits, the one with the highest rate times speed for a
 // user (Kleinrock's power, ICC 1979: throughput over time). Null where fewer than three keep them.

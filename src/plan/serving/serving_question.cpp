@@ -40,8 +40,6 @@ std::optional<double> ServingQuestion::usd_per_hour(const ServingLayout& layout)
 }
 
 bool ServingQuestion::is_judged_by_slow_end(const ServingLayout& layout) const {
-  const auto is_measured = [](const HardwareChoice& one) { return !one.rests_on_sheet(); };
-  if (std::none_of(hardware.begin(), hardware.end(), is_measured)) return false;
   const auto parts = hardware_of(layout);
   return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.first->rests_on_sheet(); });
 }
@@ -57,9 +55,6 @@ std::string ServingQuestion::key(const Traffic& traffic) const {
   if (pessimistic) text += "|pessimistic";
   // Short runs also look for the slow end of such a device.
   for (const HardwareChoice& one : hardware) text += one.rests_on_sheet() ? "|sheet " + one.device.name : "";
-  if (std::any_of(hardware.begin(), hardware.end(), [](const HardwareChoice& one) { return !one.rests_on_sheet(); })) {
-    text += "|beside measured";
-  }
   text += fmt::format("|rate {}|len {}|memory {}", rate ? number_text(*rate) : "any", max_model_len,
                       number_text(memory_fraction));
   if (lora) {

@@ -87,8 +87,8 @@ struct ServingQuestion {
   std::vector<std::pair<const HardwareChoice*, int64_t>> hardware_of(const ServingLayout& layout) const;
   // USD/hour; nothing where the price is not known.
   std::optional<double> usd_per_hour(const ServingLayout& layout) const;
-  // More than a third of the time on one of its devices comes from a spec sheet while another on offer was measured: it
-  // is judged by the slow end of its interval, so that it does not win by what nobody knows.
+  // More than a third of the time on one of its devices comes from a spec sheet: it is judged by the slow end of its
+  // interval, so that it does not win by what nobody knows. The same whatever else is on offer.
   bool is_judged_by_slow_end(const ServingLayout& layout) const;
   // As the choice's engine runs it: in the scheme that is tried, or in its own format as the device can.
   Model model_of(const EngineChoice& choice) const;

@@ -1,6 +1,7 @@
 #include "plan/serving/serving_search.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -68,46 +69,58 @@ std::string kind_of_layout(const ServingLayout& layout) {
                      layout.pool.host_gib > 0 ? "/host" : "");
 }
 
+// Layouts that are searched together, with what closed forms say of them: all of one device, or all on two kinds of
+// devices.
+struct SearchedPart {
+  const HardwareChoice* hardware = nullptr;  // null = two kinds of devices
+  LayoutSpace space;
+  std::vector<LayoutJudgement> judgements;
+};
+
 class LayoutSearch {
  public:
+  // `to_beat`: what was found elsewhere.
   LayoutSearch(const ServingQuestion& question, PlanEvaluator& evaluator, const SearchLimits& limits,
-               std::function<void(const std::string&)> tell, std::function<void()> check_wanted)
+               std::function<void(const std::string&)> tell, const SearchedPart& part,
+               std::optional<LayoutScore> to_beat = {})
       : question_(question),
         evaluator_(evaluator),
         limits_(limits),
         tell_(std::move(tell)),
-        check_wanted_(std::move(check_wanted)) {}
+        part_(part),
+        layouts_(part.space.layouts),
+        to_beat_(to_beat) {}
 
-  ServingSearchResult run() {
-    LayoutSpace space = layout_space(question_, check_wanted_);
-    layouts_ = std::move(space.layouts);
-    result_.largest_gap = space.largest_gap;
-    say(fmt::format("{} layouts", layouts_.size()));
+  // `is_wanted`: else nothing is simulated.
+  ServingSearchResult run(bool is_wanted) {
+    result_.largest_gap = part_.space.largest_gap;
     result_.layouts = static_cast<int64_t>(layouts_.size());
     result_.ranked_by_slow_end = std::any_of(layouts_.begin(), layouts_.end(), [&](const ServingLayout& layout) {
       return question_.is_judged_by_slow_end(layout);
     });
+    result_.stopped = !is_wanted;
     judge();
     try {
-      find_best_of_all();
+      if (is_wanted) find_best_of_all();
     } catch (const SearchStopped&) {
-      if (std::none_of(candidates_.begin(), candidates_.end(), [](const Candidate& one) { return !!one.point; })) throw;
       result_.stopped = true;
     }
     finish();
-    draw_curve();
     return std::move(result_);
   }
 
  private:
   void find_best_of_all() {
     find_best();
-    const auto is_served = [&](const Candidate& one) { return found(one).has_value(); };
-    if (result_.ranked_by_slow_end && std::none_of(candidates_.begin(), candidates_.end(), is_served)) {
+    if (result_.ranked_by_slow_end && !anything_serves()) {
       result_.ranked_by_slow_end = false;
       find_best();
     }
     if (!limits_.closed_form) show_every_engine();
+  }
+
+  bool anything_serves() const {
+    return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) { return !!found(one); });
   }
 
   void find_best() {
@@ -119,8 +132,9 @@ class LayoutSearch {
     for (int round = 0; round < most_rounds_of_finalists; ++round) {
       explore(true, limits_.quick * 2 / 3);
       explore(false, limits_.quick);
-      if (!settle()) break;
+      if (!settle()) return;
     }
+    settle(true);
   }
 
   // The best of each kind by closed forms.
@@ -155,10 +169,11 @@ class LayoutSearch {
   }
 
   void judge() {
-    const std::vector<LayoutJudgement> judgements = evaluator_.judge(layouts_);
-    for (const HardwareChoice& hardware : question_.hardware) {
+    const std::vector<LayoutJudgement>& judgements = part_.judgements;
+    if (part_.hardware != nullptr) {
       for (const std::string& engine : question_.choices.engines) {
-        result_.tried.push_back({.device = hardware.device.name, .engine = engine, .most_capable = {}, .alone_ms = {}});
+        result_.tried.push_back(
+            {.device = part_.hardware->device.name, .engine = engine, .most_capable = {}, .alone_ms = {}});
       }
     }
     std::set<std::string> seen;  // groups with the limits that they can reach
@@ -254,7 +269,7 @@ class LayoutSearch {
 
   // Not simulated yet and better than anything found, as far as bounds tell; the most promising first.
   std::vector<size_t> promising() const {
-    std::optional<LayoutScore> best;
+    std::optional<LayoutScore> best = to_beat_;
     for (const Candidate& one : candidates_) best = std::max(best, found(one));
     std::vector<size_t> chosen;
     std::vector<std::optional<LayoutScore>> hopes(candidates_.size());
@@ -281,12 +296,30 @@ class LayoutSearch {
         std::stable_sort(next.begin(), next.end(), [&](size_t a, size_t b) { return of_group[a] > of_group[b]; });
       }
       leave_for_later(next);
+      if (question_.rate && !anything_serves()) put_most_capable_between(next);
       next.resize(std::min({next.size(), limits_.round, most - simulated_}));
       if (next.empty()) return;
       evaluate(next, Effort::quick);
       simulated_ += next.size();
       say(fmt::format("{} layouts simulated", simulated_));
     }
+  }
+
+  // While nothing serves the rate, every second one is the one with the highest bound: the cheapest may all be too
+  // slow.
+  void put_most_capable_between(std::vector<size_t>& chosen) const {
+    std::vector<size_t> capable = chosen;
+    std::stable_sort(capable.begin(), capable.end(), [&](size_t a, size_t b) {
+      return candidates_[a].most_requests_per_s > candidates_[b].most_requests_per_s;
+    });
+    std::vector<size_t> both;
+    std::set<size_t> seen;
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      for (const size_t one : {chosen[i], capable[i]}) {
+        if (seen.insert(one).second) both.push_back(one);
+      }
+    }
+    chosen = std::move(both);
   }
 
   // Whoever asks for several sizes of host memory sees a layout of each, unless it is the same as one without.
@@ -400,7 +433,7 @@ class LayoutSearch {
   // Leaves out what short runs put too far behind to win, and more of a group than tell anything new. Short runs may
   // flatter a layout: once some were simulated at length, those are what the others are compared with.
   void keep_contenders(std::vector<size_t>& chosen) const {
-    std::optional<LayoutScore> best;
+    std::optional<LayoutScore> best = to_beat_;
     std::map<std::string, size_t> of_group;
     for (const Candidate& one : candidates_) {
       if (!one.point || one.point->effort != Effort::full) continue;
@@ -420,9 +453,10 @@ class LayoutSearch {
   }
 
   // Simulates the best at length. True where none of them serves what is asked and there may be others that do.
-  bool settle() {
+  // `most_capable`: the cheapest all turned out too slow at length.
+  bool settle(bool most_capable = false) {
     for (size_t left = limits_.full; left > 0;) {
-      const std::vector<size_t> next = finalists(left);
+      const std::vector<size_t> next = finalists(left, most_capable);
       if (next.empty()) return false;
       say(fmt::format("the best {} at length", next.size()));
       evaluate(next, Effort::full);
@@ -436,41 +470,57 @@ class LayoutSearch {
   }
 
   // The most promising of those that were simulated shortly.
-  std::vector<size_t> finalists(size_t most) const {
+  std::vector<size_t> finalists(size_t most, bool most_capable) const {
     std::vector<size_t> next;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& one = candidates_[i];
       if (one.point && one.point->effort == Effort::quick && found(one)) next.push_back(i);
     }
-    std::stable_sort(next.begin(), next.end(),
-                     [&](size_t a, size_t b) { return found(candidates_[a]) > found(candidates_[b]); });
-    best_of_each_first(next);
+    std::stable_sort(next.begin(), next.end(), [&](size_t a, size_t b) {
+      if (most_capable) return ranked(*candidates_[a].point) > ranked(*candidates_[b].point);
+      return found(candidates_[a]) > found(candidates_[b]);
+    });
+    if (!most_capable) best_of_each_first(next);
     keep_contenders(next);
     next.resize(std::min(next.size(), most));
     return next;
   }
 
-  // Every device with every engine has a layout with its interval in the answer, if any starts: one that is sure to
-  // lose is shown by how much.
+  // Every engine has a layout with its interval in the answer, if any starts: one that is sure to lose is shown by how
+  // much. Where the rate is too high for it, others are tried that may serve it; the last is the most capable one.
   void show_every_engine() {
-    std::vector<size_t> unseen, unranged;
-    for (const TriedEngine& tried : result_.tried) {
-      std::optional<size_t> best, hope;
-      for (size_t i = 0; i < candidates_.size(); ++i) {
-        const Candidate& one = candidates_[i];
-        if (tried_with(*one.layout) != &tried) continue;
-        if (one.point && one.point->capacity.value > 0 && (!best || found(one) > found(candidates_[*best]))) best = i;
-        if (!one.point && (!hope || best_hope(one) > best_hope(candidates_[*hope]))) hope = i;
+    constexpr int most_rounds = 6;
+    for (int round = 1; round <= most_rounds; ++round) {
+      std::vector<size_t> chosen;
+      for (const TriedEngine& tried : result_.tried) {
+        const std::optional<size_t> one = to_show(tried, round == most_rounds);
+        if (one) chosen.push_back(*one);
       }
-      if (!best && hope) unseen.push_back(*hope);
-      if (best && candidates_[*best].point->effort == Effort::quick) unranged.push_back(*best);
+      if (chosen.empty()) return;
+      evaluate(chosen, Effort::ranged);
     }
-    unranged.insert(unranged.end(), unseen.begin(), unseen.end());
-    if (!unranged.empty()) evaluate(unranged, Effort::ranged);
+  }
+
+  // What is to be simulated next so that the engine's best is known; nothing where it is.
+  std::optional<size_t> to_show(const TriedEngine& tried, bool most_capable) const {
+    std::optional<size_t> best, hope;
+    const auto is_more_hopeful = [&](size_t a, size_t b) {
+      const Candidate &one = candidates_[a], &other = candidates_[b];
+      return most_capable ? one.most_requests_per_s > other.most_requests_per_s : best_hope(one) > best_hope(other);
+    };
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& one = candidates_[i];
+      if (one.layout->pool.engine.engine != tried.engine) continue;
+      if (one.point && one.point->capacity.value > 0 && (!best || found(one) > found(candidates_[*best]))) best = i;
+      if (!one.point && (!hope || is_more_hopeful(i, *hope))) hope = i;
+    }
+    const bool serves = best && found(candidates_[*best]);
+    if (!serves && hope && (!best || best_hope(candidates_[*hope]))) return hope;
+    return best && candidates_[*best].point->effort == Effort::quick ? best : std::nullopt;
   }
 
   void finish() {
-    std::optional<LayoutScore> best;
+    std::optional<LayoutScore> best = to_beat_;
     for (const Candidate& one : candidates_) {
       if (one.point && is_final(*one.point)) best = std::max(best, found(one));
     }
@@ -484,65 +534,20 @@ class LayoutSearch {
         ++(hope && hope > best ? result_.unexplored : result_.beaten);
       }
     }
-    rank();
-    result_.frontier = frontier_of(question_, result_.points);
-  }
-
-  void draw_curve() {
-    if (limits_.closed_form || result_.stopped || result_.ranking.empty()) return;
-    try {
-      result_.curve = evaluator_.evaluate({&winner().layout, 1}, Effort::curve).front().runs;
-    } catch (const SearchStopped&) {
-      result_.stopped = true;  // the answer is there but for its curve
-    }
-  }
-
-  void rank() {
-    const auto score = [&](size_t i) {
-      const PlanPoint& point = result_.points[i];
-      return layout_score(question_, point.layout, ranked(point));
-    };
     for (size_t i = 0; i < result_.points.size(); ++i) {
-      if (is_final(result_.points[i]) && score(i)) result_.ranking.push_back(i);
-    }
-    std::stable_sort(result_.ranking.begin(), result_.ranking.end(),
-                     [&](size_t a, size_t b) { return score(a) > score(b); });
-    settle_ties();
-  }
-
-  // Those that capacities cannot tell from the first.
-  void settle_ties() {
-    std::vector<size_t>& ranking = result_.ranking;
-    if (ranking.empty()) return;
-    const double near = std::max(ranked(winner()) / (1 + full_tolerance), question_.rate.value_or(0));
-    const auto least = layout_score(question_, winner().layout, near);
-    const auto end = std::find_if(ranking.begin(), ranking.end(), [&](size_t i) {
       const PlanPoint& point = result_.points[i];
-      return layout_score(question_, point.layout, ranked(point)) < least;
-    });
-    const auto cost = [&](size_t i) {
-      const ServingLayout& layout = result_.points[i].layout;
-      return question_.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
-    };
-    const auto speed = [&](size_t i) {
-      const PlanRun* run = shown_run(question_, result_.points[i]);
-      return run != nullptr ? run->tokens_per_s_of_user : 0;
-    };
-    const auto needs_host = [&](size_t i) { return result_.points[i].layout.pool.host_gib > 0; };
-    std::stable_sort(ranking.begin(), end, [&](size_t a, size_t b) {
-      if (cost(a) != cost(b)) return cost(a) < cost(b);
-      return needs_host(a) != needs_host(b) ? needs_host(b) : speed(a) > speed(b);
-    });
+      if (is_final(point) && layout_score(question_, point.layout, ranked(point))) result_.ranking.push_back(i);
+    }
   }
-  const PlanPoint& winner() const { return result_.points[result_.ranking.front()]; }
 
   const ServingQuestion& question_;
   PlanEvaluator& evaluator_;
   SearchLimits limits_;
   std::function<void(const std::string&)> tell_;
-  std::function<void()> check_wanted_;
+  const SearchedPart& part_;
+  const std::vector<ServingLayout>& layouts_;
+  std::optional<LayoutScore> to_beat_;
   bool settled_ = false;  // something that was simulated at length serves what is asked
-  std::vector<ServingLayout> layouts_;
   std::vector<Candidate> candidates_;
   size_t simulated_ = 0;
   struct Reached {
@@ -554,25 +559,212 @@ class LayoutSearch {
   ServingSearchResult result_;
 };
 
+// Searches every device by itself, so that what is found of one does not depend on the others, and layouts on two kinds
+// of devices after them.
+class SearchOfParts {
+ public:
+  SearchOfParts(const ServingQuestion& question, PlanEvaluator& evaluator, const SearchLimits& limits,
+                const std::function<void(const std::string&)>& tell, const std::function<void()>& check_wanted)
+      : question_(question), evaluator_(evaluator), limits_(limits), tell_(tell), check_wanted_(check_wanted) {}
+
+  ServingSearchResult run() {
+    make_parts();
+    without_rate_ = question_;
+    without_rate_.rate.reset();
+    without_rate_.objective = PlanObjective::capacity;
+    ServingSearchResult all, lower;
+    bool has_lower = false;
+    for (const SearchedPart& part : parts_) {
+      std::optional<LayoutScore> to_beat;
+      if (part.hardware == nullptr) {
+        rank(question_, all);
+        if (all.winner() != nullptr) to_beat = score(question_, all, *all.winner());
+      }
+      ServingSearchResult found = search(question_, part, all.stopped, to_beat);
+      const bool wants_lower = found.ranking.empty() && question_.rate && !found.stopped && part.hardware != nullptr;
+      if (wants_lower) {
+        say("nothing serves the rate: what the devices can do at all", part);
+        ServingSearchResult most = search(without_rate_, part, false, {});
+        found.stopped = most.stopped;
+        adopt_what_serves(found, most);
+        add(lower, std::move(most));
+        has_lower = true;
+      }
+      add(all, std::move(found));
+    }
+    if (all.stopped && all.points.empty()) throw SearchStopped();
+    rank(question_, all);
+    all.frontier = frontier_of(question_, all.points);
+    if (has_lower) {
+      rank(without_rate_, lower);
+      all.without_rate = std::make_shared<ServingSearchResult>(std::move(lower));
+    }
+    draw_curve(all);
+    return all;
+  }
+
+ private:
+  void say(const std::string& text, const SearchedPart& part) const {
+    if (!tell_) return;
+    tell_(parts_.size() == 1 ? text : fmt::format("{}: {}", name_of(part), text));
+  }
+  static std::string name_of(const SearchedPart& part) {
+    return part.hardware != nullptr ? part.hardware->device.name : "two kinds of devices";
+  }
+
+  void make_parts() {
+    std::vector<ServingLayout> layouts;
+    const auto add_part = [&](SearchedPart part) {
+      layouts.insert(layouts.end(), part.space.layouts.begin(), part.space.layouts.end());
+      parts_.push_back(std::move(part));
+    };
+    for (const HardwareChoice& hardware : question_.hardware) {
+      ServingQuestion alone = question_;
+      alone.hardware = {hardware};
+      add_part({.hardware = &hardware, .space = layout_space(alone, check_wanted_), .judgements = {}});
+    }
+    if (question_.choices.mixed_pools && question_.hardware.size() > 1) {
+      LayoutSpace space = layout_space(question_, check_wanted_);
+      std::erase_if(space.layouts, [](const ServingLayout& layout) { return !layout.is_mixed(); });
+      add_part({.hardware = nullptr, .space = std::move(space), .judgements = {}});
+    }
+    if (tell_) tell_(fmt::format("{} layouts", layouts.size()));
+    const std::vector<LayoutJudgement> judgements = evaluator_.judge(layouts);
+    auto next = judgements.begin();
+    for (SearchedPart& part : parts_) {
+      const auto end = next + static_cast<std::ptrdiff_t>(part.space.layouts.size());
+      part.judgements.assign(next, end);
+      next = end;
+    }
+  }
+
+  ServingSearchResult search(const ServingQuestion& question, const SearchedPart& part, bool is_stopped,
+                             std::optional<LayoutScore> to_beat) {
+    const auto tell = [this, &part](const std::string& text) { say(text, part); };
+    return LayoutSearch(question, evaluator_, limits_, tell, part, to_beat).run(!is_stopped);
+  }
+
+  std::optional<LayoutScore> score(const ServingQuestion& question, const ServingSearchResult& result,
+                                   const PlanPoint& point) const {
+    return layout_score(question, point.layout, ranked_capacity(question, result, point));
+  }
+
+  // Short runs may rule out what runs at length show to serve the rate.
+  void adopt_what_serves(ServingSearchResult& found, const ServingSearchResult& most) const {
+    for (const size_t i : most.ranking) {
+      const PlanPoint& point = most.points[i];
+      if (!score(question_, found, point)) continue;
+      const auto same = std::find_if(found.points.begin(), found.points.end(),
+                                     [&](const PlanPoint& one) { return one.layout == point.layout; });
+      if (same == found.points.end()) {
+        found.ranking.push_back(found.points.size());
+        found.points.push_back(point);
+      } else {
+        found.ranking.push_back(static_cast<size_t>(same - found.points.begin()));
+        *same = point;
+      }
+    }
+  }
+
+  static void add(ServingSearchResult& all, ServingSearchResult part) {
+    const size_t before = all.points.size();
+    all.layouts += part.layouts;
+    all.by_closed_form = all.by_closed_form || part.by_closed_form;
+    all.largest_gap = std::max(all.largest_gap, part.largest_gap);
+    for (size_t i = 0; i < prune_reasons; ++i) all.pruned[i] += part.pruned[i];
+    all.merged += part.merged;
+    all.beaten += part.beaten;
+    all.unexplored += part.unexplored;
+    all.stopped = all.stopped || part.stopped;
+    for (const size_t i : part.ranking) all.ranking.push_back(before + i);
+    if (!part.ranked_by_slow_end) {
+      for (const PlanPoint& point : part.points) all.ranked_by_middle.insert(devices_text(point.layout));
+    }
+    all.ranked_by_slow_end = all.ranked_by_slow_end || part.ranked_by_slow_end;
+    std::move(part.points.begin(), part.points.end(), std::back_inserter(all.points));
+    std::move(part.tried.begin(), part.tried.end(), std::back_inserter(all.tried));
+    if (all.fastest_alone.empty()) all.fastest_alone = part.fastest_alone;
+    for (size_t i = 0; i < part.fastest_alone.size(); ++i) {
+      if (part.fastest_alone[i].ms < all.fastest_alone[i].ms) all.fastest_alone[i] = part.fastest_alone[i];
+    }
+  }
+
+  // What serves only by the middle of an interval that rests on a sheet comes after everything else.
+  bool is_doubtful(const ServingQuestion& question, const ServingSearchResult& result, size_t i) const {
+    const ServingLayout& layout = result.points[i].layout;
+    return question.is_judged_by_slow_end(layout) && result.ranked_by_middle.contains(devices_text(layout));
+  }
+
+  void rank(const ServingQuestion& question, ServingSearchResult& result) const {
+    std::sort(result.ranking.begin(), result.ranking.end());  // as if there had been one search
+    std::stable_sort(result.ranking.begin(), result.ranking.end(), [&](size_t a, size_t b) {
+      const bool doubtful = is_doubtful(question, result, a);
+      if (doubtful != is_doubtful(question, result, b)) return !doubtful;
+      return score(question, result, result.points[a]) > score(question, result, result.points[b]);
+    });
+    settle_ties(question, result);
+  }
+
+  // Those that capacities cannot tell from the first.
+  void settle_ties(const ServingQuestion& question, ServingSearchResult& result) const {
+    std::vector<size_t>& ranking = result.ranking;
+    if (ranking.empty()) return;
+    const PlanPoint& winner = *result.winner();
+    const double ranked = ranked_capacity(question, result, winner);
+    const double near = std::max(ranked / (1 + full_tolerance), question.rate.value_or(0));
+    const auto least = layout_score(question, winner.layout, near);
+    const bool doubtful = is_doubtful(question, result, ranking.front());
+    const auto end = std::find_if(ranking.begin(), ranking.end(), [&](size_t i) {
+      return is_doubtful(question, result, i) != doubtful || score(question, result, result.points[i]) < least;
+    });
+    const auto cost = [&](size_t i) {
+      const ServingLayout& layout = result.points[i].layout;
+      return question.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
+    };
+    const auto speed = [&](size_t i) {
+      const PlanRun* run = shown_run(question, result.points[i]);
+      return run != nullptr ? run->tokens_per_s_of_user : 0;
+    };
+    const auto needs_host = [&](size_t i) { return result.points[i].layout.pool.host_gib > 0; };
+    std::stable_sort(ranking.begin(), end, [&](size_t a, size_t b) {
+      if (cost(a) != cost(b)) return cost(a) < cost(b);
+      return needs_host(a) != needs_host(b) ? needs_host(b) : speed(a) > speed(b);
+    });
+  }
+
+  void draw_curve(ServingSearchResult& result) const {
+    if (limits_.closed_form || result.stopped || result.ranking.empty()) return;
+    try {
+      const auto curve_by = [&](Effort effort) {
+        return evaluator_.evaluate({&result.winner()->layout, 1}, effort).front().runs;
+      };
+      result.curve = curve_by(Effort::curve);
+      const double capacity = result.winner()->capacity.value;
+      result.curve_is_long = std::any_of(result.curve.begin(), result.curve.end(), [&](const PlanRun& run) {
+        return run.attained ? run.rate > capacity * (1 + short_run_error) : run.rate < capacity / (1 + short_run_error);
+      });
+      if (result.curve_is_long) result.curve = curve_by(Effort::long_curve);
+    } catch (const SearchStopped&) {
+      result.stopped = true;  // the answer is there but for its curve
+    }
+  }
+
+  const ServingQuestion& question_;
+  PlanEvaluator& evaluator_;
+  const SearchLimits& limits_;
+  const std::function<void(const std::string&)>& tell_;
+  const std::function<void()>& check_wanted_;
+  ServingQuestion without_rate_;
+  std::vector<SearchedPart> parts_;
+};
+
 }  // namespace
 
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
                                            const SearchLimits& limits,
                                            const std::function<void(const std::string&)>& tell,
                                            const std::function<void()>& check_wanted) {
-  ServingSearchResult result = LayoutSearch(question, evaluator, limits, tell, check_wanted).run();
-  if (result.winner() != nullptr || !question.rate || result.stopped) return result;
-  if (tell) tell("none serves the rate: what the devices can do at all");
-  ServingQuestion without_rate = question;
-  without_rate.rate.reset();
-  without_rate.objective = PlanObjective::capacity;
-  try {
-    result.without_rate =
-        std::make_shared<ServingSearchResult>(LayoutSearch(without_rate, evaluator, limits, tell, check_wanted).run());
-  } catch (const SearchStopped&) {
-    result.stopped = true;
-  }
-  return result;
+  return SearchOfParts(question, evaluator, limits, tell, check_wanted).run();
 }
 
 }  // namespace foretoken

@@ -10,16 +10,17 @@
 namespace foretoken {
 
 struct SearchLimits {
-  size_t quick = 96;         // most layouts to simulate shortly
-  size_t full = 6;           // most to simulate at length, unless none of them serves the rate
+  size_t quick = 96;         // most layouts of a device to simulate shortly
+  size_t full = 6;           // most of a device to simulate at length, unless none of them serves the rate
   bool closed_form = false;  // none of that: the best layout of each kind by closed forms
   size_t round = 8;          // simulated before the next are chosen; the same for any number of threads
 };
 
-// Deterministic. Layouts whose scores are as near as bisection can tell are ranked by their cost, then those without
-// host memory below their caches first, then by their speed for a user. `tell` hears what is being done; `check_wanted`
-// is called often. Where the evaluator or that throws SearchStopped, the answer is made of what was simulated until
-// then; where nothing was, it is thrown here too.
+// Deterministic. Each device is searched by itself: another one on offer changes nothing about it. Layouts whose scores
+// are as near as bisection can tell are ranked by their cost, then those without host memory below their caches first,
+// then by their speed for a user. `tell` hears what is being done; `check_wanted` is called often. Where the evaluator
+// or that throws SearchStopped, the answer is made of what was simulated until then; where nothing was, it is thrown
+// here too.
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
                                            const SearchLimits& limits = {},
                                            const std::function<void(const std::string&)>& tell = {},

@@ -1,6 +1,8 @@
 #include "plan/serving/serving_search.h"
 
 #include <functional>
+#include <map>
+#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -142,8 +144,13 @@ TEST(ServingSearch, limits_together_are_harder_to_keep_than_each_alone) {
 class FixedEvaluator : public PlanEvaluator {
  public:
   std::function<PlanPoint(const ServingLayout&)> point;
+  std::function<double(const ServingLayout&)> bound = [](const ServingLayout&) { return 1000; };
   std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) override {
-    return std::vector<LayoutJudgement>(layouts.size(), {.pruned = {}, .most_requests_per_s = 1000, .alone_ms = {1}});
+    std::vector<LayoutJudgement> judgements;
+    for (const ServingLayout& layout : layouts) {
+      judgements.push_back({.pruned = {}, .most_requests_per_s = bound(layout), .alone_ms = {1}});
+    }
+    return judgements;
   }
   std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) override {
     std::vector<PlanPoint> points;
@@ -189,6 +196,77 @@ TEST(ServingSearch, layouts_that_keep_no_limit_do_not_hide_those_that_do) {
   const ServingSearchResult result = search_serving_layouts(question, evaluator, {.round = 3});
   ASSERT_NE(result.winner(), nullptr);
   EXPECT_EQ(result.winner()->layout.pool.engine.tensor, 8);
+}
+
+TEST(ServingSearch, the_cheapest_layouts_that_are_all_too_slow_do_not_hide_one_that_serves_the_rate) {
+  FixedEvaluator evaluator;
+  evaluator.point = [](const ServingLayout& layout) {
+    const double capacity = layout.pool.engine.tensor < 8 ? 1 : 10;
+    return PlanPoint{.layout = {}, .capacity = {.value = capacity, .low = capacity, .high = capacity}, .runs = {}};
+  };
+  evaluator.bound = [](const ServingLayout& layout) { return 20.0 * static_cast<double>(layout.devices()); };
+  ServingQuestion question = small_question();
+  question.hardware[0].most_devices = question.hardware[0].node_devices = 8;
+  question.choices.separate_pools = false;
+  question.objective = PlanObjective::cost;
+  question.rate = 5;
+  const ServingSearchResult result = search_serving_layouts(question, evaluator, {.quick = 6, .round = 2});
+  ASSERT_NE(result.winner(), nullptr);
+  EXPECT_EQ(result.winner()->layout.pool.engine.tensor, 8);
+}
+
+// Capacity of the best layout of each device and engine, at the rate asked for or, below it, at all.
+std::map<std::string, std::pair<std::string, double>> best_of_each(const ServingQuestion& question,
+                                                                   const ServingSearchResult& result) {
+  std::map<std::string, std::pair<std::string, double>> rows;
+  const auto look = [&](const ServingSearchResult& from, bool at_rate) {
+    for (const PlanPoint& point : from.points) {
+      const EngineChoice& engine = point.layout.pool.engine;
+      const double capacity = ranked_capacity(question, from, point);
+      if (point.layout.is_mixed() || (at_rate && !layout_score(question, point.layout, capacity))) continue;
+      auto& row = rows[fmt::format("{} {} {}", engine.device, engine.engine, at_rate)];
+      if (point.capacity.value > row.second) row = {point.layout.key(), point.capacity.value};
+    }
+  };
+  look(result, true);
+  if (result.without_rate) look(*result.without_rate, false);
+  return rows;
+}
+
+TEST(ServingSearch, another_device_on_offer_changes_no_row_and_makes_no_answer_worse) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  const auto choice = [&](const char* name, double usd, double sheet_share) {
+    HardwareChoice one = small_question().hardware[0];
+    one.device = hardware.device(name);
+    one.usd_per_hour = usd;
+    one.sheet_share = sheet_share;
+    return one;
+  };
+  const std::vector<HardwareChoice> devices = {choice("l4", 1, 0), choice("l40s", 2, 0.5), choice("h100_sxm", 6, 0)};
+  for (const std::optional<double> rate : {std::optional<double>(), std::optional(25.0), std::optional(120.0)}) {
+    ServingQuestion question = small_question();
+    question.choices.engines = {"vllm", "sglang"};
+    question.choices.separate_pools = false;
+    question.rate = rate;
+    question.objective = rate ? PlanObjective::cost : PlanObjective::cost_per_request;
+    std::map<std::string, std::pair<std::string, double>> alone;
+    std::optional<LayoutScore> best;
+    for (const HardwareChoice& one : devices) {
+      question.hardware = {one};
+      const ServingSearchResult result = search_with(question, {}, 1);
+      alone.merge(best_of_each(question, result));
+      if (result.winner() != nullptr && !result.ranked_by_middle.contains("l40s")) {
+        const double capacity = ranked_capacity(question, result, *result.winner());
+        best = std::max(best, layout_score(question, result.winner()->layout, capacity));
+      }
+    }
+    question.hardware = devices;
+    const ServingSearchResult together = search_with(question, {}, 1);
+    EXPECT_EQ(best_of_each(question, together), alone) << "at " << rate.value_or(0);
+    ASSERT_NE(together.winner(), nullptr);
+    const double capacity = ranked_capacity(question, together, *together.winner());
+    EXPECT_GE(layout_score(question, together.winner()->layout, capacity * 1.02), best);
+  }
 }
 
 TEST(ServingSearch, the_winners_latencies_rise_with_the_rate_to_beyond_the_limits) {
@@ -268,12 +346,7 @@ TEST(ServingQuestion, what_rests_on_a_sheet_for_more_than_a_third_is_judged_by_i
   ServingQuestion question = small_question();
   const ServingLayout layout = layout_space(question).layouts.front();
   question.hardware[0].sheet_share = 0.4;
-  EXPECT_FALSE(question.is_judged_by_slow_end(layout)) << "there is nothing measured beside it";
-  HardwareChoice other = question.hardware[0];
-  other.device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("l40s");
-  other.sheet_share = 0;
-  question.hardware.push_back(other);
-  EXPECT_TRUE(question.is_judged_by_slow_end(layout));
+  EXPECT_TRUE(question.is_judged_by_slow_end(layout)) << "whatever else is on offer";
   question.hardware[0].sheet_share = 0.3;
   EXPECT_FALSE(question.is_judged_by_slow_end(layout));
 }

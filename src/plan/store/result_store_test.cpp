@@ -257,6 +257,16 @@ TEST_P(ResultStores, processes_and_threads_do_every_piece_of_shared_work_once) {
   EXPECT_EQ(counts.claimed, 0);
 }
 
+TEST_P(ResultStores, one_that_helps_does_not_wait_for_what_others_hold) {
+  ResultStore other(location(), "question");
+  const std::vector<std::string> keys = {"a", "b"};
+  ASSERT_TRUE(other.claim(std::span(keys).first(1)).mine);
+  ResultStore store(location(), "question");
+  const auto work = [&](unsigned, size_t i) { return "result of " + keys[i]; };
+  const std::vector<std::string> all = shared_results(store, keys, 1, work, [](size_t) { return true; });
+  EXPECT_EQ(all, (std::vector<std::string>{"result of a", "result of b"}));
+}
+
 TEST_P(ResultStores, work_that_fails_is_left_for_others) {
   const std::vector<std::string> keys = {"good", "bad"};
   const auto fails = [&](unsigned, size_t i) -> std::string {

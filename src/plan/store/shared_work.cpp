@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/parallel.h"
 
@@ -27,8 +28,12 @@ enum class Piece : uint8_t {
 
 class SharedWork {
  public:
-  SharedWork(ResultStore& store, std::span<const std::string> keys)
-      : store_(store), keys_(keys), pieces_(keys.size(), Piece::open), results_(keys.size()) {}
+  SharedWork(ResultStore& store, std::span<const std::string> keys, std::function<bool(size_t index)> helps_with)
+      : store_(store),
+        keys_(keys),
+        helps_with_(std::move(helps_with)),
+        pieces_(keys.size(), Piece::open),
+        results_(keys.size()) {}
 
   // Until nothing is left that this thread could do.
   void work_through(const std::function<std::string(size_t index)>& work) {
@@ -36,13 +41,13 @@ class SharedWork {
     size_t known_before = 0;
     while (true) {
       size_t from = 0;
-      while (const std::optional<size_t> mine = claimed_from(from)) {
-        std::string result = work(*mine);
-        store_.finish(keys_[*mine], result);
-        put(*mine, std::move(result));
-      }
+      while (const std::optional<size_t> mine = claimed_from(from)) work_out(*mine, work);
       const auto [open, known] = counts();
       if (open == 0) return;
+      if (const std::optional<size_t> other = helped_one()) {
+        work_out(*other, work);
+        continue;
+      }
       pause = known == known_before ? std::min(longest_pause, 2 * pause) : first_pause;
       known_before = known;
       std::this_thread::sleep_for(pause);
@@ -52,6 +57,24 @@ class SharedWork {
   std::vector<std::string> results() && { return std::move(results_); }
 
  private:
+  void work_out(size_t i, const std::function<std::string(size_t index)>& work) {
+    std::string result = work(i);
+    store_.finish(keys_[i], result);
+    put(i, std::move(result));
+  }
+
+  // One that another process holds and no thread helps with here.
+  std::optional<size_t> helped_one() {
+    if (!helps_with_) return std::nullopt;
+    const std::lock_guard lock(guard_);
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      if (pieces_[i] != Piece::open || !helps_with_(i)) continue;
+      pieces_[i] = Piece::taken;
+      return i;
+    }
+    return std::nullopt;
+  }
+
   // A piece to work out, of those at `from` or later, which goes past what is known or held by others.
   std::optional<size_t> claimed_from(size_t& from) {
     while (from < keys_.size()) {
@@ -100,6 +123,7 @@ class SharedWork {
 
   ResultStore& store_;
   std::span<const std::string> keys_;
+  std::function<bool(size_t index)> helps_with_;
   std::mutex guard_;  // of what follows
   std::vector<Piece> pieces_;
   std::vector<std::string> results_;
@@ -108,8 +132,9 @@ class SharedWork {
 }  // namespace
 
 std::vector<std::string> shared_results(ResultStore& store, std::span<const std::string> keys, unsigned threads,
-                                        const std::function<std::string(unsigned thread, size_t index)>& work) {
-  SharedWork shared(store, keys);
+                                        const std::function<std::string(unsigned thread, size_t index)>& work,
+                                        std::function<bool(size_t index)> helps_with) {
+  SharedWork shared(store, keys, std::move(helps_with));
   std::atomic<unsigned> next_thread = 0;
   run_on_threads(std::max(1U, threads), [&] {
     const unsigned thread = next_thread++;

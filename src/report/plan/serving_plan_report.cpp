@@ -106,7 +106,7 @@ std::string decision_text(const ServingPlanReport& report) {
     if (row.point == nullptr) continue;
     const PlanPoint& point = *row.point;
     const PlanRun* run = row.serves ? shown_run(question, point) : point.at_capacity();
-    const std::string mark = row.is_best ? "best: " : row.is_tied ? "tied: " : row.serves ? "" : "too few: ";
+    const std::string mark = row.is_best ? "best: " : row.is_tied ? "tied: " : row.serves ? "" : "below rate: ";
     std::vector<std::string> cells = {mark + layout_text(point.layout), devices_text(point.layout),
                                       fmt::format("{}", point.layout.devices()),
                                       (point.effort == Effort::full ? "" : "~") + rate_number(point.capacity.value)};
@@ -117,19 +117,24 @@ std::string decision_text(const ServingPlanReport& report) {
     cells.push_back(rests_on_text(question, point.layout));
     table.add(std::move(cells));
     is_empty = false;
-    if (report.result.ranked_by_slow_end && question.is_judged_by_slow_end(point.layout)) {
-      reasons += wrap_lines(fmt::format("  {} is ranked by the slow end of its interval: {} requests/s.\n", engine,
-                                        rate_number(point.capacity.low)),
-                            page_width(), 4);
+    const double ranked = ranked_capacity(question, report.result, point);
+    if (question.is_judged_by_slow_end(point.layout) && ranked < point.capacity.value) {
+      reasons += wrap_lines(
+          fmt::format("  {} is ranked by the slow end of its interval: {} requests/s.\n", engine, rate_number(ranked)),
+          page_width(), 4);
     }
   }
   const std::string at = question.rate ? fmt::format("at {} requests/s", asked_rate_number(*question.rate))
                                        : "at the most requests/s that it sustains";
   std::string text = wrap_lines(
-      fmt::format("The best layout of each device and engine {} (latencies in ms at the percentiles asked for; ~ {}; "
+      fmt::format("The best layout of each device and engine {} (latencies in ms at the percentiles asked for{}; ~ {}; "
                   "tied = within prediction error of the best{}):\n",
-                  at, report.result.by_closed_form ? "by closed form" : "from short simulations",
-                  question.rate ? "; too few = below the rate, shown at its own maximum" : ""),
+                  at,
+                  report.result.by_closed_form ? ", not simulated: by load, between those of a request alone and the "
+                                                 "limits, which are reached at max req/s"
+                                               : "",
+                  report.result.by_closed_form ? "by closed form" : "from short simulations",
+                  question.rate ? "; below rate = sustains less than was asked for, shown at its own maximum" : ""),
       page_width(), 2);
   text = is_empty ? "" : text + table.text();
   return reasons.empty() ? text : text + "Not as asked:\n" + reasons;
@@ -270,7 +275,7 @@ std::string curve_text(const ServingPlanReport& report) {
   const double capacity = report.result.winner()->capacity.value;
   for (const PlanRun& run : report.result.curve) {
     std::string remark = !run.attained         ? "exceeds the limits"
-                         : run.rate > capacity ? "above its capacity"
+                         : run.rate > capacity ? "above the capacity"
                          : &run == knee        ? "knee"
                                                : "";
     if (question.rate && run.rate == *question.rate) remark += remark.empty() ? "asked for" : ", asked for";
@@ -279,9 +284,13 @@ std::string curve_text(const ServingPlanReport& report) {
   }
   std::string text = wrap_lines(
       fmt::format("Latency of the best layout against request rate, up to above its capacity of {} requests/s (ms at "
-                  "the percentiles asked for, by short simulations, in which a few more requests may keep the "
-                  "limits):\n",
-                  rate_number(capacity)),
+                  "the percentiles asked for, {}):\n",
+                  rate_number(capacity),
+                  report.result.curve_is_long
+                      ? "from long simulations"
+                      : fmt::format("from short simulations, which may exceed the limits at a rate up to {:.0f}% "
+                                    "below or above the capacity",
+                                    100 * short_run_error)),
       page_width(), 2);
   text += table.text();
   if (knee == nullptr) return text;
@@ -337,14 +346,15 @@ std::string search_text(const ServingSearchResult& result) {
     if (result.pruned[i] == 0) continue;
     text += line(result.pruned[i], fmt::format("ruled out: {}", prune_reason_text(static_cast<PruneReason>(i))));
   }
-  if (result.beaten > 0) text += line(result.beaten, "skipped: they cannot be expected to beat the winner");
+  if (result.beaten > 0)
+    text += line(result.beaten, "skipped: they cannot be expected to beat the best of their device");
   if (result.unexplored > 0) {
     text += line(result.unexplored, result.stopped
                                         ? "not tried, because the search was stopped, although some might be better"
                                         : "not tried, although some might be better (raise {most_simulated})");
   }
   if (result.without_rate) {
-    text += line(result.without_rate->points.size(), fmt::format("also {} without the rate, to show what is possible",
+    text += line(result.without_rate->points.size(), fmt::format("{} for their own maximum, on devices below the rate",
                                                                  result.by_closed_form ? "judged" : "simulated"));
   }
   if (result.largest_gap > 0) {
@@ -470,9 +480,10 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
       text += fmt::format(" At {} requests/s: {}.", asked_rate_number(*question.rate), achieved_text(question, *run));
     }
     if (winner->capacity.low < *question.rate) {
-      text += fmt::format(
-          " At the slow end of the interval it sustains only {} requests/s ({{pessimistic}} plans for that case).",
-          rate_number(winner->capacity.low));
+      const std::string slow = winner->capacity.low > 0
+                                   ? fmt::format("sustains only {} requests/s", rate_number(winner->capacity.low))
+                                   : "keeps the limits at no rate";
+      text += fmt::format(" At the slow end of the interval it {} ({{pessimistic}} plans for that case).", slow);
     }
   }
   constexpr double least_share = 0.33;

@@ -9,6 +9,7 @@
 namespace foretoken {
 
 std::string rate_number(double requests_per_s) {
+  if (requests_per_s <= 0) return "0";
   return requests_per_s >= 100  ? fmt::format("{:.0f}", requests_per_s)
          : requests_per_s >= 10 ? fmt::format("{:.1f}", requests_per_s)
                                 : fmt::format("{:.2f}", requests_per_s);
@@ -48,6 +49,11 @@ std::string hardware_text(const ServingQuestion& question, const ServingLayout& 
     text += fmt::format("{}{} x {}", text.empty() ? "" : " and ", devices, choice->device.title);
   }
   return text;
+}
+
+std::string duration_above(const LatencySlo& slo, double ms) {
+  std::string text = duration_text(ms / 1e3);
+  return text == duration_text(slo.limit_ms / 1e3) ? fmt::format("{:.6g} ms", ms) : text;
 }
 
 std::string achieved_text(const ServingQuestion& question, const PlanRun& run) {

@@ -15,6 +15,8 @@ std::string capacity_interval(const Headline& capacity);  // "19.1 requests/s (1
 std::string slos_text(const ServingQuestion& question);   // "TTFT p99 < 500 ms, TPOT p99 < 50 ms"
 // "8 x NVIDIA H100 SXM", "4 x NVIDIA H100 SXM and 8 x NVIDIA L40S".
 std::string hardware_text(const ServingQuestion& question, const ServingLayout& layout);
+// A duration above the limit, with digits enough to tell: "812 ms", "450.2 ms".
+std::string duration_above(const LatencySlo& slo, double ms);
 // "TTFT p99 433 ms, TPOT p99 41 ms".
 std::string achieved_text(const ServingQuestion& question, const PlanRun& run);
 

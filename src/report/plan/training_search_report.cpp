@@ -9,6 +9,7 @@
 #include "plan/megatron_flags.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/table.h"
+#include "report/training/mixed_report.h"
 #include "report/training/training_report.h"
 
 namespace foretoken {
@@ -170,6 +171,56 @@ Json unfit_training_search_json(const TrainingQuestion& question, const NearestP
                                     {"capacity_bytes", nearest.capacity.value()},
                                     {"megatron_flags", megatron_flags(nearest.plan)}}));
   return json;
+}
+
+std::string mixed_search_text(std::span<const TrainingPool> pools, const MixedSearchResult& result) {
+  std::string text = fmt::format(
+      "{} divisions of the job among {} kinds of GPU tried, {} of them too large. The fastest (divided by "
+      "data: faster GPUs take more micro-batches; by pipeline: more layers):\n",
+      result.tried, pools.size(), result.too_large);
+  Table table({{"step"},
+               {"even"},
+               {"tokens/s"},
+               {"divided by", Table::Align::left},
+               {"memory"},
+               {"tp"},
+               {"cp"},
+               {"ep"},
+               {"pp"},
+               {"dp"},
+               {"batch"},
+               {"sharding", Table::Align::left},
+               {"recompute", Table::Align::left}});
+  for (const RankedMixedPlan& one : result.best) {
+    const ParallelPlan& p = one.plan.parallel;
+    std::string memory;
+    for (const PoolWork& work : one.estimate.pools) {
+      memory += fmt::format("{}{}", memory.empty() ? "" : " / ", bytes_text(work.memory.total().value()));
+    }
+    table.add({duration_text(one.estimate.seconds.value), duration_text(one.estimate.even_seconds),
+               fmt::format("{:.0f}", one.estimate.tokens_per_second),
+               std::string(pool_axis_names[static_cast<size_t>(one.estimate.axis)]),
+               memory + (one.estimate.fits ? "" : " (too much)"), fmt::format("{}", p.tensor),
+               fmt::format("{}", p.context), fmt::format("{}", p.expert), fmt::format("{}", p.pipeline),
+               fmt::format("{}", p.data), fmt::format("{}", one.plan.micro_batch), sharding_text(one.plan),
+               recompute_text(one.plan)});
+  }
+  return wrap_lines(text, page_width(), 2) + table.text() + "\n";
+}
+
+Json mixed_search_json(std::span<const TrainingPool> pools, const MixedSearchResult& result) {
+  Json plans = Json::array();
+  for (const RankedMixedPlan& one : result.best) {
+    plans.push(Json::object({{"seconds", one.estimate.seconds.value},
+                             {"tokens_per_second", one.estimate.tokens_per_second},
+                             {"pool_axis", pool_axis_names[static_cast<size_t>(one.estimate.axis)]},
+                             {"fits", one.estimate.fits},
+                             {"megatron_flags", megatron_flags(one.plan)}}));
+  }
+  return Json::object({{"tried", result.tried},
+                       {"too_large", result.too_large},
+                       {"best", std::move(plans)},
+                       {"fastest", mixed_json(pools, result.best.front().estimate)}});
 }
 
 }  // namespace foretoken

@@ -66,7 +66,7 @@ std::string out_of_reach_text(const ServingQuestion& question, const TriedEngine
   for (size_t i = 0; i < tried.alone_ms.size(); ++i) {
     if (tried.alone_ms[i] <= question.slos[i].limit_ms) continue;
     text += fmt::format("{}{} is out of reach: a request alone takes at least {}", text.empty() ? "" : "; ",
-                        slo_text(question.slos[i]), duration_text(tried.alone_ms[i] / 1e3));
+                        slo_text(question.slos[i]), duration_above(question.slos[i], tried.alone_ms[i]));
   }
   return text;
 }
@@ -101,13 +101,20 @@ std::string reason_of(const ServingPlanReport& report, const TriedEngine& tried)
   const std::string out_of_reach = out_of_reach_text(report.question, tried);
   if (!out_of_reach.empty()) return out_of_reach;
   const NearRun nearest = nearest_run(report, &tried);
-  if (nearest.run == nullptr) return pruned_text(report, tried);
+  if (nearest.run == nullptr) {
+    const std::string pruned = pruned_text(report, tried);
+    return pruned.empty() ? "the search was stopped before any of its layouts was simulated" : pruned;
+  }
   return fmt::format("no layout keeps the limits; the nearest, {}, reaches {} at {} requests/s",
                      layout_text(nearest.point->layout), achieved_text(report.question, *nearest.run),
                      rate_number(nearest.run->rate));
 }
 
 std::string below_rate_text(const ServingQuestion& question, const PlanPoint& point) {
+  if (point.capacity.value >= *question.rate) {
+    return fmt::format("sustains the rate in the middle of its interval, and {} requests/s at its slow end",
+                       rate_number(point.capacity.low));
+  }
   return fmt::format("sustains {} of {} requests/s; about {} would be enough", rate_number(point.capacity.value),
                      asked_rate_number(*question.rate), counted(devices_for_rate(*question.rate, point), "GPU"));
 }
@@ -149,8 +156,8 @@ std::vector<DecisionRow> decision_rows(const ServingPlanReport& report) {
   any_rate.rate.reset();
   any_rate.objective = PlanObjective::capacity;
   const Ranked asked{.question = &report.question, .result = &report.result};
-  const Ranked lower{.question = &any_rate,
-                     .result = report.result.without_rate ? report.result.without_rate.get() : &report.result};
+  const Ranked lower{.question = &any_rate, .result = &report.result};
+  const Ranked lowest{.question = &any_rate, .result = report.result.without_rate.get()};
   const std::vector<size_t> alike = indistinguishable(report.question, report.result);
   std::vector<DecisionRow> serving, below, none;
   const auto add = [&](const TriedEngine* tried, const std::function<bool(const ServingLayout&)>& is_its) {
@@ -164,7 +171,8 @@ std::vector<DecisionRow> decision_rows(const ServingPlanReport& report) {
       serving.push_back(row);
       return;
     }
-    row.point = lower.best(is_its);
+    row.point = lowest.result != nullptr ? lowest.best(is_its) : nullptr;
+    if (row.point == nullptr) row.point = lower.best(is_its);
     if (row.point != nullptr) {
       row.reason = report.question.rate ? below_rate_text(report.question, *row.point) : "";
       below.push_back(row);
@@ -204,8 +212,7 @@ DeviceNotes plan_device_notes(const ServingPlanReport& report) {
   if (report.result.ranked_by_slow_end) {
     notes.sentences.emplace_back(
         "Layouts on devices that take more than a third of the time from a spec sheet are ranked by the slow end of "
-        "their intervals, because "
-        "{hardware} also names measured devices.");
+        "their intervals. They are ranked by the middle, after all others, if none serves at the slow end.");
   }
   for (const std::string& sentence : tensor_sizes_left_out(report.question)) notes.sentences.push_back(sentence);
   return notes;

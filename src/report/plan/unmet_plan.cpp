@@ -43,7 +43,7 @@ std::string out_of_reach(const ServingPlanReport& report) {
     const LatencySlo& slo = report.question.slos[i];
     if (fastest[i].ms <= slo.limit_ms) continue;
     text += fmt::format(" {} is out of reach: even a request alone takes at least {}, with {}.", slo_text(slo),
-                        duration_text(fastest[i].ms / 1e3), on_hardware(report.question, fastest[i].layout));
+                        duration_above(slo, fastest[i].ms), on_hardware(report.question, fastest[i].layout));
   }
   return text;
 }

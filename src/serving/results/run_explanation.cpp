@@ -81,7 +81,7 @@ std::optional<RunExplanation> explain_run(const TtftRanking& ranking, const Prom
   double busy_devices = 0;
   std::optional<double> flops = 0, bytes = 0;
   for (const ExplainedPool& pool : pools) {
-    busy_devices += pool.devices_each * pool.busy_seconds;
+    busy_devices += pool.devices_each * pool.busy_seconds / pool.stages;
     const auto of_flops = reached_seconds(
         pool.steps, [](const StepEstimate& step) { return std::optional(step.model_flops_utilization); });
     const auto of_bytes = reached_seconds(

@@ -56,6 +56,7 @@ struct ExplainedPool {
   const Device* device = nullptr;
   double devices_each = 1;
   double busy_seconds = 0;         // of all replicas together
+  double stages = 1;               // of a pipeline, whose steps overlap: each device runs a part of every one
   std::vector<TypicalStep> steps;  // empty where steps have no operators
 };
 

@@ -192,7 +192,10 @@ class StudyCommand : public Command {
     const std::vector<size_t> order = longest_first(study, file_);
     const auto work = [&](size_t place) {
       const size_t i = order[place];
-      const std::string row = answer_case(study.cases[i], commands[i], threads_of_case, library, wanted).dump(0);
+      Json asked = study.cases[i].question;
+      asked.set("threads", threads_of_case);
+      if (is_shared(place, study) && !store.empty()) share_work(asked, store);
+      const std::string row = answer_case(study.cases[i], std::move(asked), commands[i], library, wanted).dump(0);
       const std::lock_guard lock(telling);
       show_progress(fmt::format("{} of {} cases answered here", ++done, study.cases.size()));
       return row;
@@ -226,15 +229,26 @@ class StudyCommand : public Command {
     }
     const std::vector<std::filesystem::path> own(files.begin(), files.end());
     ResultStore results(store, "study, " + facts_digest(library, own));
-    return shared_results(results, keys, threads, [&](unsigned /*thread*/, size_t i) { return work(i); });
+    return shared_results(
+        results, keys, threads, [&](unsigned /*thread*/, size_t i) { return work(i); },
+        [&](size_t place) { return is_shared(place, study); });
   }
 
-  Json answer_case(const StudyCase& one, const std::string& command, int64_t threads, const Library& library,
+  // The last cases are searched by all workers together: none is idle while another answers the last one.
+  static bool is_shared(size_t place, const Study& study) {
+    constexpr size_t part = 4, least = 2;
+    return place + std::max(least, study.cases.size() / part) >= study.cases.size();
+  }
+  static void share_work(Json& question, const std::string& store) {
+    if (JsonView(question, source_of_rows).has("time_limit")) return;  // searches that are shared run to their end
+    question.set("store", store);
+    question.set("ranks", int64_t{1});  // whatever started this process: every worker of the study wants the answer
+  }
+
+  Json answer_case(const StudyCase& one, Json asked, const std::string& command, const Library& library,
                    const std::function<void()>& wanted) const {
     QuietSearch listener(wanted);
     const ProgressScope scope(listener);
-    Json asked = one.question;
-    asked.set("threads", threads);
     try {
       return study_row(one, Question(std::move(asked), file_).answer(library).json, command);
     } catch (const InputError& error) {

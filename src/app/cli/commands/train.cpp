@@ -4,6 +4,7 @@
 #include "app/cli/flags/choice_names.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "app/cli/flags/training_flags.h"
+#include "app/cli/flags/training_pool_flags.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/page_trust.h"
 #include "base/error.h"
@@ -28,10 +29,7 @@ class TrainCommand : public Command {
     options_ = &options;
     flags_.declare(options);
     options.heading("Several kinds of GPU");
-    options.list(
-        "--pool", pools_,
-        "Device, node or cluster and its number of GPUs, for example --pool h100_sxm:8 --pool a100_sxm:8. Repeat "
-        "for each kind of GPU, instead of --cluster. Faster GPUs get more work");
+    pools_.declare(options);
     options.choice(
         "--pool-axis", pool_axis_, names_of(pool_axis_names),
         "How work is divided among pools: data = replicas, with more micro-batches on faster GPUs; pipeline = "
@@ -83,9 +81,9 @@ class TrainCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    if (pools_.size() > 1) return run_on_pools(library);
+    if (pools_.are_several()) return run_on_pools(library);
     options_->refuse_without("a second --pool", {"--pool-axis"});
-    const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan, {.pool = only_pool()});
+    const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan, {.pool = pools_.only()});
     const TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
     const TrainingEstimate estimate = [&] {
@@ -122,56 +120,20 @@ class TrainCommand : public Command {
   }
 
  private:
-  static PoolMachine pool_named(const std::string& text) {
-    const size_t colon = text.rfind(':');
-    if (colon == std::string::npos || colon == 0) {
-      throw InputError({.source = "--pool",
-                        .value = printable(text),
-                        .expected = "a device, node or cluster, a colon and the number of GPUs, such as h100_sxm:8"});
-    }
-    return {.name = text.substr(0, colon),
-            .devices = parse_size("--pool", text.substr(colon + 1), {.least = 1, .most = 1 << 20})};
-  }
-
-  void refuse_other_machines() const {
-    options_->refuse({"--cluster", "--device", "--devices", "--nodes"}, {}, "--pool");
-  }
-
-  // One pool is the job's machine, like --device with --devices.
-  std::optional<PoolMachine> only_pool() const {
-    if (pools_.empty()) return std::nullopt;
-    refuse_other_machines();
-    return pool_named(pools_.front());
-  }
-
   Answer run_on_pools(const Library& library) const {
-    refuse_other_machines();
     options_->refuse({"--optimizer-cpu-offload", "--param-cpu-offload", "--activation-offload-fraction", "--timeline",
                       "--trace", "--export-chakra", "--html"},
                      {"A long run"}, "several kinds of GPU (--pool)");
-    std::vector<PoolMachine> machines;
-    int64_t devices = 0;
-    for (const std::string& text : pools_) {
-      machines.push_back(pool_named(text));
-      devices += machines.back().devices;
-    }
-    std::vector<TrainingPool> pools;
-    std::vector<std::string> notes;
-    for (const PoolMachine& pool : machines) {
-      TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan,
-                                               {.pool = PoolMachine{.name = pool.name, .devices = devices}});
-      auto machine = machine_of(library, request.question.cluster, tier_from_name(tier_).value());
-      if (pools.empty()) notes = std::move(request.notes);
-      pools.push_back(
-          {.question = std::move(request.question), .machine = std::move(machine), .devices = pool.devices});
-    }
+    const PoolRequest request =
+        pools_.request(library, flags_, TrainingFlags::Use::one_plan, tier_from_name(tier_).value());
+    const std::vector<TrainingPool>& pools = request.pools;
     const MixedEstimate estimate = estimate_mixed(pools, named<PoolAxis>(pool_axis_names, pool_axis_));
     Answer answer{.text = model_warnings_text(pools.front().question.job.model.notes) + mixed_text(pools, estimate),
                   .json = mixed_json(pools, estimate),
                   .failure = mixed_failure(pools, estimate)};
     std::vector<const KernelPredictor*> kernels;
     for (const TrainingPool& pool : pools) kernels.push_back(pool.machine->machine().kernels);
-    add_notes(answer, notes, kernels);
+    add_notes(answer, request.first.notes, kernels);
     return answer;
   }
 
@@ -241,7 +203,7 @@ class TrainCommand : public Command {
 
   const Options* options_ = nullptr;
   TrainingFlags flags_;
-  std::vector<std::string> pools_;
+  TrainingPoolFlags pools_;
   std::string pool_axis_ = "data";
   bool timeline_ = false;
   std::string trace_, chakra_, html_;

@@ -23,6 +23,11 @@ std::vector<std::string> convention_names() {
   return names;
 }
 
+// "torchrun pretrain_gpt.py --num-layers 32 ..." rather than the name of a file.
+bool is_launch_line(const std::string& given) {
+  return given.find(" --") != std::string::npos;
+}
+
 // As people write token counts: 300B, 15T, 1.4e12.
 double parse_tokens(const std::string& text) {
   constexpr std::pair<char, double> units[] = {{'k', 1e3}, {'m', 1e6}, {'b', 1e9}, {'t', 1e12}};
@@ -85,7 +90,8 @@ void TrainingFlags::declare(Options& options) {
                "Built-in name (`foretoken models` lists them), a config.json, or a directory that contains one");
   options.text("--config,--from", config_,
                "Training configuration to read: Megatron-LM script, torchtitan TOML, YAML of NeMo, Axolotl, torchtune, "
-               "Accelerate, Hugging Face Trainer or llm-foundry, or DeepSpeed JSON; flags override it");
+               "Accelerate, Hugging Face Trainer or llm-foundry, or DeepSpeed JSON; also the text of a Megatron-LM "
+               "launch line. Flags override it");
   options.integer("--seq-length", sequence_length_, at_least_one, "Sequence length in tokens");
   options.choice("--precision", precision_, training_recipe_names(), "Number format of the linear layers");
   options.integer("--lora-rank", lora_rank_, none_or_more,
@@ -188,18 +194,26 @@ std::optional<LongRun> TrainingFlags::long_run(const Library& library, const Clu
 
 std::optional<ImportedTraining> TrainingFlags::imported_config() const {
   if (config_.empty()) return std::nullopt;
-  return import_training_config(config_);
+  return is_launch_line(config_) ? parse_training_config(config_, config_name())
+                                 : import_training_config(config_name());
+}
+
+// As notes and errors call it: the file, with or without the @ that launch lines of engines take, or a launch line.
+std::string TrainingFlags::config_name() const {
+  if (is_launch_line(config_)) return "the launch line of --config";
+  return config_.starts_with('@') ? config_.substr(1) : config_;
 }
 
 // What a file leaves open and a flag can say.
 void TrainingFlags::add_assumptions(const ImportedTraining& imported, std::vector<std::string>& notes) const {
   const SaidSettings& said = imported.said;
   if (!said.micro_batch && !given("--micro-batch-size")) {
-    notes.push_back(fmt::format("{} has no micro-batch size, so 1 sequence is assumed (--micro-batch-size)", config_));
+    notes.push_back(
+        fmt::format("{} has no micro-batch size, so 1 sequence is assumed (--micro-batch-size)", config_name()));
   }
   if (!said.sequence_length && !given("--seq-length")) {
-    notes.push_back(
-        fmt::format("{} has no sequence length, so {} tokens are assumed (--seq-length)", config_, sequence_length_));
+    notes.push_back(fmt::format("{} has no sequence length, so {} tokens are assumed (--seq-length)", config_name(),
+                                sequence_length_));
   }
   if (!said.packed || given("--packed-length")) return;
   notes.push_back(*said.packed ? "sequences are packed; each is assumed to be one document. Give the mean length of an "
@@ -213,7 +227,7 @@ Model TrainingFlags::named_model(const Library& library, const std::string& name
     return library.models().model(name);
   } catch (const InputError& error) {
     InputProblem problem = error.problem();
-    problem.source = fmt::format("model of {}", config_);
+    problem.source = fmt::format("model of {}", config_name());
     problem.expected += "; or name the model with --model";
     throw InputError(std::move(problem));
   }
@@ -224,7 +238,7 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
   if (model_.empty() && (imported == nullptr || !imported->model) && !named) {
     std::string expected = "a model, or a --config that names one";
     if (imported != nullptr) {
-      expected = fmt::format("a model, because {} does not give all of its sizes", config_);
+      expected = fmt::format("a model, because {} does not give all of its sizes", config_name());
       for (const std::string& note : imported->notes) expected += "; " + note;
     }
     throw InputError({.source = "--model", .value = "not given", .expected = std::move(expected)});
@@ -309,10 +323,10 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   TrainingRequest request;
   TrainingQuestion& question = request.question;
   if (imported != nullptr) {
-    request.notes = notes_of(*imported, config_);
+    request.notes = notes_of(*imported, config_name());
     add_assumptions(*imported, request.notes);
     for (const auto& [field, key] : imported->keys) {
-      if (!given(flag_name(field).c_str())) request.file_names[field] = fmt::format("{} of {}", key, config_);
+      if (!given(flag_name(field).c_str())) request.file_names[field] = fmt::format("{} of {}", key, config_name());
     }
   }
   if (!pool && cluster_.empty() == device_.empty()) {

@@ -54,6 +54,7 @@ struct TrainingFlags {
   void declare_run(Options& options);
   bool given(const char* flag) const { return options_->was_given(flag); }
   std::optional<ImportedTraining> imported_config() const;
+  std::string config_name() const;
   void add_assumptions(const ImportedTraining& imported, std::vector<std::string>& notes) const;
   Model named_model(const Library& library, const std::string& name) const;
   TrainingJob job(const Library& library, const ImportedTraining* imported) const;

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/grammar/command.h"
+#include "app/cli/grammar/known_names.h"
 #include "app/cli/grammar/launch_text.h"
 #include "app/cli/grammar/question.h"
 #include "base/error.h"
@@ -76,13 +77,7 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
     if (typed.starts_with("-")) {
       problem.expected = "a flag of this command" + help;
       const std::string typed_flag = typed.substr(0, typed.find('='));
-      problem.suggestion = nearest_name(typed_flag, flags).value_or("");
-      // What some commands call it.
-      const auto has = [&](const char* name) { return std::find(flags.begin(), flags.end(), name) != flags.end(); };
-      if (typed_flag == "--hardware" && has("--device")) {
-        problem.suggestion = has("--devices") ? "--device with --devices" : "--device";
-        if (has("--cluster")) problem.suggestion += ", or --cluster";
-      }
+      problem.suggestion = flag_meant(typed_flag, flags);
     } else {
       problem.expected =
           names.empty() ? "no further argument" + help : fmt::format("one of {}", fmt::join(names, ", "));

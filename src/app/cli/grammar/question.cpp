@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/grammar/field_value.h"
+#include "app/cli/grammar/known_names.h"
 #include "base/error.h"
 #include "base/secrets.h"
 #include "base/text.h"
@@ -177,7 +178,7 @@ void Question::fail_unknown(const std::string& name, const JsonView& value) cons
   throw InputError({.source = "foretoken " + command_name(),
                     .value = printable(flag),
                     .expected = fmt::format("a flag of this command (see foretoken {} --help)", command_name()),
-                    .suggestion = nearest_name(flag, known).value_or("")});
+                    .suggestion = flag_meant(flag, known)});
 }
 
 void Question::fill_fields() {

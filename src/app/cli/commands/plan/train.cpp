@@ -3,17 +3,19 @@
 
 #include "app/cli/commands/plan/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
-#include "app/cli/flags/training_flags.h"
+#include "app/cli/flags/training_pool_flags.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parallel.h"
+#include "plan/mixed_training_search.h"
 #include "plan/training_launch.h"
 #include "plan/training_search.h"
 #include "report/parts/model_notes.h"
 #include "report/parts/table.h"
 #include "report/plan/training_search_report.h"
+#include "report/training/mixed_report.h"
 #include "report/training/training_report.h"
 
 namespace foretoken {
@@ -24,6 +26,8 @@ class PlanTrain : public Command {
   void declare(Options& options) override {
     options_ = &options;
     flags_.declare(options);
+    options.heading("Several kinds of GPU");
+    pools_.declare(options);
     options.heading("Search");
     options.integer("--best", best_, {.least = 1, .most = 1000}, "Number of plans to show");
     options.integer("--most-tensor", most_tensor_, {.least = 0, .most = 8192},
@@ -47,19 +51,20 @@ class PlanTrain : public Command {
         "search "
         "shards\nover all replicas, and also inside each node), uneven stages, layers per chunk and "
         "--recompute-num-layers (the search chooses "
-        "them).\nThe search covers one kind of GPU. To divide a job among two kinds, give a layout to `foretoken "
-        "train` "
-        "with --pool,\nonce for each kind.\nExamples:\n  foretoken plan train --model Llama-3.1-70B --cluster "
-        "h100_ib_rail --devices 64 "
+        "them).\nWith --pool given twice or more, the search divides the job among kinds of GPU, by replicas or by "
+        "pipeline stages.\nExamples:\n  foretoken plan train --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 "
         "--seq-length 8192\n      --global-batch-size 128\n  foretoken plan train --model Llama-3.1-405B --cluster "
-        "h100_roce_pods --devices 16384 -tp 8\n      --seq-length 8192 --global-batch-size 2048");
+        "h100_roce_pods --devices 16384 -tp 8\n      --seq-length 8192 --global-batch-size 2048\n  foretoken plan "
+        "train "
+        "--model Llama-3.1-8B --pool h100_sxm:8 --pool a100_sxm:8 --global-batch-size 128");
   }
 
   Answer run(const Library& library) const override {
+    if (pools_.are_several()) return run_on_pools(library);
     const TrainingLauncher* launcher = find_training_launcher(launch_);
-    TrainingRequest request =
-        flags_.request(library, TrainingFlags::Use::search,
-                       {.stack = launcher != nullptr ? std::string(launcher->stack) : std::string()});
+    TrainingRequest request = flags_.request(
+        library, TrainingFlags::Use::search,
+        {.pool = pools_.only(), .stack = launcher != nullptr ? std::string(launcher->stack) : std::string()});
     TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
     request.choices.most_tensor = most_tensor_;
@@ -111,6 +116,28 @@ class PlanTrain : public Command {
  private:
   static constexpr int64_t plans_for_launch = 100;  // to look through for one that the framework can run
 
+  Answer run_on_pools(const Library& library) const {
+    options_->refuse(
+        {"--optimizer-cpu-offload", "--param-cpu-offload", "--activation-offload-fraction", "--launch", "--launch-out"},
+        {}, "several kinds of GPU (--pool)");
+    PoolRequest request = pools_.request(library, flags_, TrainingFlags::Use::search, tier_from_name(tier_).value());
+    PlanChoices choices = request.first.choices;
+    choices.most_tensor = most_tensor_;
+    choices.most_micro_batch = most_micro_batch_;
+    show_progress("searching plans");
+    const MixedSearchResult result = search_mixed_plans(
+        request.pools, {.choices = choices, .best = static_cast<size_t>(best_), .threads = threads_to_use(threads_)});
+    const MixedEstimate& fastest = result.best.front().estimate;
+    Answer answer{.text = model_warnings_text(request.first.question.job.model.notes) +
+                          mixed_search_text(request.pools, result) + mixed_text(request.pools, fastest),
+                  .json = mixed_search_json(request.pools, result),
+                  .failure = mixed_failure(request.pools, fastest)};
+    std::vector<const KernelPredictor*> kernels;
+    for (const TrainingPool& pool : request.pools) kernels.push_back(pool.machine->machine().kernels);
+    add_notes(answer, request.first.notes, kernels);
+    return answer;
+  }
+
   static std::vector<std::string> launch_names() {
     std::vector<std::string> names = training_launcher_names();
     names.insert(names.begin(), "none");
@@ -161,6 +188,7 @@ class PlanTrain : public Command {
   Options* options_ = nullptr;
   std::string launch_ = "none", launch_out_;
   TrainingFlags flags_;
+  TrainingPoolFlags pools_;
   int64_t best_ = 10, most_tensor_ = 0, most_micro_batch_ = 16, threads_ = 0;
   std::string tier_ = "best";
 };

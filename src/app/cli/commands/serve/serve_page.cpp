@@ -53,6 +53,7 @@ std::optional<RunExplanation> explanation_of(const ServeFlags& flags, const Serv
         {.device = &group.models.kernels.device(),
          .devices_each = each,
          .busy_seconds = mix.busy_seconds(),
+         .stages = static_cast<double>(group.plan.pipeline),
          .steps = group.has_operators ? typical_steps_of(group, mix, "--html") : std::vector<TypicalStep>()});
   }
   return explain_run(served.watch.slowest, served.watch.prompts, flags.goals.percentiles().front(), pools,
