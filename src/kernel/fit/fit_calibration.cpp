@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -224,6 +225,20 @@ BoostSettings tree_settings(size_t rows, size_t groups) {
   return {.trees = 320, .depth = 8, .learning_rate = 0.25, .min_leaf_rows = 3, .bins = 255};
 }
 
+// What the constants of a device's groups have in common beside their priors. An offset is the sum of a shared one and
+// of the group's own, all of them pulled to zero alike: so the shared one is the sum over groups / (groups + 1).
+std::vector<double> shared_offsets(const std::vector<std::vector<double>>& priors,
+                                   const decltype(DeviceCalibration::groups)& groups) {
+  std::vector<double> shared(priors.front().size(), 0.0);
+  size_t index = 0;
+  for (const auto& [name, logs] : groups) {
+    for (size_t k = 0; k < shared.size(); ++k) shared[k] += logs[k] - priors[index][k];
+    ++index;
+  }
+  for (double& offset : shared) offset /= static_cast<double>(groups.size() + 1);
+  return shared;
+}
+
 // Fits the measured tier on some rows of a device.
 class DeviceFitter {
  public:
@@ -397,9 +412,13 @@ class DeviceFitter {
       for (size_t k = 0; k < natural.size(); ++k) natural[k] = portable_exp(logs[k]);
       return portable_log(form_->seconds(used[row]->call, traits_, natural, choice) / used[row]->seconds);
     });
-    result.shared = fit.effects.front().offsets;
     size_t index = 0;
-    for (const auto& [name, members] : groups) result.groups[name] = log_constants(fit, fit.groups[index++].effects);
+    std::vector<std::vector<double>> priors;
+    for (const auto& [name, members] : groups) {
+      priors.push_back(fit.effects[fit.groups[index].effects[1]].offsets);
+      result.groups[name] = log_constants(fit, fit.groups[index++].effects);
+    }
+    result.shared = shared_offsets(priors, result.groups);
   }
 
   const FormCalibration& cross_;
@@ -582,6 +601,27 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   result.source = options.source;
   result.fitted_on = options.date;
   return result;
+}
+
+bool rebase_sweep(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& measured,
+                  DeviceCalibration& sweep) {
+  const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+  const DeviceTraits traits = traits_of(measured.device).traits;
+  std::map<std::string, const FormCall*> calls;
+  for (const MeasuredCall& row : measured.rows) calls.emplace(call_group(row.call), &row.call);
+  std::vector<std::vector<double>> priors;
+  for (const auto& [name, logs] : sweep.groups) {
+    const auto call = calls.find(name);
+    if (call == calls.end()) return false;
+    priors.push_back(cross_log_constants(*form, cross, *call->second, traits, measured.device.name));
+  }
+  if (priors.empty() || sweep.constants != cross.constants) return false;
+  std::vector<double> shared = shared_offsets(priors, sweep.groups);
+  constexpr double rounded = 1e-5;  // files keep fewer digits than a fit has
+  const bool same = std::equal(shared.begin(), shared.end(), sweep.shared.begin(), sweep.shared.end(),
+                               [](double a, double b) { return std::abs(a - b) <= rounded; });
+  if (!same) sweep.shared = std::move(shared);
+  return !same;
 }
 
 std::map<std::string, UnseenErrors> errors_of_sweep(const FormKind& kind, const DeviceCalibration& sweep,

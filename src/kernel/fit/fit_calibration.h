@@ -64,6 +64,12 @@ FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>
 DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& measured,
                              const FitOptions& options);
 
+// Puts a sweep that was fitted earlier on top of new cross constants: kernels that it measured keep theirs, those that
+// it did not measure take what its kernels have in common beside the new ones. False where nothing changes, and where
+// `measured` lacks rows of one of its groups.
+bool rebase_sweep(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& measured,
+                  DeviceCalibration& sweep);
+
 // How far a sweep is off on rows that it has not seen, by call group. Groups that it does not know are left out.
 struct UnseenErrors {
   FitErrors errors;

@@ -301,8 +301,13 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
                                       .coverage = 100 * static_cast<double>(unseen.inside) / rows});
         }
       } else if (!is_swept && !device.withheld) {
-        if (auto kept = kept_sweep(folder, device.device.name, kind))
+        if (auto kept = kept_sweep(folder, device.device.name, kind)) {
+          if (rebase_sweep(kind, cross, device, *kept)) {
+            write_file(device_calibration_path(folder, device.device.name, kind.name), calibration_json(*kept));
+            ++summary.files;
+          }
           swept.emplace(device.device.name, *std::move(kept));
+        }
       }
       summary.entries.push_back(std::move(entry));
     }

@@ -109,6 +109,20 @@ TEST_F(FitCalibrationsTest, sweeps_that_are_not_asked_for_stay_and_siblings_stil
   EXPECT_THROW(fit("out", {.sweep_devices = {"h2000"}}), InputError);
 }
 
+TEST_F(FitCalibrationsTest, sweeps_that_stay_are_put_on_top_of_new_cross_constants) {
+  for (const char* device : {"a100_sxm", "h100_sxm", "l40s"}) write_norms(device, 80);
+  fit("out", {.date = "2026-01-01"});
+  const DeviceCalibration before = read_device_calibration(path("out", "h100_sxm"));
+  for (const char* device : {"a100_sxm", "l40s"}) write_norms(device, 80, 1.5);
+  EXPECT_GT(fit("out", {.date = "2026-01-01"}, Sweeps::none).files, 1u);
+  const DeviceCalibration kept = read_device_calibration(path("out", "h100_sxm"));
+  EXPECT_EQ(kept.groups, before.groups) << "what was measured stays";
+  EXPECT_NE(kept.shared, before.shared);
+  const std::string once = text("out", "h100_sxm");
+  EXPECT_EQ(fit("out", {.date = "2026-01-01"}, Sweeps::none).files, 1u);
+  EXPECT_EQ(text("out", "h100_sxm"), once);
+}
+
 TEST_F(FitCalibrationsTest, the_sweep_size_is_honoured) {
   write_norms("a100_sxm", 150);
   write_norms("l40s", 150);
