@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/normal_distribution.h"
 #include "base/portable_math.h"
 #include "kernel/fewshot/cholesky.h"
 
@@ -140,8 +141,7 @@ EdgeFamilySeconds most_likely(std::span<const EdgeLogTiming> timings, const Edge
 }
 
 Estimate from_logarithms(double mean, double variance) {
-  constexpr double half_of_90_percent = 1.645;
-  const double half = half_of_90_percent * std::sqrt(variance);
+  const double half = normal_half_width_90 * std::sqrt(variance);
   return {.value = portable_exp(mean),
           .low = portable_exp(mean - half),
           .high = portable_exp(mean + half),

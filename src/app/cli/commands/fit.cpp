@@ -36,13 +36,41 @@ namespace {
 class FitCommand : public Command {
  public:
   void declare(Options& options) override {
+    declare_roofline(options);
+    declare_derates(options);
+    declare_kernels(options);
+    declare_campaign(options);
+    declare_correlation(options);
+    declare_training(options);
+    declare_collectives(options);
+    declare_power(options);
+    declare_edge(options);
+    declare_edge_kernels(options);
+  }
+
+  Answer run(const Library& library) const override {
+    if (edge_->was_chosen()) return fit_edge();
+    if (edge_kernels_->was_chosen()) return fit_edge_kernels();
+    if (power_->was_chosen()) return fit_boards(library);
+    if (collectives_->was_chosen()) return fit_collectives(library);
+    if (training_->was_chosen()) return fit_training_stacks(library);
+    if (campaign_->was_chosen()) return fit_campaign_file(library);
+    if (correlation_->was_chosen()) return fit_error_correlations(library);
+    if (derates_->was_chosen()) return fit_derates(library);
+    return roofline_->was_chosen() ? fit_roofline(library) : fit_kernels(library);
+  }
+
+ private:
+  void declare_roofline(Options& options) {
     roofline_ = &options.subcommand(
         "roofline", "Fit how far measured kernels are from the roofline: 90% factors by family and size");
     declare_common(*roofline_, "JSON file to write");
     roofline_->footer(
         "Example:\n  foretoken fit roofline --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "intervals.json");
+  }
 
+  void declare_derates(Options& options) {
     derates_ = &options.subcommand("derates",
                                    "Fit the share of the spec sheet's peak and bandwidth that measured kernels reach, "
                                    "by family. Used for devices without measured kernels");
@@ -50,7 +78,9 @@ class FitCommand : public Command {
     derates_->footer(
         "Example:\n  foretoken fit derates --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "derates.json");
+  }
 
+  void declare_kernels(Options& options) {
     kernels_ = &options.subcommand(
         "kernels",
         "Fit the learned kernel tiers: constants shared by all devices, and corrections for each measured one");
@@ -79,7 +109,9 @@ class FitCommand : public Command {
     kernels_->footer(
         "Example:\n  foretoken fit kernels --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "calibrations");
+  }
 
+  void declare_campaign(Options& options) {
     campaign_ = &options.subcommand(
         "campaign", "Fit the host and software overhead of one machine from a few points of each operator");
     declare_common(*campaign_, "JSON file to write");
@@ -91,7 +123,9 @@ class FitCommand : public Command {
         "Example:\n  foretoken fit campaign --data measurements/operators.csv --points 4 --source 'our lab' --date "
         "2026-11-15 --out "
         "campaign.json");
+  }
 
+  void declare_correlation(Options& options) {
     correlation_ = &options.subcommand("correlation",
                                        "Fit how the errors of kernels correlate, by kernel form, from measured steps");
     correlation_->list("--data", data_, "Files of measured steps in the format of `validate steps`, comma-separated",
@@ -104,7 +138,9 @@ class FitCommand : public Command {
     correlation_->footer(
         "Example:\n  foretoken fit correlation --data data/measured/h200_sxm/steps.csv --source 'our lab' --date "
         "2026-11-15 --out error_correlations.json");
+  }
 
+  void declare_training(Options& options) {
     training_ = &options.subcommand("training", "Fit the constants of training stacks from published training runs");
     training_->text("--data", training_data_, "CSV file of training runs in the format of `validate training`", true);
     training_->list("--stacks", stacks_, "Only runs of these stacks, and only the constants they use");
@@ -117,7 +153,9 @@ class FitCommand : public Command {
     training_->footer(
         "Constants that a stack lists as fitted start from the shipped values.\nExample:\n  foretoken fit training "
         "--data runs.csv --out data/training/stacks");
+  }
 
+  void declare_collectives(Options& options) {
     collectives_ = &options.subcommand(
         "collectives",
         "Fit models of collectives that carry over between systems, and the sweep of each measured system");
@@ -131,14 +169,18 @@ class FitCommand : public Command {
     collectives_->footer(
         "Example:\n  foretoken fit collectives --data measurements/comm --source 'our lab' --date 2026-11-15 --out "
         "networks");
+  }
 
+  void declare_power(Options& options) {
     power_ = &options.subcommand(
         "power", "Fit energy per FLOP and byte and the clock at the power limit, from sustained kernels");
     declare_common(*power_, "JSON file to write");
     declare_calibration(*power_);
     power_->footer(
         "Example:\n  foretoken fit power --data measurements/ --source 'our lab' --date 2026-11-15 --out power.json");
+  }
 
+  void declare_edge(Options& options) {
     edge_ = &options.subcommand("edge",
                                 "Fit a prior for a space of architectures from known devices, for `foretoken adapt`");
     edge_->text("--space", space_, "Architecture space: nasbench201, fbnet, ofa, hat", true);
@@ -149,7 +191,9 @@ class FitCommand : public Command {
         "Example:\n  foretoken fit edge --space nasbench201 --data nasbench201_latency.csv.gz --source 'our lab' "
         "--date "
         "2026-11-15 --out nasbench201.json");
+  }
 
+  void declare_edge_kernels(Options& options) {
     edge_kernels_ =
         &options.subcommand("edge-kernels", "Fit kernel times of a CPU or phone from a sweep of its fused kernels");
     edge_kernels_->text("--data", edge_kernel_data_, "CSV file of measured kernels: kind, params, cpu_ms_min", true);
@@ -172,19 +216,6 @@ class FitCommand : public Command {
         "--whole-calls\n    --source 'own sweep' --date 2026-11-15 --out my_core.json");
   }
 
-  Answer run(const Library& library) const override {
-    if (edge_->was_chosen()) return fit_edge();
-    if (edge_kernels_->was_chosen()) return fit_edge_kernels();
-    if (power_->was_chosen()) return fit_boards(library);
-    if (collectives_->was_chosen()) return fit_collectives(library);
-    if (training_->was_chosen()) return fit_training_stacks(library);
-    if (campaign_->was_chosen()) return fit_campaign_file(library);
-    if (correlation_->was_chosen()) return fit_error_correlations(library);
-    if (derates_->was_chosen()) return fit_derates(library);
-    return roofline_->was_chosen() ? fit_roofline(library) : fit_kernels(library);
-  }
-
- private:
   void declare_common(Options& options, const std::string& out_help) {
     options.list("--data", data_, "Folders of <device>/<family>.csv[.gz] (comma-separated)", true);
     options.list("--devices", devices_, "Only these devices");
