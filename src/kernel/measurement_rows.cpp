@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/benchmark_routing.h"
 #include "kernel/forms/form.h"
 #include "kernel/measurement_format.h"
 #include "kernel/operator_table.h"
@@ -44,6 +45,7 @@ class FamilyRows : public MeasurementRows {
     if (!shape) return std::nullopt;
     name_.assign(variant_ ? kernel_variant(csv_.cell(*variant_)) : std::string_view());
     if (caches_ && csv_.cell(*caches_) == "cold" && !name_.empty()) name_ += cold_suffix;
+    if (auto* experts = std::get_if<MoeShape>(&*shape)) route_as_benchmarked(*experts, name_);
     return TableRow{.shape = *shape, .variant = name_, .microseconds = csv_.number(measured_)};
   }
 

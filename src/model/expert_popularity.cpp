@@ -131,7 +131,11 @@ ExpertLoad popularity_load(const ExpertPopularity& popularity, int64_t tokens, i
   ExpertLoad load;
   for (const double chosen : busiest_rank(placed)) {
     load.pairs += all * chosen;
-    load.active_experts += chosen >= 1 ? 1 : 1 - portable_exp(all * portable_log(1 - chosen));
+    if (chosen >= 1 || popularity.takes_turns) {
+      load.active_experts += std::min(1.0, all * chosen);
+    } else {
+      load.active_experts += 1 - portable_exp(all * portable_log(1 - chosen));
+    }
   }
   return load;
 }

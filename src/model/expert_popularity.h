@@ -19,6 +19,7 @@ struct ExpertPopularity {
   int64_t redundant = 0;
   // Given: mean load of a rank over that of the busiest, as engines report it; experts are alike otherwise.
   std::optional<double> balancedness = std::nullopt;
+  bool takes_turns = false;  // tokens spread as evenly as the shares allow, as a benchmark's do, and not by chance
 };
 
 // Shares ~ 1 / (i + 1)^exponent; 0 = all alike.

@@ -87,6 +87,12 @@ Raw logarithms(Size... sizes) {
   return raw;
 }
 
+// Of measured routings, the power law that a benchmark meant.
+double skew(const MoeShape& shape) {
+  const bool has_exponent = shape.routing == Routing::power_law || shape.routing == Routing::measured;
+  return has_exponent ? shape.power_law_exponent : 0;
+}
+
 struct RawOf {
   Raw operator()(const GemmShape& s) const { return logarithms(s.m, s.n, s.k, s.m * s.n, s.n * s.k, s.batch); }
   Raw operator()(const AttentionShape& s) const {
@@ -105,7 +111,7 @@ struct RawOf {
   Raw operator()(const SamplingShape& s) const { return logarithms(s.rows, s.vocabulary, s.rows * s.vocabulary); }
   Raw operator()(const MoeShape& s) const {
     Raw raw = logarithms(s.tokens, s.hidden, s.inter, s.top_k, s.experts, s.tp, s.ep);
-    raw[7] = s.routing == Routing::power_law ? static_cast<float>(s.power_law_exponent) : 0;
+    raw[7] = static_cast<float>(skew(s));
     return raw;
   }
   Raw operator()(const ConvShape& s) const {
@@ -183,11 +189,9 @@ struct NamedOf {
             {"rows x vocabulary", number(s.rows * s.vocabulary)}};
   }
   Named operator()(const MoeShape& s) const {
-    return {
-        {"tokens", number(s.tokens)},   {"hidden", number(s.hidden)},
-        {"inter", number(s.inter)},     {"topk", number(s.top_k)},
-        {"experts", number(s.experts)}, {"tp", number(s.tp)},
-        {"ep", number(s.ep)},           {"skew", s.routing == Routing::power_law ? s.power_law_exponent : 0, false}};
+    return {{"tokens", number(s.tokens)}, {"hidden", number(s.hidden)},   {"inter", number(s.inter)},
+            {"topk", number(s.top_k)},    {"experts", number(s.experts)}, {"tp", number(s.tp)},
+            {"ep", number(s.ep)},         {"skew", skew(s), false}};
   }
   Named operator()(const ConvShape& s) const {
     return {{"batch", number(s.batch)},

@@ -54,9 +54,9 @@ constexpr FormConstant table[constant_count] = {
 };
 
 constexpr int row_choices[] = {8, 16, 32, 64, 128, 256};
-constexpr int column_choices[] = {64, 128, 256};
-constexpr double inverse_columns[] = {1.0 / 64, 1.0 / 128, 1.0 / 256};
-constexpr int column_count = 3;
+constexpr int column_choices[] = {16, 64, 128, 256};
+constexpr double inverse_columns[] = {1.0 / 16, 1.0 / 64, 1.0 / 128, 1.0 / 256};
+constexpr int column_count = 4;
 
 // One grouped multiply.
 struct Multiply {
@@ -86,6 +86,18 @@ const MoeShape& shape_of(const FormCall& call) {
   const auto* shape = std::get_if<MoeShape>(&call.shape);
   ensure(shape != nullptr, "the expert form is asked about experts");
   return *shape;
+}
+
+// What permutation, activation and reduction move beside the multiplies. `pairs`: (token, expert) pairs of this rank.
+double stage_bytes(const MoeShape& shape, const MoeKernel& kernel, double pairs) {
+  const auto hidden = static_cast<double>(shape.hidden), tokens = static_cast<double>(shape.tokens);
+  const double inter = static_cast<double>(shape.inter) / static_cast<double>(shape.tp);
+  const double gates = shape.gated ? 2 : 1;
+  if (kernel.receives) return pairs * inter * (2 * gates + facts(shape.scheme).activation_bytes);
+  // Scales of blocks need whole rows, so that blocks of fp8 are activated by a kernel of their own.
+  if (kernel.fuses_stages && shape.scheme != Scheme::fp8_block) return 2 * hidden * (pairs + tokens);
+  const double rows = kernel.touches_all_rows ? std::max(pairs, tokens * static_cast<double>(shape.top_k)) : pairs;
+  return rows * (2 * inter * (gates + 1) + 4 * hidden) + 4 * tokens * hidden;
 }
 
 Problem pose(const FormCall& call, const DeviceTraits& device, std::span<const double> c) {
@@ -128,10 +140,7 @@ Problem pose(const FormCall& call, const DeviceTraits& device, std::span<const d
   }
   if (p.kernel->needs_alignment && shape.inter / shape.tp % 16 != 0) p.ragged = c[ragged_factor];
 
-  const double rows =
-      p.kernel->touches_all_rows ? std::max(p.groups.pairs, tokens * static_cast<double>(shape.top_k)) : p.groups.pairs;
-  const double bytes = p.kernel->receives ? p.groups.pairs * inter * (2 * gates + p.activation_bytes)
-                                          : rows * (2 * inter * (gates + 1) + 4 * hidden) + 4 * tokens * hidden;
+  const double bytes = stage_bytes(shape, *p.kernel, p.groups.pairs);
   p.stages = std::max(bytes / (c[stage_rate] * cycles),
                       bytes * miss_share(bytes, cache) / (device.bandwidth * std::min(c[stage_dram_share], 1.0)));
   const double sorted = p.kernel->receives ? p.groups.pairs : tokens * static_cast<double>(shape.top_k);
@@ -153,7 +162,8 @@ Times times(const Problem& p, const Multiply& part, double rows, double row_tile
   t.slowdown = p.ragged;
   t.limits.compute = whole * (rows + p.costs.edge) * (columns + p.costs.edge) * depth * p.costs.multiply;
   t.limits.load = whole * (rows * p.activation_bytes + columns * p.weight_bytes) * depth * p.costs.byte;
-  t.limits.latency = part.slabs * p.costs.slab * std::max(1.0, whole * latency_share(area));
+  t.limits.latency = p.kernel->lone_tiles ? whole * part.slabs * p.costs.slab + t.limits.compute + t.limits.load
+                                          : part.slabs * p.costs.slab * std::max(1.0, whole * latency_share(area));
   t.limits.dram = part.dram_seconds;
   t.limits.cache = part.cache_seconds;
   t.stores = area * (p.costs.first_store + (whole - 1) * p.costs.store);
@@ -264,6 +274,8 @@ class MoeForm : public Form {
       for (int part = 0; part < 2 && sum < best; ++part) {
         double least = std::numeric_limits<double>::infinity();
         for (int column = 0; column < column_count; ++column) {
+          if (column_choices[column] < p.kernel->least_columns || column_choices[column] > p.kernel->most_columns)
+            continue;
           const Times t = times(p, part == 0 ? p.first : p.second, rows, row_tiles, column);
           if (t.limits.largest() * t.slowdown + t.stores >= least) continue;
           const double total = t.total();

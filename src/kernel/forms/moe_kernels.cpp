@@ -4,10 +4,14 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "kernel/forms/form_math.h"
+#include "model/expert_popularity.h"
 #include "model/work.h"
 
 namespace foretoken {
@@ -31,9 +35,9 @@ constexpr MoeKernel kernels[] = {
      .touches_all_rows = true,
      .repeats_local_experts = true},
     {.name = "fi_cutlass", .family = "cutlass", .launches = 9, .least_rows = 64},
-    {.name = "fi_trtllm", .family = "trtllm", .launches = 5, .least_rows = 8},
-    {.name = "fi_trtllm_mod", .family = "trtllm", .launches = 6, .least_rows = 8},
-    {.name = "fi_trtllm_mono", .family = "trtllm", .launches = 5, .least_rows = 8},
+    {.name = "fi_trtllm", .family = "trtllm", .launches = 5, .least_rows = 8, .fuses_stages = true},
+    {.name = "fi_trtllm_mod", .family = "trtllm", .launches = 6, .least_rows = 8, .fuses_stages = true},
+    {.name = "fi_trtllm_mono", .family = "trtllm", .launches = 5, .least_rows = 8, .fuses_stages = true},
     {.name = "oai_triton", .family = "oai_triton", .launches = 13},
     // On tokens that a dispatch has already sorted by expert: two grouped multiplies and the activation between them.
     {.name = "deepgemm_contiguous",
@@ -49,6 +53,21 @@ constexpr MoeKernel kernels[] = {
      .most_rows = 128,
      .receives = true},
 };
+
+// FlashInfer's CUTLASS experts run the first of their candidate tiles where nobody tuned them, as in the sweeps; on
+// Hopper that is 128 tokens by 16 columns (flashinfer, cutlass_heuristic.cpp). Blocks of fp8 have kernels of their own.
+constexpr MoeKernel untuned_cutlass_of_hopper{.name = "fi_cutlass",
+                                              .family = "cutlass",
+                                              .launches = 9,
+                                              .least_rows = 128,
+                                              .most_rows = 128,
+                                              .least_columns = 16,
+                                              .most_columns = 16,
+                                              .lone_tiles = true};
+
+bool is_hopper(const DeviceTraits& device) {
+  return device.generation->experts == ExpertKernels::triton && device.asynchronous;
+}
 
 const MoeKernel& named(std::string_view name) {
   for (const MoeKernel& kernel : kernels) {
@@ -69,6 +88,48 @@ void power_law_quantiles(double exponent, double low, double high, double from, 
   }
 }
 
+// Tokens of the first rank's experts where tokens take turns, the busiest first.
+std::vector<double> first_rank_counts(const MoeShape& shape) {
+  const int64_t local = std::max<int64_t>(1, shape.experts / std::max<int64_t>(1, shape.ep));
+  const std::vector<double>& shares = shape.popularity->shares;
+  std::vector<double> counts(shares.begin(), shares.begin() + std::min(local, std::ssize(shares)));
+  const auto tokens = static_cast<double>(shape.tokens), top_k = static_cast<double>(shape.top_k);
+  for (double& count : counts) count = std::min(1.0, count * top_k) * tokens;
+  std::sort(counts.begin(), counts.end(), std::greater<>());
+  return counts;
+}
+
+// The sum of the first `length` counts, of which the last may be a part.
+double sum_of_first(std::span<const double> counts, double length) {
+  double sum = 0;
+  for (size_t i = 0; i < counts.size() && static_cast<double>(i) < length; ++i) {
+    sum += counts[i] * std::min(1.0, length - static_cast<double>(i));
+  }
+  return sum;
+}
+
+// Experts that every token chooses stand apart; the others are cut into parts of equal number unless all are alike.
+void group_by_turns(const MoeShape& shape, ExpertGroups& groups) {
+  const std::vector<double> counts = first_rank_counts(shape);
+  const auto tokens = static_cast<double>(shape.tokens);
+  const auto others = std::find_if(counts.begin(), counts.end(), [&](double count) { return count < tokens; });
+  const auto none = std::find(others, counts.end(), 0.0);
+  const std::span<const double> rest(others, none);
+  groups.busy = std::min(static_cast<double>(others - counts.begin()), groups.active);
+  groups.busy_size = tokens;
+  const double left = groups.active - groups.busy, pairs = std::max(0.0, groups.pairs - groups.busy * tokens);
+  const bool alike = rest.empty() || rest.front() - rest.back() <= 1e-9 * rest.front();
+  groups.count = alike ? 1 : ExpertGroups::most;
+  groups.experts = left / groups.count;
+  if (alike) groups.size[0] = left > 0 ? pairs / left : 0;
+  if (alike) return;
+  const double scale = pairs / sum_of_first(rest, left);
+  for (int i = 0; i < groups.count; ++i) {
+    const double part = sum_of_first(rest, (i + 1) * groups.experts) - sum_of_first(rest, i * groups.experts);
+    groups.size[i] = std::clamp(part / groups.experts * scale, 1.0, tokens);
+  }
+}
+
 ExpertGroups solve_groups(const MoeShape& shape, const MoeKernel& kernel) {
   const ExpertLoad load = expert_load(shape);
   ExpertGroups groups;
@@ -81,6 +142,10 @@ ExpertGroups solve_groups(const MoeShape& shape, const MoeKernel& kernel) {
   groups.experts = groups.active;
   groups.size[0] = groups.pairs / groups.active;
   if (shape.routing == Routing::balanced || groups.size[0] < 1.5) return groups;
+  if (shape.routing == Routing::measured && shape.popularity->takes_turns) {
+    group_by_turns(shape, groups);
+    return groups;
+  }
   if (shape.routing == Routing::random || shape.routing == Routing::measured) {
     // Sixths of a normal distribution, which the counts of many experts come near to where all are alike. Of unequal
     // ones only the sums are known here.
@@ -111,12 +176,14 @@ struct Question {
   int64_t tokens = 0, top_k = 0, experts = 0, ep = 0;
   double exponent = 0;
   bool repeats = false;
+  std::shared_ptr<const ExpertPopularity> popularity = nullptr;
   bool operator==(const Question&) const = default;
 };
 
 struct QuestionHash {
   size_t operator()(const Question& q) const {
-    uint64_t hash = std::bit_cast<uint64_t>(q.exponent) + (q.repeats ? 1 : 0);
+    uint64_t hash = std::bit_cast<uint64_t>(q.exponent) + (q.repeats ? 1 : 0) +
+                    std::hash<std::shared_ptr<const ExpertPopularity>>()(q.popularity);
     for (const int64_t part : {q.tokens, q.top_k, q.experts, q.ep}) {
       hash = (hash ^ static_cast<uint64_t>(part)) * 0x9E3779B97F4A7C15u;
       hash ^= hash >> 32;
@@ -129,13 +196,14 @@ struct QuestionHash {
 
 const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const DeviceTraits& device) {
   const MoeKernel& kernel = named(name);
+  if (kernel.name == untuned_cutlass_of_hopper.name && shape.scheme == Scheme::fp8 && is_hopper(device))
+    return untuned_cutlass_of_hopper;
   if (kernel.name == name) return kernel;
   if (shape.scheme == Scheme::int4_wo || shape.scheme == Scheme::int8_wo) return named("marlin");
   // MXFP4 checkpoints (gpt-oss): vLLM, fused_moe/oracle/mxfp4.py.
   if (shape.scheme == Scheme::mxfp4_wo) {
     if (device.generation->experts == ExpertKernels::generated) return named("fi_trtllm_mono");
-    const bool is_hopper = device.generation->experts == ExpertKernels::triton && device.asynchronous;
-    return named(is_hopper ? "oai_triton" : "marlin");
+    return named(is_hopper(device) ? "oai_triton" : "marlin");
   }
   switch (device.generation->experts) {
     case ExpertKernels::generated:
@@ -174,17 +242,18 @@ double ExpertGroups::tiles(double rows) const {
     // Sizes vary within a group: a last tile is half full on average.
     for (int i = 0; i < count; ++i) sum += size[i] <= rows ? 1 : size[i] / rows + 0.5;
   }
-  return std::max(active, experts * sum);
+  return std::max(active, experts * sum + busy * std::ceil(busy_size / rows));
 }
 
 ExpertGroups expert_groups(const MoeShape& shape, const MoeKernel& kernel) {
-  if (shape.routing != Routing::power_law) return solve_groups(shape, kernel);
+  if (shape.routing == Routing::balanced || shape.routing == Routing::random) return solve_groups(shape, kernel);
   const Question question{.tokens = shape.tokens,
                           .top_k = shape.top_k,
                           .experts = shape.experts,
                           .ep = shape.ep,
                           .exponent = shape.power_law_exponent,
-                          .repeats = kernel.repeats_local_experts};
+                          .repeats = kernel.repeats_local_experts,
+                          .popularity = shape.popularity};
   // The answer is a function of the question alone, so it does not matter what is remembered.
   constexpr size_t most_remembered = 20'000;
   thread_local std::unordered_map<Question, ExpertGroups, QuestionHash> remembered;

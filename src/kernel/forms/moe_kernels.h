@@ -14,7 +14,10 @@ struct MoeKernel {
   std::string_view family;               // variants with the same one share constants
   double launches = 10;                  // kernels of one call, in units of launch_cycles
   int least_rows = 16, most_rows = 256;  // of a tile
+  int least_columns = 64, most_columns = 256;
+  bool lone_tiles = false;        // a processor holds one tile at a time, so that nothing hides the waits of its steps
   bool touches_all_rows = false;  // element-wise stages visit every (token, expert) pair, also those of other ranks
+  bool fuses_stages = false;      // gathers tokens while it loads them and activates while it stores
   bool needs_alignment = false;   // fetches piecemeal unless a rank's width of an expert is a multiple of 16 values
   bool receives =
       false;  // runs on the rank's own tokens, already sorted by expert: between its multiplies it activates
@@ -39,8 +42,9 @@ struct ExpertGroups {
   double active = 0;  // experts with at least one token
   double pairs = 0;   // tokens of all experts together
   int count = 1;
-  double experts = 0;      // of each group
-  double size[most] = {};  // tokens of one expert
+  double experts = 0;              // of each group
+  double size[most] = {};          // tokens of one expert
+  double busy = 0, busy_size = 0;  // experts beside the groups that get every token, and how many that is
 
   // Sum over experts of ceil(tokens / rows).
   double tiles(double rows) const;
