@@ -135,6 +135,17 @@ void AnnealingChain::restart(int64_t most_tries) {
   }
 }
 
+void AnnealingChain::start_at(const MappingPoint& point, int64_t most_tries) {
+  if (most_tries < 1) return;
+  current_.reset();
+  candidate_.point = point;
+  if (evaluate(candidate_)) {
+    current_ = candidate_;
+  } else {
+    restart(most_tries - 1);
+  }
+}
+
 void AnnealingChain::start_from(const ScoredPoint& point) {
   current_ = point;
 }

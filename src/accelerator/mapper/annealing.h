@@ -39,6 +39,8 @@ class AnnealingChain {
   // Spreads work over the array in a random good way, all else outermost. Looks at `most_tries` mappings at most.
   void restart(int64_t most_tries);
   void start_from(const ScoredPoint& point);
+  // At this point where it fits, else as restart does.
+  void start_at(const MappingPoint& point, int64_t most_tries);
   // So many changes; fewer when the time is up.
   void run(int64_t changes, const CoolingSchedule& cooling, const SearchClock& clock);
 

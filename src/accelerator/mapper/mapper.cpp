@@ -103,11 +103,7 @@ class MappingSearch {
       left -= now;
       run_chains(chains, [&](AnnealingChain& chain, int i) {
         const int64_t end = chain.tried() + now / mapper_chains + (i < now % mapper_chains ? 1 : 0);
-        if (round == 0) {
-          chain.restart(end - chain.tried());
-        } else {
-          chain.start_from(leaders[i % leaders.size()]);
-        }
+        begin(chain, i, pass, end - chain.tried(), leaders);
         chain.run(end - chain.tried(), mapper_rounds[round], clock_);
       });
       report(chains);
@@ -118,6 +114,18 @@ class MappingSearch {
       for (const ScoredPoint& point : chain.frontier().points) frontier_.offer(point);
     }
     return best_.has_value();
+  }
+
+  void begin(AnnealingChain& chain, int number, int pass, int64_t most_tries,
+             const std::vector<ScoredPoint>& leaders) const {
+    const std::vector<Mapping>& starts = options_.starts;
+    if (!leaders.empty()) {
+      chain.start_from(leaders[number % leaders.size()]);
+    } else if (pass == 0 && !starts.empty() && number % 2 == 0) {
+      chain.start_at(space_.point_of(starts[number / 2 % starts.size()]), most_tries);
+    } else {
+      chain.restart(most_tries);
+    }
   }
 
   template <typename Work>

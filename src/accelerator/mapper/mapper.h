@@ -33,6 +33,7 @@ struct MapperOptions {
   EvaluationRules rules;
   // Ranks mappings in place of their own evaluation; nothing is then proven about better ones (the bound is 0).
   MappingCosts costs;
+  std::vector<Mapping> starts;  // of this problem and constraints, best first: every second chain begins with one
   bool frontier = false;
   std::function<void(const MapperProgress&)> progress;  // called between rounds, by one thread
 };

@@ -61,6 +61,22 @@ TEST(Mapper, looks_at_as_many_mappings_as_it_may) {
   }
 }
 
+TEST(Mapper, begins_with_mappings_that_are_given) {
+  const Architecture architecture = array_of(8, 8, 4096, 32);
+  const Problem problem = gemm_problem({.m = 96, .n = 130, .k = 77});
+  Constraints constraints;
+  constraints.loops.push_back({.level = 1, .permutation = {find_dimension(problem, "K")}});
+  const MapperResult good = search_mappings(architecture, problem, constraints, {.most_tries = 20'000});
+  const MappingSpace space(architecture, problem, constraints, Remainders::where_divisors_are_few);
+  Mapping again;
+  space.write_mapping(space.point_of(good.best->mapping), problem, again);
+  EXPECT_EQ(loop_nest_text(again, architecture, problem), text_of(good, architecture, problem));
+  const MapperResult few = search_mappings(architecture, problem, constraints,
+                                           {.most_tries = 50, .seed = 7, .starts = {good.best->mapping}});
+  EXPECT_LE(few.best->costs.energy_pj * few.best->costs.cycles, good.best->costs.energy_pj * good.best->costs.cycles);
+  EXPECT_EQ(few.tried, 50);
+}
+
 TEST(Mapper, what_it_finds_is_sound_and_above_the_bound) {
   RandomStream random(3, "mapper test");
   const auto between = [&](uint64_t least, uint64_t most) {

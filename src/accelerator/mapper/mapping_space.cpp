@@ -394,6 +394,26 @@ void MappingSpace::write_mapping(const MappingPoint& point, const Problem& probl
   if (remainders) set_remainders(mapping, problem);
 }
 
+MappingPoint MappingSpace::point_of(const Mapping& mapping) const {
+  MappingPoint point{.bound = std::vector<int64_t>(slots.size() * dimensions, 1), .kept = mapping.kept};
+  std::vector<std::vector<int>> orders = given_order;
+  const auto add_to_order = [&](int level, int dimension) {
+    if (std::ranges::find(orders[level], dimension) == orders[level].end()) orders[level].push_back(dimension);
+  };
+  for (auto loop = mapping.loops.rbegin(); loop != mapping.loops.rend(); ++loop) {
+    for (int s = 0; s < std::ssize(slots); ++s) {
+      if (slots[s].level != loop->level || slots[s].kind != loop->kind) continue;
+      point.bound[slot_index(s, loop->dimension)] = loop->bound;
+    }
+    if (loop->kind == LoopKind::temporal) add_to_order(loop->level, loop->dimension);
+  }
+  for (int i = 0; i < levels; ++i) {
+    for (int d = 0; d < dimensions; ++d) add_to_order(i, d);
+    point.order.insert(point.order.end(), orders[i].begin(), orders[i].end());
+  }
+  return point;
+}
+
 double MappingSpace::log2_points() const {
   double points = 0;
   uint32_t with_loops = 0;

@@ -60,6 +60,8 @@ struct MappingSpace {
   bool fits_array(const MappingPoint& point) const;
   // Overwrites `mapping`; allocates nothing once it has been used before.
   void write_mapping(const MappingPoint& point, const Problem& problem, Mapping& mapping) const;
+  // The point that write_mapping makes this mapping of.
+  MappingPoint point_of(const Mapping& mapping) const;
   // log2 of the number of points with divisors as bounds: factors, orders and tensors kept.
   double log2_points() const;
 

@@ -81,7 +81,12 @@ class AccelCommand : public Command {
       return listed(library);
     }
     refuse_unused_flags();
-    const AcceleratorQuestion question = flags_.question(library);
+    AcceleratorQuestion question = flags_.question(library);
+    if (!question.problem && question.timeloop.sparse_optimizations) {
+      question.notes.emplace_back(
+          "the sparse_optimizations of the files are not used for several layers; --sparsity takes densities, formats "
+          "and skipping for them");
+    }
     if (!device_file_.empty()) write_device(question);
     Answer answer = question.problem ? one(question) : network(question);
     constexpr size_t most_notes = 3;
