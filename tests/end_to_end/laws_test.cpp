@@ -55,6 +55,18 @@ TEST(Laws, a_step_of_more_sequences_or_more_context_is_not_faster) {
   }
 }
 
+TEST(Laws, experts_with_8_bits_do_not_decode_slower_than_with_16) {
+  for (const char* model : {"Mixtral-8x7B", "Qwen3-30B-A3B"}) {
+    for (const char* device : {"h100_sxm", "h200_sxm", "b200_sxm", "l40s", "mi300x"}) {
+      for (const char* stack : {"vllm", "sglang"}) {
+        const std::string line = std::string("step -tp 4 --batch 64 --context-len 512 --model ") + model +
+                                 " --device " + device + " --stack " + stack;
+        EXPECT_LT(seconds_of(line + " -q fp8"), seconds_of(line)) << line;
+      }
+    }
+  }
+}
+
 TEST(Laws, a_longer_prompt_is_not_faster) {
   RandomStream random(31, "laws of prompts");
   for (int i = 0; i < 30; ++i) {
