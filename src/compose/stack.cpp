@@ -88,10 +88,14 @@ StackCosts read_costs(const JsonView& view, StackCosts costs) {
   set_time(view, "step_host_us", costs.step_host);
   set_time(view, "synchronize_us", costs.synchronize);
   if (const auto front = view.find("front")) {
-    front->allow_only({"latency_us", "request_us", "token_us"});
+    front->allow_only({"latency_us", "request_us", "token_us", "piece_us", "piece_low_us", "piece_high_us"});
     set_time(*front, "latency_us", costs.front.latency);
     set_time(*front, "request_us", costs.front.request);
     set_time(*front, "token_us", costs.front.token);
+    set_time(*front, "piece_us", costs.front.piece);
+    costs.front.piece_low = costs.front.piece_high = costs.front.piece;
+    set_time(*front, "piece_low_us", costs.front.piece_low);
+    set_time(*front, "piece_high_us", costs.front.piece_high);
   }
   if (const auto host = view.find("host_us")) {
     for (const auto& [name, value] : host->members()) costs.host[name] = Seconds(value.number(microseconds) * 1e-6);

@@ -74,12 +74,15 @@ struct StackRule {
 };
 
 // What lies between a client and the engine's queue. One process reads and tokenizes requests one after the other, so
-// those sent together arrive apart.
+// those sent together arrive apart. Another turns tokens into text, a piece for each request of a step: where steps
+// make more pieces than it can send, clients see them late.
 struct FrontCosts {
-  Seconds latency;        // of each: network, hand-over, the first token's way back
-  Seconds request;        // of that process, for each request
-  Seconds token;          // and for each token of its prompt
-  double latency_sd = 0;  // log; where calibration tells
+  Seconds latency;                // of each: network, hand-over, the first token's way back
+  Seconds request;                // of that process, for each request
+  Seconds token;                  // and for each token of its prompt
+  Seconds piece;                  // of the process that sends answers, for each piece
+  Seconds piece_low, piece_high;  // of 90% of hosts
+  double latency_sd = 0;          // log; where calibration tells
 };
 
 struct StackCosts {

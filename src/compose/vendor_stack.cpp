@@ -11,7 +11,11 @@ void slow_down_host(Stack& stack, double factor) {
   costs.step_host = costs.step_host * factor;
   costs.piece = costs.piece * factor;
   for (auto& [family, seconds] : costs.host) seconds = seconds * factor;
-  for (Seconds* const part : {&costs.front.latency, &costs.front.request, &costs.front.token}) *part = *part * factor;
+  FrontCosts& front = costs.front;
+  for (Seconds* const part :
+       {&front.latency, &front.request, &front.token, &front.piece, &front.piece_low, &front.piece_high}) {
+    *part = *part * factor;
+  }
   for (StackRule& rule : stack.rules) rule.host = rule.host * factor;
 }
 

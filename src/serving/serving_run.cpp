@@ -1,6 +1,7 @@
 #include "serving/serving_run.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -52,6 +53,19 @@ std::optional<SimulationConfig> at_acceptance(SimulationConfig config, size_t en
   return is_unknown ? std::optional(std::move(config)) : std::nullopt;
 }
 
+// Engines whose answers are sent as fast as at one end of the interval; nothing where sending hardly matters: a process
+// that is busy for less than half of the time delays nobody.
+std::optional<SimulationConfig> at_sending_cost(SimulationConfig config, const ServingMetrics& metrics, size_t end) {
+  bool matters = false;
+  const double each = metrics.output_throughput / static_cast<double>(config.replicas.size());
+  for (ReplicaConfig& replica : config.replicas) {
+    FrontCosts& front = replica.front;
+    matters = matters || each * front.piece_high.value() > 0.5;
+    front.piece = end == 0 ? front.piece_low : front.piece_high;
+  }
+  return matters ? std::optional(std::move(config)) : std::nullopt;
+}
+
 // How far the runs at both ends of an interval reach below and above.
 struct EndReach {
   double below = 0, above = 0;
@@ -98,8 +112,10 @@ ServingRun run_serving(const ServingRunRequest& request) {
       result.at_bounds.push_back(run_once(request, bound, seed, {}).metrics);
     }
     for (const size_t end : {size_t{0}, size_t{1}}) {
-      ServingRunRequest other = request;
-      if (std::optional<SimulationConfig> config = at_acceptance(request.config, end)) {
+      std::array unknown = {at_acceptance(request.config, end), at_sending_cost(request.config, own.metrics, end)};
+      for (std::optional<SimulationConfig>& config : unknown) {
+        if (!config) continue;
+        ServingRunRequest other = request;
         other.config = std::move(*config);
         result.at_acceptance.push_back(run_once(other, request.config.bound, seed, {}).metrics);
       }

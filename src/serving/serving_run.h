@@ -31,8 +31,9 @@ struct Headline {
 struct ServingRun {
   SimulationTotals totals;
   ServingMetrics metrics;
-  std::vector<ServingMetrics> at_bounds;      // low and high step times; empty where not asked for
-  std::vector<ServingMetrics> at_acceptance;  // low and high acceptance of drafts, where it is not known
+  std::vector<ServingMetrics> at_bounds;  // low and high step times; empty where not asked for
+  // Low and high acceptance of drafts, and costs of sending answers, where these are not known and matter.
+  std::vector<ServingMetrics> at_acceptance;
   std::vector<ServingMetrics> other_seeds;
   double interval_s = 0;  // of `series`
   std::vector<TimePoint> series;

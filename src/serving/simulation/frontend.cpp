@@ -7,12 +7,25 @@ namespace foretoken {
 Frontend::Frontend(const FrontCosts& costs)
     : costs_(costs),
       takes_time_(costs.latency.value() + costs.request.value() + costs.token.value() > 0),
-      latency_(to_picoseconds(costs.latency)) {}
+      latency_(to_picoseconds(costs.latency)),
+      piece_(to_picoseconds(costs.piece)) {}
 
 Picoseconds Frontend::through(int64_t input_tokens, Picoseconds now) {
   const Seconds work = costs_.request + costs_.token * static_cast<double>(input_tokens);
   free_ = later(std::max(free_, now), to_picoseconds(work));
   return later(free_, latency_);
+}
+
+Picoseconds Frontend::sent(int64_t pieces, Picoseconds made) {
+  if (piece_ == 0) return made;
+  sender_free_ = std::max(sender_free_, made) + pieces * piece_;
+  return sender_free_;
+}
+
+// Either it falls behind all the while, or it catches up before the last step ends.
+Picoseconds Frontend::sent(int64_t pieces, int64_t steps, Picoseconds first, Picoseconds last) {
+  sender_free_ = std::max(std::max(sender_free_, first) + steps * pieces * piece_, last + pieces * piece_);
+  return sender_free_;
 }
 
 }  // namespace foretoken

@@ -79,6 +79,56 @@ TEST(Frontend, load_aware_routers_know_of_requests_that_are_on_their_way) {
   }
 }
 
+TEST(Frontend, pieces_of_answers_are_sent_one_after_the_other) {
+  Frontend front({.piece = Seconds(0.001)});
+  EXPECT_EQ(front.sent(1, 0), millisecond);
+  EXPECT_EQ(front.sent(3, 0), 4 * millisecond);
+  EXPECT_EQ(front.sent(1, 10 * millisecond), 11 * millisecond) << "it was free";
+  // Two pieces every millisecond are more than it can send, one every two milliseconds are not.
+  EXPECT_EQ(front.sent(2, 10, 12 * millisecond, 21 * millisecond), 32 * millisecond);
+  EXPECT_EQ(front.sent(1, 20, 34 * millisecond, 72 * millisecond), 73 * millisecond);
+  front.restart();
+  EXPECT_EQ(front.sent(1, 0), millisecond);
+}
+
+// A hundred clients, and steps of 1 ms: at most 50,000 tokens/s could be sent where a piece takes 20 us.
+TEST(Frontend, steps_that_make_more_pieces_than_it_can_send_make_clients_wait) {
+  const auto run_with = [](double piece_seconds, bool repeats) {
+    LinearTimes times({.step = 1e-3, .token = 0, .context_token = 0});
+    SimulationConfig config;
+    config.replicas.push_back({.options = {.max_num_seqs = 1000, .num_gpu_blocks = 100'000},
+                               .times = &times,
+                               .front = {.piece = Seconds(piece_seconds)}});
+    config.repeat_decodes = repeats;
+    std::vector<Request> requests = sent(std::vector<double>(1000, 0.0));
+    for (Request& request : requests) request.output_tokens = 100;
+    const std::unique_ptr<RequestSource> source = closed_loop(listed(std::move(requests)), 100);
+    RecordedRun run;
+    simulate(config, *source, run);
+    return run.sorted();
+  };
+  const auto tokens_per_second = [](const std::vector<RequestRecord>& records) {
+    Picoseconds end = 0;
+    for (const RequestRecord& record : records) end = std::max(end, record.last_token);
+    return 100'000 / to_seconds(end).value();
+  };
+  const auto mean_ttft = [](const std::vector<RequestRecord>& records) {
+    double sum = 0;
+    for (const RequestRecord& record : records) sum += to_seconds(record.ttft()).value();
+    return sum / static_cast<double>(records.size());
+  };
+  for (const bool repeats : {false, true}) {
+    const auto free = run_with(0, repeats), light = run_with(5e-6, repeats), full = run_with(20e-6, repeats);
+    EXPECT_NEAR(tokens_per_second(light) / tokens_per_second(free), 1, 0.02);
+    EXPECT_NEAR(tokens_per_second(full), 50'000, 2500);
+    EXPECT_GT(mean_ttft(full), 5 * mean_ttft(light));
+    // Little's law: what clients see lasts as long as a hundred are in flight.
+    double sum = 0;
+    for (const RequestRecord& record : full) sum += to_seconds(record.e2el()).value();
+    EXPECT_NEAR(sum / 1000 * tokens_per_second(full) / 100, 100, 8);
+  }
+}
+
 TEST(Frontend, costs_nothing_where_it_has_no_costs) {
   EXPECT_FALSE(Frontend({}).takes_time());
   EXPECT_EQ(serve(listed(sent({0.5})), {{}}).front().queued, one_second / 2);

@@ -258,6 +258,7 @@ std::vector<Replica::Interrupted> Replica::shut_down(Picoseconds now) {
     }
   }
   scheduler_->settle();
+  for (const RequestRecord& record : std::exchange(on_the_way_back_, {})) tell_end(record);
   std::vector<Interrupted> interrupted;
   for (Sequence& sequence : sequences_) {
     if (sequence.spare || sequence.cancelled) continue;
@@ -286,6 +287,9 @@ std::optional<Picoseconds> Replica::next_event() const {
   std::optional<Picoseconds> next = next_engine_event();
   if (!on_the_way_.empty()) next = std::min(on_the_way_.front().through, next.value_or(end_of_time));
   if (!loading_.empty()) next = std::min(loading_.begin()->first, next.value_or(end_of_time));
+  if (!on_the_way_back_.empty()) {
+    next = std::min(on_the_way_back_.front().last_token, next.value_or(end_of_time));
+  }
   return next;
 }
 
@@ -297,6 +301,11 @@ std::optional<Picoseconds> Replica::next_engine_event() const {
 
 void Replica::advance(Picoseconds now) {
   if (tiers_) tiers_->set_time(now);
+  if (!on_the_way_back_.empty() && on_the_way_back_.front().last_token <= now) {
+    tell_end(on_the_way_back_.front());
+    on_the_way_back_.pop_front();
+    return;
+  }
   // What gets through when a step ends is read with it.
   if (!on_the_way_.empty() && on_the_way_.front().through <= now) {
     Sequence& sequence = *on_the_way_.front().sequence;
@@ -505,10 +514,11 @@ void Replica::finish_run(Step& run, Picoseconds now) {
       } else {
         gaps.add(each, steps);
       }
-      note_answer(*entry.sequence, steps, run.begin + each, each);
+      if (entry.sequence->request.thinking_tokens > 0) note_answer(*entry.sequence, steps, run.begin + each, each);
       record.last_token = now;
     }
   }
+  front_.sent(static_cast<int64_t>(run.batch.entries().size()), steps, run.begin + each, now);
   scheduler_->repeat(run.batch, steps);
   totals_.steps += steps;
   run.begin = now;
@@ -517,7 +527,7 @@ void Replica::finish_run(Step& run, Picoseconds now) {
 
 void Replica::note_answer(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each) {
   const int64_t thinking = sequence.request.thinking_tokens, before = sequence.produced;
-  if (thinking == 0 || before > thinking || before + tokens <= thinking) return;
+  if (before > thinking || before + tokens <= thinking) return;
   sequence.record.answered = first + (thinking - before) * each;
 }
 
@@ -525,6 +535,7 @@ void Replica::finish_step(Step& step) {
   ++totals_.steps;
   report(step, step.begin, step.end, 1);
   GapCounter gaps(*observer_);
+  const bool streams = front_.sends_pieces();
   const auto finish = [&](const BatchEntry& entry) {
     Sequence& sequence = *entry.sequence;
     --sequence.steps_in_flight;
@@ -535,15 +546,16 @@ void Replica::finish_step(Step& step) {
     if (entry.yields == 0) return;
     if (entry.drafts.verified > 0) observer_->drafts_verified(entry.drafts.verified, entry.drafts.accepted);
     RequestRecord& record = sequence.record;
+    const Picoseconds seen = streams ? front_.sent(1, step.end) : step.end;
     if (sequence.produced == 0) {
-      record.first_token = step.end;
+      record.first_token = seen;
     } else {
       gaps.add(step.end - record.last_token, 1);
     }
-    note_answer(sequence, entry.yields, step.end, 0);
+    if (sequence.request.thinking_tokens > 0) note_answer(sequence, entry.yields, step.end, 0);
     record.last_token = step.end;
     sequence.produced += entry.yields;
-    if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, step.end);
+    if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, seen);
   };
   const std::span<const BatchEntry> entries = step.batch.entries();
   size_t next = 0;
@@ -555,16 +567,20 @@ void Replica::finish_step(Step& step) {
       continue;
     }
     if (decodes.ended++ == 0) decodes.last_token = decodes.entries.front().sequence->record.last_token;
-    gaps.add(step.end - decodes.last_token, static_cast<int64_t>(decodes.entries.size()));
+    const auto count = static_cast<int64_t>(decodes.entries.size());
+    gaps.add(step.end - decodes.last_token, count);
+    front_.sent(count, step.end);
     decodes.last_token = step.end;
   }
   for (; next < entries.size(); ++next) finish(entries[next]);
 }
 
-void Replica::end_sequence(Sequence& sequence, Picoseconds when) {
+void Replica::end_sequence(Sequence& sequence, Picoseconds seen) {
   ensure(sequence.steps_in_flight == 0, "a sequence ends with its last step");
-  RequestRecord& record = sequence.record;
+  RequestRecord record = sequence.record;
   record.output_tokens = sequence.request.pooled ? 0 : sequence.produced;
+  record.last_token = seen;
+  watched_ -= sequence.watched ? 1 : 0;
   if (keeps_cache_) {
     scheduler_->set_aside(sequence);
     outside_.emplace(record.id, &sequence);
@@ -572,13 +588,21 @@ void Replica::end_sequence(Sequence& sequence, Picoseconds when) {
     scheduler_->release(sequence);
     free_place(sequence);
   }
+  if (front_.sends_pieces()) {
+    on_the_way_back_.push_back(record);
+  } else {
+    tell_end(record);
+  }
+}
+
+// The client has its last piece.
+void Replica::tell_end(const RequestRecord& record) {
   observer_->request_ended(record);
-  ended_.push_back({.id = record.id, .when = when});
+  ended_.push_back({.id = record.id, .when = record.last_token});
   --outstanding_;
-  watched_ -= sequence.watched ? 1 : 0;
   ++totals_.completed;
   totals_.preemptions += record.preemptions;
-  totals_.end = std::max(totals_.end, when);
+  totals_.end = std::max(totals_.end, record.last_token);
 }
 
 void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats) {
