@@ -55,6 +55,27 @@ TEST(EdgePredictor, sizes_beyond_the_sweep_are_marked_and_less_certain) {
   EXPECT_GT(beyond.value, 1000 * inside.value);
 }
 
+TEST(EdgePredictor, weights_that_were_evicted_between_are_part_of_the_terms_and_of_the_doubt) {
+  EdgePredictor predictor = made_up_predictor(1);
+  predictor.kinds[EdgeKernelKind::gemv] = predictor.kinds.at(EdgeKernelKind::linear);
+  const EdgeKernel product = edge_product(EdgeKernelKind::gemv, {.k = 700, .n = 500});
+  constexpr double much = 1e12;
+  double terms = 0;
+  for (const EdgeTerm& term : predictor.kernel_terms(product, much)) terms += term.seconds;
+  const Estimate evicted = predictor.kernel_seconds_in_model(product, much);
+  EXPECT_NEAR(terms / evicted.value, 1, 1e-9);
+  EXPECT_GE(evicted.value, predictor.kernel_seconds_in_model(product).value);
+  // A sweep without any traffic beyond that of this product alone.
+  EdgeKindPrices& prices = predictor.kinds.at(EdgeKernelKind::gemv);
+  prices.least.assign(prices.least.size(), 0);
+  const std::vector<EdgeTerm> alone = predictor.kernel_terms(product);
+  for (size_t i = 0; i < alone.size(); ++i) prices.most[i] = 1.01 * alone[i].seconds / (prices.prices_ns[i] * 1e-9);
+  EXPECT_EQ(predictor.kernel_seconds_in_model(product).kind, Confidence::interpolated);
+  const Estimate beyond = predictor.kernel_seconds_in_model(product, much);
+  EXPECT_EQ(beyond.kind, Confidence::extrapolated);
+  EXPECT_GT(beyond.high / beyond.value, evicted.high / evicted.value);
+}
+
 TEST(EdgePredictor, a_tensor_operation_without_a_sweep_is_priced_by_its_bytes) {
   EdgePredictor predictor = made_up_predictor(1);
   predictor.kinds[EdgeKernelKind::traffic] = {
