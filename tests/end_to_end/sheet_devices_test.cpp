@@ -109,9 +109,17 @@ TEST_F(SheetDevices, a_plan_ranks_them_by_the_slow_end_beside_measured_ones) {
   EXPECT_THAT(text, HasSubstr(sheet_sentence));
   EXPECT_THAT(text, HasSubstr("ranked by the slow end"));
 
-  // Alone, there is nobody that it could be unfair to.
-  const Json alone = answer(plan("--hardware gaudi3:1 --engines vllm"));
-  EXPECT_FALSE(JsonView(alone, "plan").at("ranked_by_slow_end").boolean());
+  // The same where nothing else is on offer.
+  const Json alone = answer(plan("--hardware gaudi3:1 --price gaudi3=2 --engines vllm --objective capacity"));
+  EXPECT_TRUE(JsonView(alone, "plan").at("ranked_by_slow_end").boolean());
+  const auto row_of = [](const Json& from, size_t place) {
+    return JsonView(from, "plan").at("by_device_and_engine").items().at(place).at("answer");
+  };
+  for (const char* field : {"key", "effort"}) {
+    EXPECT_EQ(row_of(alone, 0).at(field).string(), row_of(document, 1).at(field).string());
+  }
+  EXPECT_EQ(row_of(alone, 0).at("capacity_requests_per_s").at("value").number(),
+            row_of(document, 1).at("capacity_requests_per_s").at("value").number());
   EXPECT_EQ(texts(alone, "sheet_only_devices"), std::vector<std::string>{"gaudi3"});
 }
 

@@ -35,7 +35,7 @@ constexpr EffortSettings settings_of(Effort effort) {
 }
 
 // Ends of intervals are found within this share.
-constexpr double tolerance_of_ends = 0.04;
+constexpr double tolerance_of_ends = 0.06;
 
 // Of the capacity: rates of a curve.
 constexpr std::array shares_of_curve = {0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25};

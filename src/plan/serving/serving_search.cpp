@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -487,13 +488,14 @@ class LayoutSearch {
   }
 
   // Every engine has a layout with its interval in the answer, if any starts: one that is sure to lose is shown by how
-  // much. Where the rate is too high for it, others are tried that may serve it; the last is the most capable one.
+  // much. Where the rate is too high for it, others are tried that may serve it, by turns the most
+  // promising and the most capable one.
   void show_every_engine() {
     constexpr int most_rounds = 6;
     for (int round = 1; round <= most_rounds; ++round) {
       std::vector<size_t> chosen;
       for (const TriedEngine& tried : result_.tried) {
-        const std::optional<size_t> one = to_show(tried, round == most_rounds);
+        const std::optional<size_t> one = to_show(tried, round % 2 == 0);
         if (one) chosen.push_back(*one);
       }
       if (chosen.empty()) return;
@@ -511,12 +513,16 @@ class LayoutSearch {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& one = candidates_[i];
       if (one.layout->pool.engine.engine != tried.engine) continue;
-      if (one.point && one.point->capacity.value > 0 && (!best || found(one) > found(candidates_[*best]))) best = i;
+      if (one.point && one.point->capacity.value > 0 && (!best || shown_rank(i) > shown_rank(*best))) best = i;
       if (!one.point && (!hope || is_more_hopeful(i, *hope))) hope = i;
     }
     const bool serves = best && found(candidates_[*best]);
     if (!serves && hope && (!best || best_hope(candidates_[*hope]))) return hope;
     return best && candidates_[*best].point->effort == Effort::quick ? best : std::nullopt;
+  }
+
+  std::pair<std::optional<LayoutScore>, double> shown_rank(size_t i) const {
+    return {found(candidates_[i]), candidates_[i].point->capacity.value};
   }
 
   void finish() {

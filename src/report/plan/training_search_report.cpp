@@ -175,13 +175,12 @@ Json unfit_training_search_json(const TrainingQuestion& question, const NearestP
 
 std::string mixed_search_text(std::span<const TrainingPool> pools, const MixedSearchResult& result) {
   std::string text = fmt::format(
-      "{} divisions of the job among {} kinds of GPU tried, {} of them too large. The fastest (divided by "
-      "data: faster GPUs take more micro-batches; by pipeline: more layers):\n",
+      "{} divisions of the job among {} kinds of GPU tried, {} of them too large. The fastest (by data: "
+      "faster GPUs take more micro-batches; by pipeline: they hold more layers; memory of the fullest GPU):\n",
       result.tried, pools.size(), result.too_large);
   Table table({{"step"},
-               {"even"},
                {"tokens/s"},
-               {"divided by", Table::Align::left},
+               {"by", Table::Align::left},
                {"memory"},
                {"tp"},
                {"cp"},
@@ -193,14 +192,11 @@ std::string mixed_search_text(std::span<const TrainingPool> pools, const MixedSe
                {"recompute", Table::Align::left}});
   for (const RankedMixedPlan& one : result.best) {
     const ParallelPlan& p = one.plan.parallel;
-    std::string memory;
-    for (const PoolWork& work : one.estimate.pools) {
-      memory += fmt::format("{}{}", memory.empty() ? "" : " / ", bytes_text(work.memory.total().value()));
-    }
-    table.add({duration_text(one.estimate.seconds.value), duration_text(one.estimate.even_seconds),
-               fmt::format("{:.0f}", one.estimate.tokens_per_second),
+    double memory = 0;
+    for (const PoolWork& work : one.estimate.pools) memory = std::max(memory, work.memory.total().value());
+    table.add({duration_text(one.estimate.seconds.value), fmt::format("{:.0f}", one.estimate.tokens_per_second),
                std::string(pool_axis_names[static_cast<size_t>(one.estimate.axis)]),
-               memory + (one.estimate.fits ? "" : " (too much)"), fmt::format("{}", p.tensor),
+               bytes_text(memory) + (one.estimate.fits ? "" : " (too much)"), fmt::format("{}", p.tensor),
                fmt::format("{}", p.context), fmt::format("{}", p.expert), fmt::format("{}", p.pipeline),
                fmt::format("{}", p.data), fmt::format("{}", one.plan.micro_batch), sharding_text(one.plan),
                recompute_text(one.plan)});

@@ -114,6 +114,9 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
   if (const PlanPoint* best = most_capable(report)) {
     text += fmt::format(" The best layout sustains {}: {}.", capacity_interval(best->capacity),
                         on_hardware(question, best->layout));
+    if (question.rate && result.by_closed_form && best->capacity.high >= *question.rate) {
+      text += " The rate lies within that interval: a search without {quick} may find a layout that serves it.";
+    }
     if (question.rate) {
       const int64_t devices = devices_for_rate(*question.rate, *best);
       text += fmt::format(" {} requests/s would need about {} of these devices", asked_rate_number(*question.rate),
