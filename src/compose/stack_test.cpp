@@ -86,7 +86,8 @@ TEST(Stack, vllm_captures_the_sizes_that_it_documents) {
 
 TEST(Stack, releases_differ_in_when_the_host_works_and_where_norms_run) {
   for (const char* ahead : {"vllm", "vllm-0.14", "trtllm"}) EXPECT_TRUE(shipped().stack(ahead).asynchronous) << ahead;
-  for (const char* serial : {"vllm-0.10", "vllm-0.10-fused", "vllm-0.11", "trtllm-1.1", "sglang", "hf-eager"}) {
+  for (const char* serial :
+       {"vllm-0.6", "vllm-0.10", "vllm-0.10-fused", "vllm-0.11", "trtllm-1.1", "sglang", "hf-eager"}) {
     EXPECT_FALSE(shipped().stack(serial).asynchronous) << serial;
   }
   const std::vector<Operator> operators = {{.name = "input_norm", .shape = NormShape{.rows = 16, .width = 8192}},

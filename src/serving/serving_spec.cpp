@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "library/library.h"
 #include "serving/engine/engine_setup.h"
+#include "serving/engine/load_texts.h"
 
 namespace foretoken {
 namespace {
@@ -77,6 +78,7 @@ ServingPrediction simulate_serving(EngineBuilder& builder, const EngineSpec& eng
   int64_t ranks = 1;
   for (EngineSpec& spec : specs) {
     spec.offline = spec.offline || load.is_offline();
+    suit_texts(spec, load.random_texts);
     const ReplicaGroup& group = result.groups.emplace_back(builder.build(spec));
     ranks = std::max(ranks, group.data_parallel_ranks);
     request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);

@@ -298,6 +298,19 @@ TEST_F(Serve, drafts_are_counted_as_vllm_counts_them_and_make_a_lone_client_fast
   EXPECT_LT(drafted.find("mean_tpot_ms")->number(), 0.7 * plain.find("mean_tpot_ms")->number());
 }
 
+TEST_F(Serve, drafts_over_random_tokens_are_accepted_more_often) {
+  const auto accepted = [](const std::string& flags) {
+    const Outcome run = serve("--num-prompts 50 --random-output-len 100 --json " + flags);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, "answer").find("spec_decode_acceptance_length")->number();
+  };
+  const std::string drafts = "--speculative-config '{\"method\": \"dflash\", \"num_speculative_tokens\": 3}' ";
+  EXPECT_GT(accepted(drafts + "--prompt-text random"), 1.08 * accepted(drafts));
+  const std::string known =
+      "--speculative-config '{\"method\": \"dflash\", \"num_speculative_tokens\": 3, \"acceptance_rate\": 0.5}' ";
+  EXPECT_EQ(accepted(known + "--prompt-text random"), accepted(known)) << "what is given holds for any text";
+}
+
 TEST_F(Serve, separate_workers_shield_decodes_from_prompts) {
   const auto slowest_gap = [](const std::string& flags) {
     const Outcome run =

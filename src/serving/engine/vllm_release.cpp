@@ -15,7 +15,7 @@ struct ReleaseEntry {
 
 // From which release on each holds. Add your line here when a release changes what is usual.
 constexpr ReleaseEntry releases[] = {
-    {{0, 0}, {.engine = "vllm-0.19", .scheduler = "vllm_v0", .stack = "vllm-0.10", .async_scheduling = false}},
+    {{0, 0}, {.engine = "vllm-0.19", .scheduler = "vllm_v0", .stack = "vllm-0.6", .async_scheduling = false}},
     // V1 is the default.
     {{0, 8}, {.engine = "vllm-0.19", .scheduler = "vllm", .stack = "vllm-0.10", .async_scheduling = false}},
     // Decodes run in whole graphs.

@@ -10,6 +10,7 @@ namespace foretoken::vllm_release_test {
 
 TEST(VllmReleases, change_what_is_usual_one_after_the_other) {
   EXPECT_EQ(vllm_release("0.7.3").scheduler, "vllm_v0");
+  EXPECT_EQ(vllm_release("0.7.3").stack, "vllm-0.6");
   EXPECT_EQ(vllm_release("0.8.0").scheduler, "vllm");
   EXPECT_EQ(vllm_release("0.10.2").stack, "vllm-0.10");
   EXPECT_EQ(vllm_release("0.13.0rc1").stack, "vllm-0.11");

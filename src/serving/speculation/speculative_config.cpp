@@ -67,6 +67,11 @@ void SpeculativeConfig::assume(const UnknownAcceptance& assumed) {
   unknown_acceptance = {assumed.low, assumed.high};
 }
 
+void SpeculativeConfig::assume_usual(bool random_texts) {
+  assume((random_texts ? acceptance_on_random_texts : usual_acceptance)(*method, num_speculative_tokens));
+  acceptance_is_usual = true;
+}
+
 Speculation SpeculativeConfig::speculation() const {
   ensure(method != nullptr && acceptance.has_value(), "the method and its acceptance are known");
   return {.draft_tokens = num_speculative_tokens,

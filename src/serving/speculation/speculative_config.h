@@ -24,9 +24,12 @@ struct SpeculativeConfig {
   int64_t draft_context = 0;          // 0 = the drafter reads its whole cache
   std::optional<Acceptance> acceptance;
   std::vector<Acceptance> unknown_acceptance = {};  // low and high, where it is the method's usual one
+  bool acceptance_is_usual = false;                 // assumed of the method alone: the texts decide
   bool same_for_all = false;                        // of Speculation
 
   void assume(const UnknownAcceptance& assumed);
+  // What is usual for the method over such texts (LoadSpec).
+  void assume_usual(bool random_texts = false);
   // As schedulers take it. The acceptance must be known.
   Speculation speculation() const;
 };

@@ -80,6 +80,18 @@ TEST(SpeculativeConfig, an_assumed_acceptance_carries_its_interval) {
   ASSERT_EQ(speculation.unknown_acceptance.size(), 2U);
   EXPECT_LT(speculation.unknown_acceptance[0].expected_tokens(3), speculation.acceptance.expected_tokens(3));
   EXPECT_GT(speculation.unknown_acceptance[1].expected_tokens(3), speculation.acceptance.expected_tokens(3));
+  EXPECT_FALSE(config.acceptance_is_usual) << "somebody measured it";
+}
+
+TEST(SpeculativeConfig, what_is_usual_depends_on_the_texts) {
+  const auto usual = [](const char* method, bool random_texts) {
+    SpeculativeConfig config{.method = &draft_method(method), .num_speculative_tokens = 3};
+    config.assume_usual(random_texts);
+    EXPECT_TRUE(config.acceptance_is_usual);
+    return config.acceptance->expected_tokens(3);
+  };
+  EXPECT_GT(usual("mtp", true), 1.1 * usual("mtp", false)) << "models repeat themselves";
+  EXPECT_EQ(usual("eagle3", true), usual("eagle3", false));
 }
 
 }  // namespace foretoken::speculative_config_test

@@ -95,8 +95,18 @@ constexpr DataSetLengths data_sets[] = {
     {"long-context mix",
      {.mean = 9400, .sigma = 0.6, .most = 20'000},
      {.mean = 684.68, .sigma = 0.6, .most = 2000},
-     8313},
+     8313,
+     false},
     {"math/QA/code", {.mean = 800, .sigma = 0.8, .most = 3136}, {.mean = 3886.23, .sigma = 0.9, .most = 20'000}, 4388},
+};
+
+// SGLang's cookbook: commits of 2026-02-11 and 2026-04-28, and pages that were there before 2026-04-20 and on
+// 2026-04-29.
+constexpr SglangBuild builds[] = {
+    {"947927bdb", "", "0.5.9"},
+    {"7d99af439", "", "0.5.10"},
+    {"main", "Qwen3.5-397B", "0.5.10"},
+    {"", "Mistral-Medium-3.5", "0.5.10"},
 };
 
 // SGLang's cookbook, DeepSeek-V4: "both the 0731 and 0813 checkpoints resolve to five proposed tokens".
@@ -142,6 +152,10 @@ LognormalLength with_mean_after_cut(LognormalLength law) {
   }
   law.mean = high;
   return law;
+}
+
+std::span<const SglangBuild> sglang_builds() {
+  return builds;
 }
 
 std::span<const BundledDrafter> bundled_drafters() {

@@ -25,12 +25,21 @@ std::span<const PublicRecipe> public_recipes();
 // Of vLLM in the published runs of inference-perf, where a table of their stages does not say.
 inline constexpr std::string_view staged_runs_engine_version = "0.15.1";  // github.com/inference-sim/training
 
+// Releases of SGLang in rows that name a commit or a branch instead: the last one before it. A row is meant where
+// version and model are part of their columns.
+struct SglangBuild {
+  std::string_view version, model;
+  std::string_view release;
+};
+std::span<const SglangBuild> sglang_builds();
+
 // Requests of a benchmark's data set, for rows whose length_spec begins so. Means and limits are the benchmark's, the
 // spread is assumed.
 struct DataSetLengths {
   std::string_view spec;
   LognormalLength input, output;
   int64_t samples = 0;
+  bool input_is_assumed = true;  // nobody published the mean of its prompts
 };
 std::span<const DataSetLengths> data_set_lengths();
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "hardware/generation.h"
+#include "serving/engine/sglang_release.h"
 #include "serving/engine/vllm_release.h"
 #include "serving/speculation/draft_method.h"
 #include "validate/serving/public_facts.h"
@@ -304,7 +305,7 @@ bool ServingCaseReader::read_drafts(ServingCase& result, std::string_view flags,
   }
   result.acceptance_length = number("accept_length");
   result.acceptance_is_forced = has(text("extra"), "SGLANG_SIMULATE_ACC_LEN");
-  result.texts_are_random = has(text("length_spec"), "random tokens");
+  result.load.random_texts = has(text("length_spec"), "random tokens");
   why = numbers.problem();
   return why.empty();
 }
@@ -371,7 +372,12 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     if (quantized && result.kv_dtype.empty()) result.kv_dtype = "fp8";  // its quantized engines keep the cache in fp8
   } else if (result.engine == "sglang") {
     engine.engine = result.scheduler = "sglang";
-    result.stack = has(flags, "expert exchange megamoe") ? "sglang-megamoe" : "sglang";
+    std::string_view version = text("engine_version");
+    for (const SglangBuild& build : sglang_builds()) {
+      const bool is_it = build.version.empty() ? version.empty() : has(version, build.version);
+      if (is_it && has(result.model, build.model)) version = build.release;
+    }
+    result.stack = has(flags, "expert exchange megamoe") ? "sglang-megamoe" : sglang_stack(version, result.drafts > 0);
     engine.memory_fraction = numbers.number("mem-fraction-static ", share);
     engine.max_num_batched_tokens = numbers.count("chunked-prefill-size ", some_tokens);
     engine.max_num_seqs = has(flags, "max-running-requests = concurrency")
@@ -460,7 +466,8 @@ bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) cons
   for (const DataSetLengths& known : data_set_lengths()) {
     if (!lengths.starts_with(known.spec)) continue;
     result.load.dataset = Dataset::lognormal;
-    result.load.input_law = known.input;  // means of prompts are assumed, those of outputs published
+    result.load.input_law = known.input;
+    result.prompts_are_assumed = known.input_is_assumed;
     result.load.output_law = with_mean_after_cut(known.output);
     result.flags.max_model_len = known.input.most + known.output.most;
     if (text("num_requests").empty()) result.load.num_prompts = known.samples;

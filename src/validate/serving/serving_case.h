@@ -56,8 +56,8 @@ struct ServingCase {
   int64_t drafts = 0;
   double acceptance_length = 0;       // tokens of a verification, over the run; 0 = not said
   bool acceptance_is_forced = false;  // to that length, whatever the texts are
-  bool texts_are_random = false;      // tokens drawn by chance, and outputs that go on beyond their end
   LoadSpec load;                      // but for the requests of a trace
+  bool prompts_are_assumed = false;   // nobody published the mean length of the data set's prompts
   std::optional<CaseTrace> trace;     // whose requests are replayed
   std::vector<MeasuredValue> measured;
 };

@@ -150,6 +150,7 @@ TEST_F(ServingCases, lengths_come_from_known_data_sets_and_from_traces) {
   for (int i = 0; i < draws; ++i) sum += static_cast<double>(draw_length(*known->load.output_law, stream));
   EXPECT_NEAR(sum / draws, 294.45, 5);
   EXPECT_EQ(known->scheduler, "trtllm_max_utilization") << "as the public recipe says";
+  EXPECT_TRUE(known->prompts_are_assumed);
   const auto replayed = read(
       "a,T,C,H100,M,vllm,0.6,bf16,,2,1,1,,agg,,,\"trace lmsys (llama tokenizer), one of 4 round-robin "
       "shards\",open,,0.0625,,,1,mean,1,mean,,,,,\n");
@@ -188,7 +189,7 @@ TEST_F(ServingCases, versions_are_numbers_and_what_is_none_is_the_newest) {
     bool async;
   };
   for (const Expected& expected :
-       {Expected{"0.6.0", "vllm_v0", "vllm-0.10", false}, Expected{"0.7.3", "vllm_v0", "vllm-0.10", false},
+       {Expected{"0.6.0", "vllm_v0", "vllm-0.6", false}, Expected{"0.7.3", "vllm_v0", "vllm-0.6", false},
         Expected{"0.8", "vllm", "vllm-0.10", false}, Expected{"0.10.2", "vllm", "vllm-0.10", false},
         Expected{"0.11.0", "vllm", "vllm-0.11", false}, Expected{"0.13.0rc1", "vllm", "vllm-0.11", false},
         Expected{"0.14.0", "vllm", "vllm-0.14", true}, Expected{"0.17.0", "vllm", "vllm", true},
@@ -515,7 +516,12 @@ TEST_F(CookbookRows, drafters_are_read_from_their_columns) {
   EXPECT_TRUE(cookbook("GLM-5", fixed_lengths, mtp_flags, "NEXTN,3,4,3.5",
                        "acceptance length pinned by SGLANG_SIMULATE_ACC_LEN")
                   ->acceptance_is_forced);
-  EXPECT_TRUE(measured->texts_are_random);
+  EXPECT_TRUE(measured->load.random_texts);
+  EXPECT_EQ(measured->stack, "sglang");
+  const auto of_april = cookbook("mistralai/Mistral-Medium-3.5-128B", fixed_lengths, mtp_flags, "NEXTN,3,4,1.7");
+  ASSERT_TRUE(of_april) << why_;
+  EXPECT_EQ(of_april->stack, "sglang-0.5.10") << "drafts were not overlapped then";
+  EXPECT_EQ(cookbook("mistralai/Mistral-Medium-3.5-128B", fixed_lengths, "sglang", ",,,")->stack, "sglang");
   const auto block = cookbook("deepseek-ai/DeepSeek-V4-Flash-0731", fixed_lengths, "sglang; DSPARK", "DSPARK,,,");
   ASSERT_TRUE(block) << why_;
   EXPECT_EQ(block->draft_method, "dspark");

@@ -221,8 +221,11 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
     } else {
       std::optional<Acceptance> own;  // of the model itself, where it was measured
       if (acceptance_) own = acceptance_->find(point.model, config.method->name, point.drafts);
-      const auto assumed = point.texts_are_random ? acceptance_on_random_texts : usual_acceptance;
-      config.assume(own ? on_other_texts(*own) : assumed(*config.method, point.drafts));
+      if (own) {
+        config.assume(on_other_texts(*own));
+      } else {
+        config.assume_usual();
+      }
     }
   }
   if (point.prefill) {
@@ -280,6 +283,14 @@ double offered_spread(const LoadSpec& load, std::string_view metric) {
   return metric == "out_tok_s" && load.output_law ? portable_hypot(by_chance, assumed_length) : by_chance;
 }
 
+// The same where the mean of prompts is assumed, which may be off by 40% either way: so much of the work is theirs.
+double assumed_prompts_spread(const ServingCase& point) {
+  constexpr double assumed_mean = 0.4;
+  if (!point.prompts_are_assumed) return 0;
+  const double input = point.load.input_law->mean, output = point.load.output_law->mean;
+  return assumed_mean * input / (input + output);
+}
+
 }  // namespace
 
 std::vector<Headline> predicted_values(const ServingCase& point, const ServingSpecs& specs, const ServingRun& run) {
@@ -291,7 +302,8 @@ std::vector<Headline> predicted_values(const ServingCase& point, const ServingSp
     Headline value = run.headline(measured.predicted);
     if (measured.metric == "out_tok_s" || measured.metric == "req_s") {
       for (double* one : {&value.value, &value.low, &value.high}) *one *= static_cast<double>(specs.stands_for);
-      const double spread = offered_spread(point.load, measured.metric) * value.value;
+      const double spread =
+          portable_hypot(offered_spread(point.load, measured.metric), assumed_prompts_spread(point)) * value.value;
       value.low = value.value - portable_hypot(value.value - value.low, spread);
       value.high = value.value + portable_hypot(value.high - value.value, spread);
     }

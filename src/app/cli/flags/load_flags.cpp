@@ -110,6 +110,9 @@ void LoadFlags::declare(Options& options) {
                "sglang.bench_serving draws for --random-input-len 1000 by default)");
   options.text("--random-output-range", output_range,
                "Range of output lengths in tokens, each length equally likely, for example 1..1000");
+  options.choice("--prompt-text", texts, {"natural", "random"},
+                 "What prompts contain. random = random tokens with answers that ignore the end of text, as load "
+                 "generators send them: models then repeat themselves, and drafts are accepted more often");
   options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
                  "With --dataset-name lognormal: standard deviation of the logarithm of the lengths, whose means are "
                  "the given lengths");
@@ -204,6 +207,7 @@ LoadSpec LoadFlags::spec() const {
                 .lognormal_sigma = lognormal_sigma,
                 .prefix_len = flags.prefix_len,
                 .num_prefixes = num_prefixes,
+                .random_texts = random_texts(),
                 .sessions = flags.sessions};
   spec.input_range = range_of("--random-input-range", input_range);
   spec.output_range = range_of("--random-output-range", output_range);

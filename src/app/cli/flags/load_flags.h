@@ -27,6 +27,7 @@ struct LoadFlags {
   int64_t input_len = 1024, output_len = 128;
   std::string input_range, output_range;  // "1..1000"; empty = the length and the ratio
   double range_ratio = 0, lognormal_sigma = 1;
+  std::string texts = "natural";
   int64_t prefix_len = 0, num_prefixes = 0;  // 0 = none and 1, or what vLLM takes for prefix_repetition
   SessionSettings sessions;
   ThinkingFlags thinking;
@@ -41,6 +42,7 @@ struct LoadFlags {
   LoadMaker load() const;  // InputError for flags that do not go together
   bool conversations() const { return spec().has_conversations(); }
   bool offline() const { return spec().is_offline(); }
+  bool random_texts() const { return texts == "random"; }
   int64_t requests() const { return spec().requests(); }
   double rate() const;  // infinite = all at once, or as the trace says
 

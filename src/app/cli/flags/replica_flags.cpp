@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "compose/stack.h"
 #include "serving/engine/engine_setup.h"
+#include "serving/engine/load_texts.h"
 #include "serving/scheduling/router.h"
 
 namespace foretoken {
@@ -133,7 +134,7 @@ EngineSpec ReplicaFlags::spec(const Library& library, bool offline) const {
   return spec;
 }
 
-ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
+ReplicaGroup ReplicaFlags::build(const Library& library, bool offline, bool random_texts) const {
   // A user's own device is found by the file that was named.
   EngineBuilder builder({.device_models =
                              [&](const Device& /*device*/, const ParallelPlan& plan, const PlacementSpec& machine) {
@@ -141,7 +142,9 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
                              },
                          .stack = [&](std::string_view name) { return stacks_of(library).stack(std::string(name)); },
                          .deployment = library.deployment()});
-  return builder.build(spec(library, offline));
+  EngineSpec engine_spec = spec(library, offline);
+  suit_texts(engine_spec, random_texts);
+  return builder.build(engine_spec);
 }
 
 std::vector<TypicalStep> typical_steps_of(const ReplicaGroup& group, const StepMix& mix, const std::string& flag) {

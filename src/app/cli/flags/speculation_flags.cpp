@@ -67,7 +67,7 @@ SpeculativeConfig SpeculationFlags::read(const Model& target) const {
     result.acceptance =
         AcceptanceTable(acceptance).of_model(target.name, result.method->name, result.num_speculative_tokens);
   }
-  if (!result.acceptance) result.assume(usual_acceptance(*result.method, result.num_speculative_tokens));
+  if (!result.acceptance) result.assume_usual();
   return result;
 }
 

@@ -289,7 +289,8 @@ class PlanServe : public Command {
     layouts_.check_runs_somewhere(asked);
     if (layouts_.speculation.given()) {
       const SpeculationFlags& flags = layouts_.speculation;
-      const SpeculativeConfig config = flags.read(asked.model);
+      SpeculativeConfig config = flags.read(asked.model);
+      if (demand_.load.random_texts() && config.acceptance_is_usual) config.assume_usual(true);
       asked.drafts = DraftChoice{
           .config = config, .model = flags.draft_model(config, library), .text = flags.config + " " + flags.acceptance};
     }
