@@ -29,8 +29,9 @@ bool is_given(const std::vector<KnownTime>& known, const CommunicationCall& call
 
 struct CommunicationTime {
   Estimate seconds;
-  Tier tier = Tier::cross;    // cross, sibling or measured
-  bool wire_is_known = true;  // not so for bridges that devices share, unless a known time of such a call tells: a sweep is of one host
+  Tier tier = Tier::cross;  // cross, sibling or measured
+  // Not so for bridges that devices share, unless a known time of such a call tells: a sweep is of one host.
+  bool wire_is_known = true;
   bool uses_known_time = false;
 };
 
