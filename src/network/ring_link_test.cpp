@@ -44,8 +44,8 @@ TEST(RingLink, peer_access_is_faster_than_the_hosts_memory_and_all_hosts_lie_in_
   }
 }
 
-// NCCL's large messages: two L40S 20 GB/s, four 5.2, eight 1.5; two RTX PRO 6000 36 GB/s, eight 24 (aiconfigurator's sweeps); the
-// same cards in a workstation without peer access 15.
+// NCCL's large messages: two L40S 20 GB/s, four 5.2, eight 1.5; two RTX PRO 6000 36 GB/s, eight 24 (aiconfigurator's
+// sweeps); the same cards in a workstation without peer access 15.
 TEST(RingLink, measured_boxes_lie_in_the_range_of_pcie_hosts) {
   const auto holds = [](double slot, int64_t ranks, double measured) {
     const RingRange ring = pcie_ring(BytesPerSecond(slot), std::nullopt, ranks);
