@@ -247,7 +247,8 @@ class DeviceFitter {
         device_(device),
         traits_(traits_of(device).traits),
         form_(kind.make(Caches::benchmark)),
-        is_probe_(is_probe) {}
+        is_probe_(is_probe),
+        gives_small_groups_trees_(kind.amd) {}
 
   // Of a device that nobody has measured.
   double cross_seconds(const FormCall& call) const {
@@ -282,6 +283,7 @@ class DeviceFitter {
       targets.push_back(static_cast<float>(portable_log(row->seconds / seconds)));
     }
     result.residual = fit_boosted_trees(features, width, targets, tree_settings(rows.size(), groups.size()));
+    if (gives_small_groups_trees_) add_trees_of_small_groups(rows, features, targets, result);
     return result;
   }
 
@@ -326,6 +328,52 @@ class DeviceFitter {
       }
     }
     return ranges;
+  }
+
+  // Trees that all groups share ask what splits most rows. Groups that are a small part of the sweep get some of their
+  // own on what is left over: behind two questions that only their number passes.
+  void add_trees_of_small_groups(const std::vector<const MeasuredCall*>& rows, std::span<const float> features,
+                                 std::span<const float> targets, DeviceCalibration& result) const {
+    constexpr double small_share = 0.3;
+    constexpr BoostSettings settings{.trees = 150, .depth = 5, .learning_rate = 0.1, .min_leaf_rows = 3, .bins = 64};
+    const size_t width = features.size() / rows.size();
+    std::map<float, std::vector<size_t>> members;
+    for (size_t i = 0; i < rows.size(); ++i) members[group_of(result, rows[i]->call).first].push_back(i);
+    SymmetricTrees trees = result.residual.trees();
+    for (const auto& [number, own] : members) {
+      if (static_cast<double>(own.size()) > small_share * static_cast<double>(rows.size())) continue;
+      if (trees.levels.size() + settings.trees > SymmetricTrees::most_trees) break;
+      std::vector<float> own_features, left_over;
+      for (const size_t i : own) {
+        const std::span<const float> values = features.subspan(i * width, width);
+        own_features.insert(own_features.end(), values.begin(), values.end());
+        left_over.push_back(targets[i] - static_cast<float>(result.residual.predict(values)));
+      }
+      append_for_group(fit_boosted_trees(own_features, width, left_over, settings).trees(), number, trees);
+    }
+    result.residual = BoostedTrees(width, std::move(trees));
+  }
+
+  void append_for_group(const SymmetricTrees& more, float number, SymmetricTrees& trees) const {
+    size_t question = 0, leaf = 0;
+    for (const uint8_t levels : more.levels) {
+      trees.levels.push_back(static_cast<uint8_t>(levels + 2));
+      for (int level = 0; level < levels; ++level, ++question) {
+        trees.features.push_back(more.features[question]);
+        trees.thresholds.push_back(more.thresholds[question]);
+      }
+      for (const float edge : {number - 0.5F, number + 0.5F}) {
+        trees.features.push_back(static_cast<uint8_t>(form_->feature_count()));
+        trees.thresholds.push_back(edge);
+      }
+      // Above the number before this group's, and not above its own.
+      const size_t count = size_t{1} << levels;
+      trees.leaves.insert(trees.leaves.end(), count, 0);
+      const auto first = more.leaves.begin() + static_cast<std::ptrdiff_t>(leaf);
+      trees.leaves.insert(trees.leaves.end(), first, first + static_cast<std::ptrdiff_t>(count));
+      trees.leaves.insert(trees.leaves.end(), 2 * count, 0);
+      leaf += count;
+    }
   }
 
   // A probe says too little to move constants. What other generations taught stays, trees and all; on top come a level
@@ -426,6 +474,7 @@ class DeviceFitter {
   DeviceTraits traits_;
   std::unique_ptr<Form> form_;
   bool is_probe_;
+  bool gives_small_groups_trees_;  // AMD's tables hold one format for the most part
 };
 
 // Moves `count` rows of each call group, spread evenly over predicted times, to the front and says how many they are.

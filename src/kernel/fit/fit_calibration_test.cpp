@@ -169,6 +169,38 @@ TEST(FitCalibration, intervals_are_wider_for_layers_that_a_sweep_has_not_seen) {
   EXPECT_TRUE(fit_device(kind, cross, sparse, {}).layers.empty()) << "each row is a layer of its own";
 }
 
+// Many multiplies of one format, and few of another that are slower beyond a size of their own.
+MeasuredDevice measured_formats(std::string_view stream, size_t many, size_t few) {
+  const std::unique_ptr<Form> form = form_named("gemm_cdna").make(Caches::benchmark);
+  RandomStream random(7, stream);
+  MeasuredDevice measured{.device = hardware().device("mi355x"), .rows = {}};
+  const DeviceTraits traits = traits_of(measured.device).traits;
+  const auto size = [&] { return 64 * static_cast<int64_t>(std::exp2(random.uniform(2, 8))); };
+  for (size_t i = 0; i < many + few; ++i) {
+    const GemmShape shape{.m = size(), .n = size(), .k = size(), .scheme = i < many ? Scheme::fp8 : Scheme::bf16};
+    const FormCall call{.shape = shape, .variant = "aiter"};
+    const double oddity =
+        i < many ? (shape.m > 2000 ? 1.3 : 1) : (shape.n > 3000 ? 1 : 1.5) * (shape.k > 900 ? 1 : 0.7);
+    measured.rows.push_back({.call = call,
+                             .seconds = oddity * form_seconds(*form, call, traits, start_constants(*form)) *
+                                        std::exp(random.normal(0, 0.02))});
+  }
+  return measured;
+}
+
+TEST(FitCalibration, a_format_with_few_rows_of_an_amd_sweep_has_trees_of_its_own) {
+  FormKind kind = form_named("gemm_cdna");
+  const MeasuredDevice seen = measured_formats("seen", 1200, 80), unseen = measured_formats("unseen", 1, 80);
+  const FormCalibration cross = fit_form(kind, {seen}, {});
+  const auto error = [&] {
+    const DeviceCalibration sweep = fit_device(kind, cross, seen, {});
+    return mean_percentage_error(errors_of_sweep(kind, sweep, seen.device, unseen.rows).at("aiter bf16").errors);
+  };
+  const double own = error();
+  kind.amd = false;
+  EXPECT_LT(own, 0.95 * error());
+}
+
 TEST(FitCalibration, progress_names_what_is_fitted_and_withheld) {
   std::string told;
   fit_form(form_named("memory"), three_generations(),
