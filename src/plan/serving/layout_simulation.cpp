@@ -174,8 +174,8 @@ namespace {
 ReachedShare reached_without_haste(const ServingLayout& layout, double prompt_share) {
   if (layout.decode) return {.usual = 0.44, .low = 0.15, .high = 0.8};
   if (layout.pool.engine.pipeline > 1) return {.usual = 0.25, .low = 0.1, .high = 0.75};
-  constexpr ReachedShare decodes = {.usual = 0.7, .low = 0.25, .high = 0.95};
-  constexpr ReachedShare prompts = {.usual = 0.5, .low = 0.2, .high = 0.75};
+  constexpr ReachedShare decodes = {.usual = 0.75, .low = 0.25, .high = 1};
+  constexpr ReachedShare prompts = {.usual = 0.5, .low = 0.2, .high = 0.8};
   constexpr double few_prompts = 0.7;
   const double part = std::clamp((prompt_share - few_prompts) / (1 - few_prompts), 0.0, 1.0);
   return {.usual = std::lerp(decodes.usual, prompts.usual, part),
@@ -186,14 +186,13 @@ ReachedShare reached_without_haste(const ServingLayout& layout, double prompt_sh
 }  // namespace
 
 ReachedShare usually_reached(const ServingLayout& layout, const LoadShape& shape) {
-  // Where prompts and decodes share steps, less time to wait costs more than its share: a prompt also waits for steps
-  // that are longer than its own.
+  // Less time to wait costs about its share. Where prompts and decodes share steps, it may cost more: a prompt also
+  // waits for steps that are longer than its own. It may cost less where few requests wait at all.
   const bool alone = layout.decode || layout.pool.engine.pipeline > 1;
-  const double haste = shape.ttft_slack * (alone ? 1 : std::sqrt(shape.ttft_slack));
   ReachedShare share = reached_without_haste(layout, shape.prompt_share);
-  share.usual *= haste * std::sqrt(shape.fresh_share * std::sqrt(shape.fresh_share));
-  share.low *= haste * shape.fresh_share;
-  share.high *= shape.ttft_slack;
+  share.usual *= shape.ttft_slack * std::sqrt(shape.fresh_share * std::sqrt(shape.fresh_share));
+  share.low *= shape.ttft_slack * (alone ? 1 : std::sqrt(shape.ttft_slack)) * shape.fresh_share;
+  share.high *= std::sqrt(shape.ttft_slack);
   return share;
 }
 
