@@ -131,8 +131,9 @@ class PlanServe : public Command {
     options.flag("--quick", quick_,
                  "Answer in about a second from formulas instead of simulations, with wider intervals");
     options.integer("--most-simulated", most_simulated_, {.least = 1, .most = 1'000'000},
-                    "Maximum number of layouts to simulate briefly");
-    options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Number of layouts to simulate at length");
+                    "Maximum number of layouts to simulate briefly, for each kind of device");
+    options.integer("--finalists", finalists_, {.least = 1, .most = 10'000},
+                    "Number of layouts to simulate at length, for each kind of device");
     options.flag("--goal-seek", goal_seek_,
                  "Also show which single change would halve the cost or double the capacity of the best layout: number "
                  "formats, speculative decoding, limits, devices");
