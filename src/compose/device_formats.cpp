@@ -37,6 +37,13 @@ bool multiplies_in(const Device& device, Scheme scheme) {
   return multiplies_in(device, facts(scheme).math);
 }
 
+bool keeps_cache_in(const Device& device, DType type) {
+  constexpr int ampere = 80;
+  if (multiplies_in(device, type)) return true;
+  const bool widens_fp8 = device.kind == DeviceKind::tpu || kernel_generation(device).cuda_capability >= ampere;
+  return type == DType::fp8 && widens_fp8;
+}
+
 std::optional<Scheme> weight_only_form(Scheme scheme, const Device& device) {
   if (!kernel_generation(device).weight_only_kernels) return std::nullopt;
   switch (scheme) {

@@ -15,6 +15,10 @@ namespace foretoken {
 bool multiplies_in(const Device& device, DType math);
 bool multiplies_in(const Device& device, Scheme scheme);
 
+// Engines keep a KV cache of the format on the device. An fp8 cache needs fp8 arithmetic, a TPU, or an NVIDIA GPU since
+// Ampere: attention kernels widen the cache there.
+bool keeps_cache_in(const Device& device, DType type);
+
 // How engines run weights of `scheme` on a device that does not multiply in it: the weights stay narrow and are
 // multiplied in bf16 (vLLM and SGLang by Marlin kernels, NVIDIA GPUs since Ampere). Nothing where no engine does.
 std::optional<Scheme> weight_only_form(Scheme scheme, const Device& device);

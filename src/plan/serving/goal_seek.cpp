@@ -53,7 +53,7 @@ std::vector<Variant> variants_of(const ServingQuestion& question, const ServingL
     variant.question.choices.schemes = {scheme};
     all.push_back(std::move(variant));
   }
-  if (engine.kv_dtype != DType::fp8) {
+  if (engine.kv_dtype != DType::fp8 && keeps_cache_in(base.hardware.front().device, DType::fp8)) {
     Variant variant{"the KV cache in fp8", other_numbers, base};
     variant.question.choices.kv_dtypes = {DType::fp8};
     all.push_back(std::move(variant));

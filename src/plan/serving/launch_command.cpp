@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "plan/serving/launch_platform.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/engine/launch_flags.h"
 
@@ -89,35 +90,52 @@ void add_expert_flags(const EngineChoice& engine, LaunchStyle style, LaunchComma
   }
 }
 
+// "an fp8", "a w4a16_mxfp4": as the name is spoken.
+std::string with_article(std::string_view format) {
+  constexpr std::string_view spoken_with_vowel = "aefilmnorsx";
+  return fmt::format("{} {}", spoken_with_vowel.find(format.front()) == std::string_view::npos ? "a" : "an", format);
+}
+
 // What TensorRT-LLM reads from one map of its options file.
 using CacheOptions = std::vector<std::string>;
 
-void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyle style, LaunchCommand& command,
+void add_cache_format(const EngineChoice& engine, LaunchStyle style, const LaunchPlatform& platform, std::string& line,
                       CacheOptions& cache) {
+  const bool is_fp8 = engine.kv_dtype == DType::fp8;
+  std::string_view type = dtype_name(engine.kv_dtype);
+  if (is_fp8 && style == LaunchStyle::sglang) type = "fp8_e4m3";
+  if (is_fp8 && style == LaunchStyle::vllm) type = platform.fp8_cache;
+  if (launch_flag_name(style, "kv_cache_dtype").empty()) {
+    cache.push_back(fmt::format("dtype: {}", type));
+  } else if (!type.empty()) {
+    add_flag(style, "kv_cache_dtype", type, line);
+  }
+}
+
+void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyle style, const LaunchPlatform& platform,
+                      LaunchCommand& command, CacheOptions& cache) {
   std::string &line = command.line, &note = command.note;
+  const bool makes_fp8 = engine.scheme == Scheme::fp8 && *engine.scheme != model.scheme;
+  const bool other_cache = engine.kv_dtype != model.kv_cache_dtype();
+  if (!platform.fp8_note.empty() && (makes_fp8 || (other_cache && engine.kv_dtype == DType::fp8))) {
+    note += fmt::format("{}; ", platform.fp8_note);
+  }
   const std::string served = shell_word(model.served_name());
   const bool is_hub_name = model.served_name() != model.name && model.served_name().find('/') == std::string::npos;
   if (is_hub_name && model.named_scheme) note += "write the organization that published it before the model's name; ";
   if (engine.scheme && *engine.scheme != model.scheme) {
     const std::string_view scheme = facts(*engine.scheme).name;
     // The other schemes need weights that were quantized before, and TensorRT-LLM always does.
-    if (*engine.scheme == Scheme::fp8 && style != LaunchStyle::trtllm) {
-      add_flag(style, "quantization", "fp8", line);
+    if (makes_fp8 && style != LaunchStyle::trtllm && !platform.fp8_weights.empty()) {
+      add_flag(style, "quantization", platform.fp8_weights, line);
     } else {
-      note += fmt::format("MODEL is a checkpoint of it in {}; ", scheme);
+      note += fmt::format("MODEL: {} checkpoint of {}; ", with_article(scheme), model.served_name());
       const size_t name = line.find(served);
       ensure(name != std::string::npos, "the line names the model");
       line.replace(name, served.size(), "MODEL");
     }
   }
-  if (engine.kv_dtype == model.kv_cache_dtype()) return;
-  const std::string_view type =
-      engine.kv_dtype == DType::fp8 && style == LaunchStyle::sglang ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
-  if (launch_flag_name(style, "kv_cache_dtype").empty()) {
-    cache.push_back(fmt::format("dtype: {}", type));
-  } else {
-    add_flag(style, "kv_cache_dtype", type, line);
-  }
+  if (other_cache) add_cache_format(engine, style, platform, line, cache);
 }
 
 void add_host_cache(const EnginePool& pool, LaunchStyle style, std::string& line, CacheOptions& cache) {
@@ -155,6 +173,7 @@ struct ServerPlace {
   HostPlace host;            // of the first
   int64_t number = 0;        // of the servers
   int64_t first_device = 0;  // of the host's
+  std::string address{};     // of the host, where others must reach it; empty = the router runs on the same host
   int64_t port() const { return host.router_port + 1 + number; }
   int64_t bootstrap_port() const { return first_bootstrap_port + host.first_device + number; }
 };
@@ -173,15 +192,35 @@ void add_role_flags(std::string_view role, LaunchStyle style, const std::optiona
   }
 }
 
+// vLLM answers on every address by itself, the others only on their own host.
+void add_open_address(LaunchStyle style, std::string& line) {
+  if (style != LaunchStyle::vllm) line += " --host 0.0.0.0";
+}
+
+// Where vLLM's pools find this server's cache.
+std::string side_channel(std::string_view role, LaunchStyle style, std::string_view address) {
+  if (style != LaunchStyle::vllm || role.empty() || address.empty()) return "";
+  return fmt::format("VLLM_NIXL_SIDE_CHANNEL_HOST={} ", address);
+}
+
 // Devices and ports of its own, before the line and behind it.
-void add_place(const ServerPlace& place, int64_t devices, std::string_view role, LaunchStyle style, std::string& line) {
+void add_place(const ServerPlace& place, int64_t devices, std::string_view role, LaunchStyle style,
+               const LaunchPlatform& platform, LaunchCommand& command) {
   std::string visible;
   for (int64_t i = 0; i < devices; ++i) visible += fmt::format("{}{}", i > 0 ? "," : "", place.first_device + i);
-  std::string before = fmt::format("CUDA_VISIBLE_DEVICES={} ", visible);
+  std::string before;
+  if (platform.visible.empty()) {
+    command.note += fmt::format("let this server use only device{} {}; ", devices > 1 ? "s" : "", visible);
+  } else {
+    before = fmt::format("{}={} ", platform.visible, visible);
+  }
+  before += side_channel(role, style, place.address);
   if (style == LaunchStyle::vllm && !role.empty()) {
     before += fmt::format("VLLM_NIXL_SIDE_CHANNEL_PORT={} ", first_side_channel_port + place.first_device);
   }
-  line = before + line + fmt::format(" --port {}", place.port());
+  command.line = before + command.line;
+  if (!place.address.empty()) add_open_address(style, command.line);
+  command.line += fmt::format(" --port {}", place.port());
 }
 
 void add_draft_flags(const DraftChoice& drafts, LaunchStyle style, std::string& line, std::string& note) {
@@ -190,7 +229,13 @@ void add_draft_flags(const DraftChoice& drafts, LaunchStyle style, std::string& 
     note += fmt::format("drafting {} tokens by {}; ", config.num_speculative_tokens, config.method->name);
     return;
   }
-  const std::string model = config.model.empty() ? "" : fmt::format(R"("model":"{}",)", config.model);
+  std::string draft = config.model;
+  const bool has_own_weights = config.method->network != nullptr && config.method != &draft_method("mtp");
+  if (draft.empty() && has_own_weights) {
+    draft = "DRAFT-MODEL";
+    note += fmt::format("DRAFT-MODEL: {} draft weights trained for this model; ", config.method->name);
+  }
+  const std::string model = draft.empty() ? "" : fmt::format(R"("model":"{}",)", draft);
   line += fmt::format(R"( --speculative-config '{{"method":"{}",{}"num_speculative_tokens":{}}}')", config.method->name,
                       model, config.num_speculative_tokens);
 }
@@ -199,6 +244,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
                      int64_t max_model_len, const std::optional<ServerPlace>& place, const NodePlace& node = {}) {
   const EngineChoice& engine = pool.engine;
   const LaunchStyle style = engine_kind(engine.engine).launch;
+  const LaunchPlatform& platform = launch_platform(question.hardware_of(engine.device).device);
   LaunchCommand command{
       .count = place ? 1 : pool.replicas, .role = std::string(role), .line = {}, .note = {}, .options = {}};
   std::string& line = command.line;
@@ -208,7 +254,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   if (engine.pipeline > 1) add_flag(style, "pipeline_parallel_size", engine.pipeline, line);
   add_expert_flags(engine, style, command);
   CacheOptions cache;
-  add_format_flags(engine, question.model, style, command, cache);
+  add_format_flags(engine, question.model, style, platform, command, cache);
   add_host_cache(pool, style, line, cache);
   if (!cache.empty()) add_option_of_file(fmt::format("kv_cache_config: {{{}}}", fmt::join(cache, ", ")), command);
   add_flag(style, "max_model_len", max_model_len, line);
@@ -221,7 +267,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   add_role_flags(role, style, place, command);
   if (question.lora) add_adapter_flags(*question.lora, pool.max_loras, style, line, command.note);
   if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, style, line, command.note);
-  if (place) add_place(*place, engine.devices(), role, style, line);
+  if (place) add_place(*place, engine.devices(), role, style, platform, command);
   if (command.note.ends_with("; ")) command.note.resize(command.note.size() - 2);
   return command;
 }
@@ -251,7 +297,7 @@ LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, i
           "generation_servers: {{urls: [{}]}}}}",
           router_port, urls("prefill"), urls("decode"));
     } else {
-      command.note = "any balancer of HTTP connections in front of these ports";
+      command.note = "put any HTTP load balancer in front of these ports";
     }
     return command;
   }
@@ -302,6 +348,86 @@ bool fits_one_host(const ServingQuestion& question, const ServingLayout& layout,
   return !layout.is_mixed() && host.first_device + layout.devices() <= devices;
 }
 
+// The lines of a layout, and what its router is told.
+struct LayoutLines {
+  std::vector<LaunchCommand> commands;
+  std::vector<ServerUrl> urls;
+  std::string note;  // of the router
+};
+
+// All servers on one host.
+void place_on_one_host(const ServingQuestion& question, const PoolOfRole& of, int64_t max_model_len, ServerPlace& place,
+                       LayoutLines& lines) {
+  for (int64_t i = 0; i < of.pool->replicas; ++i) {
+    lines.commands.push_back(launch(question, *of.pool, of.role, max_model_len, place));
+    lines.urls.push_back({.url = fmt::format("localhost:{}", place.port()),
+                          .role = std::string(of.role),
+                          .bootstrap_port = place.bootstrap_port()});
+    ++place.number;
+    place.first_device += of.pool->engine.devices();
+  }
+}
+
+std::string host_name(std::string_view role) {
+  return role == "prefill" ? "PREFILL-HOST" : role == "decode" ? "DECODE-HOST" : "HOST";
+}
+
+// A server that fills its host, or several.
+void place_on_hosts_of_their_own(const ServingQuestion& question, const PoolOfRole& of, int64_t max_model_len,
+                                 bool has_router, LayoutLines& lines) {
+  const LaunchStyle style = engine_kind(of.pool->engine.engine).launch;
+  const std::string host = host_name(of.role);
+  bool is_first = true;
+  for (LaunchCommand& command : lines_on_nodes(question, *of.pool, of.role, max_model_len)) {
+    if (has_router && is_first) {
+      command.line = side_channel(of.role, style, host) + command.line;
+      add_open_address(style, command.line);
+      if (style == LaunchStyle::sglang) command.line += " --port 8000";  // that of the others by themselves
+    }
+    is_first = false;
+    lines.commands.push_back(std::move(command));
+  }
+  lines.urls.push_back({.url = host + ":8000", .role = std::string(of.role), .bootstrap_port = {}});
+}
+
+// Several servers on each of several hosts: the lines of one host, which the others repeat.
+void place_on_alike_hosts(const ServingQuestion& question, const PoolOfRole& of, int64_t max_model_len,
+                          int64_t each_host, LayoutLines& lines) {
+  const int64_t servers = of.pool->replicas, hosts = (servers + each_host - 1) / each_host;
+  const std::string host = host_name(of.role);
+  ServerPlace place{.host = {}, .address = hosts > 1 ? host + "-1" : host};
+  for (int64_t i = 0; i < std::min(each_host, servers); ++i) {
+    LaunchCommand command = launch(question, *of.pool, of.role, max_model_len, place);
+    command.count = command.hosts = (servers - i + each_host - 1) / each_host;
+    lines.commands.push_back(std::move(command));
+    ++place.number;
+    place.first_device += of.pool->engine.devices();
+  }
+  if (hosts > 1) {
+    std::string& note = lines.commands.back().note;
+    const int64_t rest = servers % each_host, full = rest > 0 ? hosts - 1 : hosts;
+    note += fmt::format("{}these {} servers run on {}-1", note.empty() ? "" : "; ", each_host, host);
+    if (full > 1) {
+      note +=
+          fmt::format("; start the same on {}", full == 2 ? host + "-2" : fmt::format("{0}-2 to {0}-{1}", host, full));
+    }
+    if (rest > 0) note += fmt::format("; start the first {} of them on {}-{}", rest, host, hosts);
+  }
+  const int64_t named = servers <= most_lines ? servers : each_host;
+  for (int64_t i = 0; i < named; ++i) {
+    const ServerPlace one{.host = {}, .number = i % each_host};
+    const std::string at = hosts > 1 ? fmt::format("{}-{}", host, i / each_host + 1) : host;
+    lines.urls.push_back({.url = fmt::format("{}:{}", at, one.port()),
+                          .role = std::string(of.role),
+                          .bootstrap_port = one.bootstrap_port()});
+  }
+  if (named < servers) lines.note += fmt::format("add the ports of the other {} hosts; ", hosts - 1);
+}
+
+int64_t servers_of_host(const ServingQuestion& question, const EnginePool& pool) {
+  return question.hardware_of(pool.engine.device).node_devices / std::max<int64_t>(1, pool.engine.devices());
+}
+
 }  // namespace
 
 std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, const ServingLayout& layout,
@@ -309,35 +435,29 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
   const HostPlace host = shared.value_or(HostPlace{});
   const int64_t servers = layout.pool.replicas + (layout.decode ? layout.decode->replicas : 0);
   const LaunchStyle style = engine_kind(layout.pool.engine.engine).launch;
-  const bool placed = (servers > 1 || shared) && servers <= most_lines && fits_one_host(question, layout, host);
-  std::vector<LaunchCommand> commands;
-  std::vector<ServerUrl> urls;
+  const bool on_one_host = (servers > 1 || shared) && servers <= most_lines && fits_one_host(question, layout, host);
+  LayoutLines lines;
   ServerPlace place{.host = host, .first_device = host.first_device};
-  for (const auto& [pool, role] : pools_of(layout)) {
-    if (!placed) {
-      for (LaunchCommand& line : lines_on_nodes(question, *pool, role, max_model_len)) {
-        commands.push_back(std::move(line));
-      }
-      const std::string_view prefix = role == "prefill" ? "PREFILL-" : role == "decode" ? "DECODE-" : "";
-      urls.push_back({.url = fmt::format("{}HOST:8000", prefix), .role = std::string(role), .bootstrap_port = {}});
-      continue;
-    }
-    for (int64_t i = 0; i < pool->replicas; ++i) {
-      commands.push_back(launch(question, *pool, role, max_model_len, place));
-      urls.push_back({.url = fmt::format("localhost:{}", place.port()),
-                      .role = std::string(role),
-                      .bootstrap_port = place.bootstrap_port()});
-      ++place.number;
-      place.first_device += pool->engine.devices();
+  for (const PoolOfRole& of : pools_of(layout)) {
+    const int64_t each_host = servers_of_host(question, *of.pool);
+    if (on_one_host) {
+      place_on_one_host(question, of, max_model_len, place, lines);
+    } else if (of.pool->replicas > 1 && each_host > 1 && each_host <= most_lines) {
+      place_on_alike_hosts(question, of, max_model_len, each_host, lines);
+    } else {
+      place_on_hosts_of_their_own(question, of, max_model_len, servers > 1, lines);
     }
   }
-  if (servers == 1) return commands;
-  commands.push_back(router(style, urls, host.router_port));
-  if (!placed) {
-    std::string& note = commands.back().note;
-    note += fmt::format("{}every server's own host and port for HOST", note.empty() ? "" : "; ");
+  if (servers == 1) return lines.commands;
+  lines.commands.push_back(router(style, lines.urls, host.router_port));
+  if (!on_one_host) {
+    std::string& note = lines.commands.back().note;
+    const std::string& first = lines.urls.front().url;
+    if (!note.empty()) note += "; ";
+    note += lines.note + (first.ends_with(":8000") ? "replace HOST:8000 with each server's address"
+                                                   : "replace HOST with each server's address");
   }
-  return commands;
+  return lines.commands;
 }
 
 std::vector<PoolLaunch> pool_launches(const ServingQuestion& question, const ServingLayout& layout,

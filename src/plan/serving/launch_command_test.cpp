@@ -2,6 +2,7 @@
 #include "plan/serving/launch_command.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/text.h"
@@ -9,6 +10,11 @@
 #include "serving/engine/launch_line.h"
 
 namespace foretoken::launch_command_test {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 // As `serve` would have it, by name; nothing = the engine's own.
 int64_t whole(const Json& fields, const char* name, int64_t otherwise) {
@@ -147,6 +153,92 @@ TEST(LaunchCommand, lines_of_several_nodes_are_read_back_as_the_layout) {
       EXPECT_TRUE(line.remarks.unknown.empty()) << command.line << ": " << line.remarks.unknown.front();
     }
   }
+}
+
+std::vector<std::string> lines_of(const ServingQuestion& question, const ServingLayout& layout) {
+  std::vector<std::string> lines;
+  for (const LaunchCommand& command : launch_commands(question, layout, 4096)) lines.push_back(command.line);
+  return lines;
+}
+
+// The same question about another device of the library.
+ServingQuestion question_on(const char* device) {
+  ServingQuestion question = small_question();
+  question.hardware[0].device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device(device);
+  question.hardware[0].node_devices = 8;
+  return question;
+}
+
+TEST(LaunchCommand, servers_of_pools_on_hosts_of_their_own_can_be_reached) {
+  const ServingQuestion question = question_on("h200_sxm");
+  for (const char* name : {"vllm", "sglang"}) {
+    const EngineChoice engine{.device = "h200_sxm", .engine = name, .tensor = 8};
+    const auto lines = lines_of(question, {.pool = {.engine = engine}, .decode = EnginePool{.engine = engine}});
+    ASSERT_EQ(lines.size(), 3U);
+    if (name == std::string("vllm")) {
+      EXPECT_THAT(lines[0], StartsWith("VLLM_NIXL_SIDE_CHANNEL_HOST=PREFILL-HOST vllm serve"));
+      EXPECT_THAT(lines[1], StartsWith("VLLM_NIXL_SIDE_CHANNEL_HOST=DECODE-HOST vllm serve"));
+    } else {
+      EXPECT_THAT(lines[0], EndsWith("--disaggregation-mode prefill --host 0.0.0.0 --port 8000"));
+      EXPECT_THAT(lines[1], EndsWith("--disaggregation-mode decode --host 0.0.0.0 --port 8000"));
+    }
+    EXPECT_THAT(lines[2], HasSubstr("--prefill http://PREFILL-HOST:8000 --decode http://DECODE-HOST:8000"));
+  }
+}
+
+TEST(LaunchCommand, small_servers_on_several_hosts_have_the_lines_of_one_host) {
+  const ServingQuestion question = question_on("h100_sxm");
+  const auto commands = launch_commands(
+      question, {.pool = {.engine = {.device = "h100_sxm", .engine = "sglang"}, .replicas = 12}, .decode = {}}, 4096);
+  ASSERT_EQ(commands.size(), 9U);
+  int64_t servers = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_THAT(commands[i].line, StartsWith(fmt::format("CUDA_VISIBLE_DEVICES={} ", i)));
+    EXPECT_THAT(commands[i].line, EndsWith(fmt::format(" --host 0.0.0.0 --port {}", 8001 + i)));
+    servers += commands[i].count;
+  }
+  EXPECT_EQ(servers, 12);
+  EXPECT_EQ(commands[7].note, "these 8 servers run on HOST-1; start the first 4 of them on HOST-2");
+  EXPECT_THAT(commands[8].line, HasSubstr("http://HOST-1:8008 http://HOST-2:8001"));
+  EXPECT_THAT(commands[8].line, EndsWith("http://HOST-2:8004 --port 8000"));
+  EXPECT_EQ(commands[8].note, "replace HOST with each server's address");
+}
+
+TEST(LaunchCommand, each_platform_has_its_own_variable_and_words_for_fp8) {
+  for (const auto& [device, variable] :
+       {std::pair("mi300x", "HIP_VISIBLE_DEVICES=0 "), std::pair("b60", "ZE_AFFINITY_MASK=0 "),
+        std::pair("gaudi3", "HABANA_VISIBLE_MODULES=0 "), std::pair("h100_sxm", "CUDA_VISIBLE_DEVICES=0 "),
+        std::pair("trainium2", "vllm serve ")}) {
+    const ServingQuestion question = question_on(device);
+    EngineChoice engine{.device = device};
+    EXPECT_THAT(lines_of(question, {.pool = {.engine = engine, .replicas = 2}, .decode = {}})[0], StartsWith(variable));
+  }
+  const auto fp8_on = [](const char* device) {
+    EngineChoice engine{.device = device};
+    engine.scheme = Scheme::fp8;
+    engine.kv_dtype = DType::fp8;
+    return launch_commands(question_on(device), {.pool = {.engine = engine}, .decode = {}}, 4096).front();
+  };
+  EXPECT_THAT(fp8_on("h100_sxm").line, HasSubstr("--quantization fp8 --kv-cache-dtype fp8 "));
+  EXPECT_THAT(fp8_on("gaudi3").line, HasSubstr("--quantization inc --kv-cache-dtype fp8_inc "));
+  EXPECT_THAT(fp8_on("gaudi3").note, HasSubstr("QUANT_CONFIG"));
+  EXPECT_THAT(fp8_on("trainium2").line, Not(HasSubstr("fp8")));
+  EXPECT_THAT(fp8_on("trainium2").note, HasSubstr("MODEL: an fp8 checkpoint of"));
+}
+
+TEST(LaunchCommand, drafts_by_a_network_of_their_own_name_a_model) {
+  ServingQuestion question = question_on("h100_sxm");
+  EngineChoice engine{.device = "h100_sxm"};
+  engine.speculates = true;
+  const auto drafting_by = [&](const char* method) {
+    SpeculativeConfig config{.method = &draft_method(method), .num_speculative_tokens = 3};
+    question.drafts = DraftChoice{.config = std::move(config), .model = {}, .text = method};
+    return launch_commands(question, {.pool = {.engine = engine}, .decode = {}}, 4096).front();
+  };
+  EXPECT_THAT(drafting_by("eagle3").line, HasSubstr(R"("method":"eagle3","model":"DRAFT-MODEL",)"));
+  EXPECT_THAT(drafting_by("eagle3").note, HasSubstr("DRAFT-MODEL: eagle3 draft weights trained for this model"));
+  EXPECT_THAT(drafting_by("mtp").line, Not(HasSubstr("DRAFT-MODEL")));
+  EXPECT_THAT(drafting_by("ngram").line, Not(HasSubstr("DRAFT-MODEL")));
 }
 
 TEST(LaunchCommand, lines_of_pools_are_read_back_together) {

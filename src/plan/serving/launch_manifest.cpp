@@ -9,6 +9,7 @@
 #include "base/replace.h"
 #include "base/text.h"
 #include "plan/serving/launch_command.h"
+#include "plan/serving/launch_platform.h"
 #include "serving/engine/engine_setup.h"
 
 namespace foretoken {
@@ -25,6 +26,9 @@ struct ManifestQuestion {
 
   const EnginePool& pool(const PoolLaunch& launch) const {
     return launch.role == "decode" ? *layout.decode : layout.pool;
+  }
+  const LaunchPlatform& platform(const PoolLaunch& launch) const {
+    return launch_platform(question.hardware_of(pool(launch).engine.device).device);
   }
 };
 
@@ -61,21 +65,9 @@ std::vector<std::string> container_words(const LaunchCommand& command, LaunchSty
   return words;
 }
 
-const char* engine_image(LaunchStyle style) {
-  switch (style) {
-    case LaunchStyle::sglang:
-      return "lmsysorg/sglang:latest";
-    case LaunchStyle::trtllm:
-      return "nvcr.io/nvidia/tensorrt-llm/release:latest";
-    case LaunchStyle::vllm:
-      break;
-  }
-  return "vllm/vllm-openai:latest";
-}
-
 // vLLM's router is not part of vLLM's image.
-const char* router_image(LaunchStyle style) {
-  return style == LaunchStyle::vllm ? "python:3.12-slim" : engine_image(style);
+std::string_view router_image(const LaunchPlatform& platform, LaunchStyle style) {
+  return style == LaunchStyle::vllm ? "python:3.12-slim" : platform.image(style);
 }
 
 std::vector<std::string> router_words(LaunchStyle style, const std::string& line) {
@@ -89,11 +81,12 @@ std::vector<std::string> router_words(LaunchStyle style, const std::string& line
 std::string header(const ManifestQuestion& asked, std::string_view use) {
   std::string text = fmt::format("# {} on {}; {}\n", layout_text(asked.layout), devices_text(asked.layout), use);
   text +=
-      "# Replace `latest` by the version of the engine that you tested. Models that need a token take it from "
+      "# Replace `latest` (or VERSION) by the version of the engine that you tested. Models that need a token take it "
+      "from "
       "HF_TOKEN.\n";
   for (const PoolLaunch& pool : asked.pools) {
     for (const LaunchCommand& line : pool.lines) {
-      if (line.line.find("MODEL") != std::string::npos && line.note.find("MODEL is") != std::string::npos) {
+      if (line.line.find("MODEL") != std::string::npos && line.note.find("MODEL:") != std::string::npos) {
         text += "# " + line.note + "\n";
         break;
       }
@@ -113,18 +106,33 @@ void refuse_pools_of_tensorrt(const ManifestQuestion& asked, const std::string& 
   }
 }
 
+void refuse_other_than_nvidia(const ManifestQuestion& asked, const std::string& of) {
+  for (const PoolLaunch& pool : asked.pools) {
+    const LaunchPlatform& platform = asked.platform(pool);
+    if (platform.takes_nvidia_files) continue;
+    const bool in_kubernetes = !platform.kubernetes_resource.empty();
+    cannot_say(fmt::format("{} in {}", platform.title, of),
+               in_kubernetes ? "kubernetes" : "the lines of the answer without {launch}");
+  }
+}
+
 // Kubernetes.
 
-std::string gpu_resource(const ManifestQuestion& asked, const PoolLaunch& pool) {
-  const Device& device = asked.question.hardware_of(asked.pool(pool).engine.device).device;
-  return contains_ignoring_case(device.vendor, "amd") ? "amd.com/gpu" : "nvidia.com/gpu";
+void refuse_unknown_images(const ManifestQuestion& asked) {
+  for (const PoolLaunch& pool : asked.pools) {
+    const LaunchPlatform& platform = asked.platform(pool);
+    if (!platform.kubernetes_resource.empty() && !platform.image(asked.style).empty()) continue;
+    cannot_say(fmt::format("{} on {} in Kubernetes, for which no public image is known", asked.pool(pool).engine.engine,
+                           platform.title),
+               "the lines of the answer without {launch}");
+  }
 }
 
 std::string server_container(const ManifestQuestion& asked, const PoolLaunch& pool,
                              const std::vector<std::string>& words, bool answers) {
-  std::string text =
-      fmt::format("- name: server\n  image: {}\n  command: {}\n", engine_image(asked.style), yaml_list(words));
-  text += fmt::format("  resources: {{limits: {{{}: {}}}}}\n", gpu_resource(asked, pool), pool.devices);
+  std::string text = fmt::format("- name: server\n  image: {}\n  command: {}\n",
+                                 asked.platform(pool).image(asked.style), yaml_list(words));
+  text += fmt::format("  resources: {{limits: {{{}: {}}}}}\n", asked.platform(pool).kubernetes_resource, pool.devices);
   if (answers) {
     text += fmt::format(
         "  ports: [{{containerPort: {0}}}]\n  readinessProbe: {{httpGet: {{path: /health, port: {0}}}, "
@@ -226,6 +234,7 @@ std::vector<std::string> pod_hosts(const PoolLaunch& pool) {
 
 std::string kubernetes_manifest(const ManifestQuestion& asked) {
   refuse_pools_of_tensorrt(asked, "Kubernetes");
+  refuse_unknown_images(asked);
   const bool several_nodes =
       std::any_of(asked.pools.begin(), asked.pools.end(), [](const PoolLaunch& pool) { return pool.nodes > 1; });
   std::string text = header(asked, "kubectl apply -f FILE; requests go to service llm, port 8000") +
@@ -244,7 +253,7 @@ std::string kubernetes_manifest(const ManifestQuestion& asked) {
       "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: llm}}\nspec:\n  replicas: 1\n"
       "  selector: {{matchLabels: {{app: llm}}}}\n  template:\n    metadata: {{labels: {{app: llm}}}}\n    spec:\n"
       "      containers:\n      - name: router\n        image: {}\n        command: {}\n",
-      router_image(asked.style), yaml_list(router_words(asked.style, line)));
+      router_image(asked.platform(asked.pools[0]), asked.style), yaml_list(router_words(asked.style, line)));
   return text + "---\n" + service("llm", "llm", false);
 }
 
@@ -258,9 +267,7 @@ std::string compose_manifest(const ManifestQuestion& asked) {
         fmt::format("{} devices in Docker Compose, which is for one host of {}", asked.layout.devices(), host_devices),
         "kubernetes, or fewer devices");
   }
-  if (contains_ignoring_case(asked.question.hardware_of(asked.layout.pool.engine.device).device.vendor, "amd")) {
-    cannot_say("AMD devices in Docker Compose", "kubernetes");
-  }
+  refuse_other_than_nvidia(asked, "Docker Compose");
   std::string text = header(asked, "docker compose up; requests go to port 8000") + "services:\n", options;
   int64_t device = 0;
   std::vector<std::string> prefill, decode, all;
@@ -273,7 +280,8 @@ std::string compose_manifest(const ManifestQuestion& asked) {
       all.push_back(name);
       std::vector<std::string> ids;
       for (int64_t j = 0; j < pool.devices; ++j) ids.push_back(std::to_string(device++));
-      text += fmt::format("  {}:\n    image: {}\n    entrypoint: {}\n    ipc: host\n", name, engine_image(asked.style),
+      text += fmt::format("  {}:\n    image: {}\n    entrypoint: {}\n    ipc: host\n", name,
+                          asked.platform(pool).image(asked.style),
                           yaml_list(container_words(pool.lines.front(), asked.style)));
       text += "    environment:\n      HF_TOKEN: ${HF_TOKEN-}\n";
       if (asked.style == LaunchStyle::vllm && !pool.role.empty()) {
@@ -303,7 +311,8 @@ std::string compose_manifest(const ManifestQuestion& asked) {
     }
     text +=
         fmt::format("  router:\n    image: {0}\n    entrypoint: {1}\n    ports: [\"{2}:{2}\"]\n    depends_on: {3}\n",
-                    router_image(asked.style), yaml_list(router_words(asked.style, line)), served_port, yaml_list(all));
+                    router_image(asked.platform(asked.pools.front()), asked.style),
+                    yaml_list(router_words(asked.style, line)), served_port, yaml_list(all));
   }
   if (!options.empty()) text += "configs:\n  options.yaml:\n    content: |\n" + indented(options, 6);
   return text;
@@ -325,6 +334,7 @@ std::string dynamo_manifest(const ManifestQuestion& asked) {
     cannot_say("TensorRT-LLM as a Dynamo graph, whose workers take other flags than trtllm-serve",
                "kubernetes, or engines vllm or sglang");
   }
+  refuse_other_than_nvidia(asked, "NVIDIA Dynamo");
   std::string text = header(asked, "kubectl apply -f FILE; needs the operator of NVIDIA Dynamo");
   text +=
       "apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: llm}\nspec:\n  services:\n"
@@ -361,6 +371,7 @@ std::string llm_d_manifest(const ManifestQuestion& asked) {
   if (asked.style != LaunchStyle::vllm) {
     cannot_say("an engine other than vLLM in llm-d's model service", "{engines} vllm, or kubernetes");
   }
+  refuse_other_than_nvidia(asked, "llm-d files");
   std::string text = header(asked, "helm install llm llm-d-modelservice/llm-d-modelservice -f FILE");
   std::string pools;
   for (const PoolLaunch& pool : asked.pools) {

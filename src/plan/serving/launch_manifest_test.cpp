@@ -125,6 +125,25 @@ TEST(LaunchManifest, pools_are_read_back_with_their_numbers) {
   }
 }
 
+TEST(LaunchManifest, other_vendors_have_their_own_images_or_no_file) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  const auto written = [&](const char* kind, const char* device, const char* engine) {
+    ServingQuestion question = asked();
+    question.hardware[0].device = hardware.device(device);
+    const EnginePool pool{.engine = {.device = device, .engine = engine}};
+    return launch_manifest(kind, question, {.pool = pool, .decode = {}}, 4096);
+  };
+  EXPECT_THAT(written("kubernetes", "mi300x", "vllm"), HasSubstr("image: rocm/vllm:latest"));
+  EXPECT_THAT(written("kubernetes", "mi300x", "vllm"), HasSubstr("amd.com/gpu: 1"));
+  EXPECT_THAT(written("kubernetes", "h100_sxm", "vllm"), HasSubstr("image: vllm/vllm-openai:latest"));
+  EXPECT_THROW(written("kubernetes", "gaudi3", "vllm"), InputError);
+  for (const char* kind : {"compose", "dynamo", "llm-d"}) {
+    EXPECT_THROW(written(kind, "gaudi3", "vllm"), InputError) << kind;
+    EXPECT_THROW(written(kind, "mi300x", "vllm"), InputError) << kind;
+    EXPECT_NO_THROW(written(kind, "h100_sxm", "vllm")) << kind;
+  }
+}
+
 TEST(LaunchManifest, what_a_file_cannot_say_is_refused) {
   const ServingQuestion question = asked();
   const EnginePool wide{.engine = {.device = "l4", .engine = "trtllm", .tensor = 8, .pipeline = 2}};

@@ -102,6 +102,7 @@ std::vector<EngineChoice> engine_choices(const ServingQuestion& question, const 
       for (const std::optional<Scheme>& scheme : choices.schemes) {
         if (!obstacle(question, hardware.device, engine, scheme).empty()) continue;
         for (const DType kv_dtype : choices.kv_dtypes) {
+          if (kv_dtype != question.model.kv_cache_dtype() && !keeps_cache_in(hardware.device, kv_dtype)) continue;
           EngineChoice choice = cut;
           choice.engine = engine;
           choice.scheme = scheme;
@@ -352,6 +353,11 @@ std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice
   }
   if (std::none_of(obstacles.begin(), obstacles.end(), [](const std::string& why) { return why.empty(); })) {
     return obstacles.front();
+  }
+  if (std::none_of(choices.kv_dtypes.begin(), choices.kv_dtypes.end(), [&](DType type) {
+        return type == question.model.kv_cache_dtype() || keeps_cache_in(hardware.device, type);
+      })) {
+    return fmt::format("engines do not keep a KV cache in {} on this device", dtype_name(choices.kv_dtypes.front()));
   }
   const int64_t domain = std::min(hardware.node_devices, hardware.most_devices);
   const auto beyond = [&](int64_t tensor) { return tensor > domain; };

@@ -130,19 +130,19 @@ std::string decision_text(const ServingPlanReport& report) {
       fmt::format("The best layout of each device and engine {} (latencies in ms at the percentiles asked for{}; ~ {}; "
                   "tied = within prediction error of the best{}):\n",
                   at,
-                  report.result.by_closed_form ? ", not simulated: by load, between those of a request alone and the "
-                                                 "limits, which are reached at max req/s"
-                                               : "",
+                  report.result.by_closed_form
+                      ? ", estimated: they rise with load from those of a lone request to the limits"
+                      : "",
                   report.result.by_closed_form ? "by closed form" : "from short simulations",
                   question.rate ? "; below rate = sustains less than was asked for, shown at its own maximum" : ""),
       page_width(), 2);
   text = is_empty ? "" : text + table.text();
-  return reasons.empty() ? text : text + "Not as asked:\n" + reasons;
+  return reasons.empty() ? text : text + "Ruled out:\n" + reasons;
 }
 
-// What a run of the frontier is best in: "work $ J".
+// What a run of the frontier is best in: "throughput $ J".
 std::string best_in_text(const FrontierRun& one) {
-  constexpr std::array<std::string_view, frontier_measures> names = {"work", "$", "J"};
+  constexpr std::array<std::string_view, frontier_measures> names = {"throughput", "$", "J"};
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
     if (one.best_in[i]) text += (text.empty() ? "" : " ") + std::string(names[i]);
@@ -283,8 +283,8 @@ std::string curve_text(const ServingPlanReport& report) {
                fmt::format("{:.0f}", run.output_tokens_per_s / devices), remark});
   }
   std::string text = wrap_lines(
-      fmt::format("Latency of the best layout against request rate, up to above its capacity of {} requests/s (ms at "
-                  "the percentiles asked for, {}):\n",
+      fmt::format("Latency of the best layout against request rate, from a tenth of its capacity of {} requests/s to "
+                  "25% above it (ms at the percentiles asked for, {}):\n",
                   rate_number(capacity),
                   report.result.curve_is_long
                       ? "from long simulations"
@@ -488,20 +488,21 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
   }
   constexpr double least_share = 0.33;
   if (winner->capacity.low < least_share * winner->capacity.value) {
-    text += report.result.by_closed_form
-                ? " That interval is wide because nothing was simulated."
+    text += report.result.by_closed_form ? " That interval is wide because nothing was simulated."
+            : question.is_judged_by_slow_end(winner->layout)
+                ? " That interval is too wide to rely on: little was measured on this device."
                 : " That interval is too wide to rely on: a small error in step times decides whether the limits are "
-                  "kept, or little was measured on this device.";
+                  "kept.";
   }
   const std::vector<size_t> alike = indistinguishable(question, report.result);
   if (!alike.empty()) {
     const PlanPoint& second = report.result.points[alike.front()];
     const std::string others = alike.size() > 1 ? " and " + counted(alike.size() - 1, "other") : "";
     text += fmt::format(
-        " Tied, within prediction error, with {} on {} ({} requests/s, {} to {}){}: any of them may be "
-        "the best in practice.",
+        " {} on {} ({} requests/s, {} to {}){} {} too close to call: the difference is smaller than the prediction "
+        "error.",
         layout_text(second.layout), hardware_text(question, second.layout), rate_number(second.capacity.value),
-        rate_number(second.capacity.low), rate_number(second.capacity.high), others);
+        rate_number(second.capacity.low), rate_number(second.capacity.high), others, alike.size() > 1 ? "are" : "is");
   }
   return text + "\n";
 }
@@ -511,7 +512,7 @@ std::string launch_text(const ServingPlanReport& report, const ServingLayout& la
   std::string text;
   for (const LaunchCommand& command :
        launch_commands(report.question, layout, planned_model_len(report.question, report.traffic), shared)) {
-    if (command.count > 1) {
+    if (command.count > 1 && command.hosts == 1) {
       text += fmt::format("  # {} {}servers, each on devices of its own\n", command.count,
                           command.role.empty() ? "" : command.role + " ");
     }
@@ -546,14 +547,15 @@ std::string serving_plan_text(const ServingPlanReport& report) {
   if (report.sought != nullptr) text += "\n" + goal_seek_text(report);
   if (!report.result.curve.empty()) text += "\n" + curve_text(report);
   if (!report.result.frontier.empty()) {
-    text += "\n" +
-            wrap_lines(
-                fmt::format("Trade-off between speed for each user (tok/s/user) and throughput, cost and energy. No {} "
-                            "that is at least as fast for a user has more tokens/s per GPU (best in: work), a lower "
-                            "cost ($) or less facility energy (J):\n",
-                            report.result.by_closed_form ? "layout shown" : "simulated run"),
-                page_width(), 2) +
-            frontier_table(report);
+    text +=
+        "\n" +
+        wrap_lines(
+            fmt::format("Trade-off between speed for each user (tok/s/user) and throughput, cost and energy. No {} "
+                        "that is at least as fast for a user has more tokens/s per GPU (best in: throughput), a lower "
+                        "cost ($) or less facility energy (J):\n",
+                        report.result.by_closed_form ? "layout shown" : "simulated run"),
+            page_width(), 2) +
+        frontier_table(report);
   }
   const TrafficLengths& lengths = report.traffic.lengths();
   text += "\n" +
@@ -563,7 +565,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
                               "longest request. Intervals cover {}.\n",
                               lengths.mean_input, lengths.mean_output, asked_rate_words(report.question),
                               report.result.by_closed_form
-                                  ? "what simulations of other layouts reached of such closed forms"
+                                  ? "the range of shares of the bound that simulated layouts reached"
                                   : "the error of step times and the variation between samples of such requests"),
               page_width(), 0);
   return text + device_notes_text(plan_device_notes(report));

@@ -1,0 +1,104 @@
+#include "plan/serving/launch_platform.h"
+
+#include <algorithm>
+
+#include "hardware/software.h"
+
+namespace foretoken {
+namespace {
+
+// Variables: CUDA programming guide; ROCm, GPU isolation; oneAPI Level Zero, affinity mask; docs.habana.ai, multiple
+// workloads on a single Docker; github.com/vllm-project/tpu-inference. fp8 on Gaudi: docs.vllm.ai/projects/gaudi, Intel
+// Neural Compressor.
+constexpr LaunchPlatform cuda{.platform = "cuda",
+                              .title = "NVIDIA GPUs",
+                              .visible = "CUDA_VISIBLE_DEVICES",
+                              .vllm_image = "vllm/vllm-openai:latest",
+                              .sglang_image = "lmsysorg/sglang:latest",
+                              .trtllm_image = "nvcr.io/nvidia/tensorrt-llm/release:latest",
+                              .kubernetes_resource = "nvidia.com/gpu",
+                              .takes_nvidia_files = true};
+
+constexpr LaunchPlatform launch_platforms[] = {
+    cuda,
+    {.platform = "rocm",
+     .title = "AMD GPUs",
+     .visible = "HIP_VISIBLE_DEVICES",
+     .vllm_image = "rocm/vllm:latest",
+     .sglang_image = "rocm/sgl-dev:VERSION",  // it has no tag that stays
+     .trtllm_image = {},
+     .kubernetes_resource = "amd.com/gpu"},
+    {.platform = "xpu",
+     .title = "Intel GPUs",
+     .visible = "ZE_AFFINITY_MASK",
+     .vllm_image = {},
+     .sglang_image = {},
+     .trtllm_image = {},
+     .kubernetes_resource = {}},
+    {.platform = "gaudi",
+     .title = "Intel Gaudi",
+     .visible = "HABANA_VISIBLE_MODULES",
+     .vllm_image = {},
+     .sglang_image = {},
+     .trtllm_image = {},
+     .kubernetes_resource = {},
+     .fp8_weights = "inc",
+     .fp8_cache = "fp8_inc",
+     .fp8_note = "calibrate the model with Intel Neural Compressor and set QUANT_CONFIG to the resulting file"},
+    {.platform = "tpu",
+     .title = "Google TPUs",
+     .visible = "TPU_VISIBLE_CHIPS",
+     .vllm_image = {},
+     .sglang_image = {},
+     .trtllm_image = {},
+     .kubernetes_resource = {}},
+    {.platform = "neuron",
+     .title = "AWS Trainium",
+     .visible = {},  // NEURON_RT_VISIBLE_CORES counts cores, of which a chip has several
+     .vllm_image = {},
+     .sglang_image = {},
+     .trtllm_image = {},
+     .kubernetes_resource = {},
+     .fp8_weights = {},
+     .fp8_cache = {},
+     .fp8_note =
+         "set up fp8 weights and the fp8 KV cache in the Neuron configuration (vLLM has no flag for them there)"},
+    {.platform = "metal",
+     .title = "Apple GPUs",
+     .visible = {},
+     .vllm_image = {},
+     .sglang_image = {},
+     .trtllm_image = {},
+     .kubernetes_resource = {}},
+    {.platform = "cpu",
+     .title = "CPUs",
+     .visible = {},
+     .vllm_image = {},
+     .sglang_image = {},
+     .trtllm_image = {},
+     .kubernetes_resource = {}},
+};
+
+}  // namespace
+
+std::string_view LaunchPlatform::image(LaunchStyle style) const {
+  switch (style) {
+    case LaunchStyle::sglang:
+      return sglang_image;
+    case LaunchStyle::trtllm:
+      return trtllm_image;
+    case LaunchStyle::vllm:
+      break;
+  }
+  return vllm_image;
+}
+
+const LaunchPlatform& launch_platform(const Device& device) {
+  const Platform* platform = platform_of(device);
+  const auto* const found =
+      std::find_if(std::begin(launch_platforms), std::end(launch_platforms),
+                   [&](const LaunchPlatform& one) { return platform != nullptr && one.platform == platform->name; });
+  return found == std::end(launch_platforms) ? cuda : *found;
+}
+
+}  // namespace foretoken
