@@ -13,6 +13,20 @@
 namespace foretoken {
 namespace {
 
+// "8xH100" and "h100:8": 8 and the name. Without a count: two empty texts.
+std::pair<std::string, std::string> count_and_name(const std::string& typed) {
+  const auto is_count = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  const size_t times = std::min(typed.find_first_of("xX"), typed.size()),
+               colon = std::min(typed.find(':'), typed.size());
+  if (times < typed.size() && is_count(typed.substr(0, times)))
+    return {typed.substr(0, times), typed.substr(times + 1)};
+  if (colon < typed.size() && is_count(typed.substr(colon + 1)))
+    return {typed.substr(colon + 1), typed.substr(0, colon)};
+  return {};
+}
+
 // `read(path)` reads one description, `path_of(stem)` is where it lies; `typed` is a path, a stem or an alias.
 template <class PathOf, class Read>
 auto find(const std::string& typed, const PathOf& path_of, const std::vector<std::string>& stems, std::string_view kind,
@@ -28,6 +42,17 @@ auto find(const std::string& typed, const PathOf& path_of, const std::vector<std
     for (const std::string& alias : described.aliases) {
       if (comparable_name(alias) == wanted) return described;
       candidates.push_back(alias);
+    }
+  }
+  if (const auto [count, name] = count_and_name(typed); !count.empty() && kind == "device") {
+    for (const std::string& candidate : candidates) {
+      if (comparable_name(candidate) != comparable_name(name)) continue;
+      throw InputError(
+          {.source = std::string(kind),
+           .value = printable(typed),
+           .expected = fmt::format(
+               "one device name, {}; give the number of devices separately, for example {{tensor_parallel_size}} {}",
+               name, count)});
     }
   }
   throw InputError({.source = std::string(kind),

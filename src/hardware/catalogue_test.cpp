@@ -50,6 +50,16 @@ TEST(Catalogue, a_folder_of_the_users_adds_devices_and_hides_others) {
   std::filesystem::remove_all(own);
 }
 
+TEST(Catalogue, a_number_of_devices_in_a_name_is_told_its_flag) {
+  for (const char* typed : {"8xH100", "h100:8", "8XH100"}) {
+    EXPECT_THAT(complaint_of([&] { shipped().device(typed); }),
+                AllOf(HasSubstr("give the number of devices separately, for example {tensor_parallel_size} 8"),
+                      testing::Not(HasSubstr("did you mean"))))
+        << typed;
+  }
+  EXPECT_THAT(complaint_of([] { shipped().device("8xh1000"); }), testing::Not(HasSubstr("separately")));
+}
+
 TEST(Catalogue, every_shipped_device_loads_and_cites_all_its_numbers) {
   const HardwareCatalogue catalogue = shipped();
   int accelerators = 0;

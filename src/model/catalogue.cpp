@@ -194,12 +194,25 @@ std::string ModelCatalogue::relatives_text(std::string_view name) const {
   const auto stem = [](std::string_view word) {
     return word.substr(0, std::min(word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"), word.size()));
   };
+  const auto without_dashes = [](std::string_view text) {
+    std::string joined(text);
+    std::erase(joined, '-');
+    return joined;
+  };
   const auto common_words = [&](std::string_view known) {
     const std::vector<std::string_view> others = split_words(known, "-");
     size_t common = 0;
     while (common < words.size() && common < others.size() && words[common] == others[common]) ++common;
     const bool same_stem = !others.empty() && stem(words[0]).size() >= 3 && stem(words[0]) == stem(others[0]);
-    return 2 * common + (common == 0 && same_stem ? 1 : 0);
+    const bool begins_alike = common == 0 && same_stem && without_dashes(known).starts_with(without_dashes(wanted));
+    return begins_alike ? size_t{2} : 2 * common + (common == 0 && same_stem ? 1 : 0);
+  };
+  // Only words with the family's version in them tell the family: gpt-5 is none of the others called gpt.
+  const auto tells_family = [&](size_t common) {
+    const auto has_digit = [](std::string_view word) {
+      return word.find_first_of("0123456789") != std::string_view::npos;
+    };
+    return std::any_of(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(common), has_digit);
   };
   struct Relative {
     std::string name, family;
@@ -226,10 +239,13 @@ std::string ModelCatalogue::relatives_text(std::string_view name) const {
     names.push_back(one.name);
     if (std::find(families.begin(), families.end(), one.family) == families.end()) families.push_back(one.family);
   }
-  return fmt::format(
-      ". Its family is read ({}); the nearest sizes in the library: {}; missing: the layers and widths of this one, "
-      "which its config.json states",
-      fmt::join(families, ", "), fmt::join(names, ", "));
+  if (!tells_family(best / 2)) {
+    return fmt::format(". Known names that begin alike: {}; for another model pass its config.json",
+                       fmt::join(names, ", "));
+  }
+  return fmt::format(". The {} {} supported, but this model's sizes are unknown: pass its config.json. Similar: {}",
+                     fmt::join(families, " and "), families.size() > 1 ? "families are" : "family is",
+                     fmt::join(names, ", "));
 }
 
 void ModelCatalogue::fail_unknown(std::string_view name) const {

@@ -67,12 +67,19 @@ TEST(ModelCatalogue, an_unknown_name_is_told_the_nearest_one) {
 
 TEST(ModelCatalogue, a_size_that_is_not_there_is_told_the_reader_and_the_nearest_sizes) {
   const std::string text = complaint("Qwen/Qwen2.5-57B-Instruct");
-  EXPECT_THAT(text, HasSubstr("Its family is read (qwen2)"));
-  EXPECT_THAT(text, HasSubstr("nearest sizes in the library: Qwen/Qwen2.5-72B, Qwen/Qwen2.5-32B"));
-  EXPECT_THAT(text, HasSubstr("missing: the layers and widths of this one"));
-  EXPECT_THAT(complaint("zai-org/GLM-9"), HasSubstr("Its family is read ("));
-  EXPECT_THAT(complaint("nvidia/GLM-9-NVFP4"), HasSubstr("Its family is read ("));
-  EXPECT_THAT(complaint("qqqqqq"), testing::Not(HasSubstr("Its family is read")));
+  EXPECT_THAT(text, HasSubstr("The qwen2 family is supported, but this model's sizes are unknown"));
+  EXPECT_THAT(text, HasSubstr("Similar: Qwen/Qwen2.5-72B, Qwen/Qwen2.5-32B"));
+}
+
+TEST(ModelCatalogue, the_first_word_of_a_name_does_not_tell_its_family) {
+  for (const char* name : {"gpt-5", "zai-org/GLM-9", "nvidia/GLM-9-NVFP4"}) {
+    EXPECT_THAT(complaint(name), testing::Not(HasSubstr("supported"))) << name;
+    EXPECT_THAT(complaint(name), HasSubstr("Known names that begin alike: ")) << name;
+  }
+  EXPECT_THAT(complaint("llama4"), HasSubstr("The llama4 family is supported"));
+  EXPECT_THAT(complaint("llama4"), HasSubstr("Similar: meta-llama/Llama-4-"));
+  EXPECT_THAT(complaint("llama4"), testing::Not(HasSubstr("Llama-2")));
+  EXPECT_THAT(complaint("qqqqqq"), testing::Not(HasSubstr("begin alike")));
 }
 
 TEST(ModelCatalogue, unknown_words_behind_a_known_name_are_said_in_a_note) {
@@ -93,9 +100,9 @@ TEST(ModelCatalogue, unknown_words_behind_a_known_name_are_said_in_a_note) {
   EXPECT_EQ(catalogue.model("Llama-3.1-8B-SFT-202606").name, "meta-llama/Llama-3.1-8B");
   EXPECT_EQ(catalogue.model("Llama-3.1-8B-Instruct-AWQ").name, "meta-llama/Llama-3.1-8B");
   EXPECT_THAT(complaint("Llama-3.1-8B-Banana"), HasSubstr("did you mean Llama-3.1-8B"));
-  EXPECT_THAT(complaint("Llama-3.1-8B-Banana-FP8"), HasSubstr("Its family is read"));
+  EXPECT_THAT(complaint("Llama-3.1-8B-Banana-FP8"), HasSubstr("The llama family is supported"));
   // A word that names another model is not passed over.
-  EXPECT_THAT(complaint("Qwen/Qwen3-32B-Mini"), HasSubstr("Its family is read"));
+  EXPECT_THAT(complaint("Qwen/Qwen3-32B-Mini"), HasSubstr("The qwen3 family is supported"));
   EXPECT_THAT(complaint("someone/Qwen3-32B-RL"), HasSubstr("foretoken models"));
 }
 

@@ -139,12 +139,21 @@ TEST(CollectiveCommand, every_collective_runs_on_a_cluster_and_on_a_topology_at_
   }
 }
 
+TEST(CollectiveCommand, a_cluster_has_enough_nodes_for_the_ranks) {
+  const auto seconds = [](const std::string& size) {
+    const Json answer = json_of("--cluster h100_ib_rail --op all_reduce --bytes 1M --ranks 1024" + size);
+    return number_at(rows_of(answer).front().value(), {"seconds", "value"});
+  };
+  EXPECT_EQ(seconds(""), seconds(" --nodes 128"));
+}
+
 TEST(CollectiveCommand, wrong_input_is_refused_with_what_was_expected) {
   expect_refused("--op all_reduce --bytes 1M", "one machine");
   expect_refused("--node hgx_h100 --cluster h100_ib_rail --bytes 1M", "one machine");
   expect_refused("--node hgx_h100", "--sizes 1K:1G");
   expect_refused("--node hgx_h100 --bytes 1M --sizes 1K:1M", "--bytes 64M");
   expect_refused("--node hgx_h100 --bytes 1M --ranks 9", "has 8 devices");
+  expect_refused("--cluster h100_ib_rail --nodes 1 --bytes 1M --ranks 9", "has 8 devices");
   expect_refused("--node hgx_h100 --bytes 1M --group 0,1,1", "every device once");
   expect_refused("--node hgx_h100 --bytes 1M --group 0,1 --ranks 2", "--group");
   expect_refused("--node hgx_h100 --bytes 1M --algorithm rnig", "did you mean ring");

@@ -210,7 +210,8 @@ TEST_F(ModelNames, nvfp4_by_flag_and_by_name_are_the_same_on_a_device_without_it
 
 TEST_F(ModelNames, a_size_that_the_library_lacks_is_told_its_family_and_what_is_missing) {
   expect_refused(run_foretoken("models Qwen/Qwen2.5-57B-Instruct-AWQ"),
-                 "Its family is read (qwen2); the nearest sizes in the library: Qwen/Qwen2.5-72B");
+                 "The qwen2 family is supported, but this model's sizes are unknown: pass its config.json. Similar: "
+                 "Qwen/Qwen2.5-72B");
 }
 
 TEST_F(ModelNames, an_engine_is_refused_on_devices_that_it_does_not_run_on) {

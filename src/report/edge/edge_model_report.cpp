@@ -100,7 +100,8 @@ std::string edge_device_title(const std::string& name, const EdgePredictor& pred
 
 std::string edge_model_text(const EdgeModelReport& report, size_t most) {
   const EdgeModelEstimate& estimate = report.estimate;
-  std::string text = fmt::format("{}: {}\n", title_of(report), interval_text(estimate.seconds));
+  std::string text =
+      wrap_lines(fmt::format("{}: {}\n", title_of(report), interval_text(estimate.seconds)), page_width(), 2);
   std::string sure;
   for (const auto& [kind, seconds] : estimate.seconds_by_confidence)
     sure += fmt::format("{}{:.0f}% {}", sure.empty() ? "" : ", ", 100 * seconds / estimate.seconds.value,
@@ -114,9 +115,7 @@ std::string edge_model_text(const EdgeModelReport& report, size_t most) {
   if (most > 0 && estimate.steps.size() > most)
     text += fmt::format("{} of {} steps; {{all}} shows the others\n", most, estimate.steps.size());
   text += "\n" + kind_table(report);
-  text +=
-      "of best: relative to full register tiles and to the kernel kind that moves most bytes, by the times of the "
-      "sweep\n";
+  text += "of best: compared with the best rate in this device's sweep\n";
   if (!report.advice.empty()) {
     text += "\nWhat to change:\n";
     for (const EdgeAdvice& advice : report.advice) text += wrap_lines("- " + advice.text + "\n", page_width(), 2);

@@ -16,4 +16,13 @@ void set_latencies(Json& json, std::string_view name, const LatencySummary& summ
   }
 }
 
+void clear_latencies(Json& json, std::string_view name) {
+  const std::string ending = fmt::format("_{}_ms", name);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.members()) {
+    if (key.ends_with(ending)) keys.push_back(key);
+  }
+  for (const std::string& key : keys) json.set(key, Json());
+}
+
 }  // namespace foretoken

@@ -13,4 +13,7 @@ namespace foretoken {
 void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
                    const std::vector<double>& percentiles);
 
+// Null in place of each of them: of no requests nothing is known.
+void clear_latencies(Json& json, std::string_view name);
+
 }  // namespace foretoken

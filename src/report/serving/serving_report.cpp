@@ -362,6 +362,7 @@ Json vllm_result_json(const ServingReport& report) {
                               {"max_concurrent_requests", metrics.peak_concurrent_requests}});
   for (const LatencyMetric& metric : latency_metrics) {
     set_latencies(result, metric.name, metrics.*metric.summary, report.percentiles);
+    if (metrics.completed == 0) clear_latencies(result, metric.name);
   }
   for (const auto& [key, value] : report.metadata) result.set(key, value);
   if (metrics.speculation.drafts > 0 && report.diffusion.block_tokens == 0)

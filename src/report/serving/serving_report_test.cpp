@@ -113,6 +113,17 @@ TEST(ServingReport, saved_results_have_vllms_keys) {
   }
 }
 
+TEST(ServingReport, latencies_of_no_requests_are_null) {
+  ServingRun run = some_run();
+  const auto p99 = [&] {
+    const Json json = serving_json({.model = "m", .replicas = {{}}, .percentiles = {95, 99}, .run = run});
+    return json.find("p99_ttft_ms")->dump(0);
+  };
+  EXPECT_EQ(p99(), "120");
+  run.metrics.completed = 0;
+  EXPECT_EQ(p99(), "null");
+}
+
 TEST(ServingReport, failed_requests_come_with_their_reasons) {
   ServingRun run = some_run();
   run.metrics.rejected = 3;

@@ -49,12 +49,16 @@ std::string memory_line(const ImageQuestion& question, const ImageMemory& memory
                      bytes_text(memory.context), bytes_text(memory.total()), have ? " of " + bytes_text(*have) : "");
 }
 
+std::string whole_or_short(double joules) {
+  return joules >= 100 ? fmt::format("{:.0f}", joules) : fmt::format("{:.3g}", joules);
+}
+
 std::string power_line(const ImageEstimate& estimate, int64_t images) {
   if (!estimate.joules) return "";
   const SustainedPower& power = *estimate.step.power;
   const Estimate each = scaled(*estimate.joules, 1 / static_cast<double>(images));
-  return fmt::format("energy        {:.3g} J per image (90% interval {:.3g} to {:.3g}), {:.0f} W; {}\n", each.value,
-                     each.low, each.high, power.watts.value,
+  return fmt::format("energy        {} J per image (90% interval {} to {}), {:.0f} W; {}\n", whole_or_short(each.value),
+                     whole_or_short(each.low), whole_or_short(each.high), power.watts.value,
                      power.limited ? fmt::format("at its power limit, {:.0f}% slower than a short burst",
                                                  100 * (power.slowdown.value - 1))
                                    : "below its power limit");
@@ -73,9 +77,9 @@ std::string image_failure(const ImageQuestion& question, const ImageEstimate& es
 std::string image_text(const ImageQuestion& question, const ImageEstimate& estimate) {
   const ImageSetup& setup = question.setup;
   const ImageSize& size = setup.size;
-  std::string text;
+  std::string failed, text;
   if (const std::string failure = image_failure(question, estimate); !failure.empty()) {
-    text = wrap_lines(failure + " With enough memory:", page_width(), 2) + "\n";
+    failed = wrap_lines(failure + " With enough memory:", page_width(), 2) + "\n";
   }
   text += fmt::format(
       "{} on {}: {} of {} x {} in {}, {}\n\ntime          {}\none step      {}, {} of {}\n"
@@ -91,6 +95,8 @@ std::string image_text(const ImageQuestion& question, const ImageEstimate& estim
       "source        {} of a step from kernels measured on this device, {} from other devices, {} from "
       "spec sheets\n",
       share_words(estimate.step.measured_share), share_words(estimate.step.cross_share), share_words(sheets));
+  constexpr int label_width = 14;
+  text = failed + wrap_lines(text, page_width(), label_width);
   Table table({{"kernels, in a short burst", Table::Align::left}, {"count"}, {"time"}, {"90% interval"}});
   for (const ImagePhase* phase : {&estimate.step, &estimate.decoder}) {
     for (const ImagePart& part : phase->parts) {

@@ -202,9 +202,9 @@ std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& q
   }
   if (run.megawatt_hours) {
     const double energy = run.megawatt_hours->value;
-    text +=
-        fmt::format("  energy about {} {} at {:.0f} W per device\n", rounded_text(energy < 1 ? 1000 * energy : energy),
-                    energy < 1 ? "kWh" : "MWh", *question.run->watts_per_device);
+    text += fmt::format("  energy about {} {} at {:.0f} W per device (boards only)\n",
+                        rounded_text(energy < 1 ? 1000 * energy : energy), energy < 1 ? "kWh" : "MWh",
+                        *question.run->watts_per_device);
   }
   return wrap_lines(text, page_width(), 2);
 }

@@ -239,8 +239,8 @@ class AccelCommand : public Command {
   static std::string proven_text(const MapperResult& search, bool with_zeros) {
     if (with_zeros) return "ranked with zeros, for which no bound is known";
     if (search.exhausted) return "all were looked at: this is the best";
-    if (search.gap < 5e-4) return "none is better, by a bound that is proven";
-    return fmt::format("the best may be {:.1f}% better, by a bound that is proven", 100 * search.gap);
+    if (search.gap < 5e-4) return "none is better (proven bound)";
+    return fmt::format("the optimum is at most {:.1f}% better (proven bound)", 100 * search.gap);
   }
 
   static void add_search(const MapperResult& search, bool with_zeros, Answer& answer) {

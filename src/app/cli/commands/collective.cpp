@@ -42,7 +42,8 @@ class CollectiveCommand : public Command {
     options.text("--sizes", sizes_, "Range of message sizes, doubling from the first to the last, for example 1K:1G");
     options.text("--pair-bytes", pair_bytes_,
                  "For all_to_all: CSV file with the bytes of each pair of ranks (columns from, to, bytes)");
-    options.integer("--ranks", ranks_, {.least = 0}, "Number of ranks in the group; 0 = all devices");
+    options.integer("--ranks", ranks_, {.least = 0},
+                    "Number of ranks in the group; 0 = all devices. A cluster gets as many nodes as the ranks need");
     options.integer("--stride", stride_, {.least = 1},
                     "Distance between the devices of the group: 8 takes one device from each node of 8");
     options.list("--group", group_,
@@ -99,10 +100,13 @@ class CollectiveCommand : public Command {
     if (options.records_link_use && !sizes_.empty())
       throw InputError({.source = "--link-use", .value = "several sizes", .expected = "one size (--bytes 64M)"});
     const CollectiveKind kind = collective_kind_from_name(op_).value();
-    const Machine machine = machine_.machine(library, options, [&](int64_t devices) {
-      const int64_t ranks = group_on(devices).size();
-      return known_times([&](double bytes) { return nccl_call({.kind = kind, .ranks = ranks, .bytes = bytes}); });
-    });
+    const Machine machine = machine_.machine(
+        library, options,
+        [&](int64_t devices) {
+          const int64_t ranks = group_on(devices).size();
+          return known_times([&](double bytes) { return nccl_call({.kind = kind, .ranks = ranks, .bytes = bytes}); });
+        },
+        ranks_ > 0 ? (ranks_ - 1) * stride_ + 1 : 0);
     const CollectiveModel& model = machine.model;
     CollectiveRequest request{.kind = kind,
                               .group = group_on(model.device_count()),
@@ -249,6 +253,11 @@ class CollectiveCommand : public Command {
                         .expected = "one size (--bytes 64M), a range (--sizes 1K:1G) or a table"});
     }
     if (!pair_bytes_.empty()) return {};
+    if (bytes_.find_first_of(",:") != std::string::npos) {
+      throw InputError({.source = "--bytes",
+                        .value = printable(bytes_),
+                        .expected = "one size; --sizes 1K:1G takes a range, which doubles from the first to the last"});
+    }
     if (sizes_.empty()) return {bytes_.empty() ? 0 : parse_size("--bytes", bytes_, any_size)};
     if (sizes_.find(':') == std::string::npos)
       throw InputError(

@@ -36,7 +36,8 @@ class DevicesCommand : public Command {
     for (const std::string& name : catalogue.cluster_names()) clusters.push(name);
     std::string text = device_list_text(devices) + "\n";
     text += wrap_lines(
-        "memory: as the vendor labels the device, usually in GiB. Other answers give the memory that programs can "
+        "memory: as data sheets state it, usually in GiB; for some devices the usable part of it. Other answers give "
+        "the memory that programs can "
         "allocate, in GB of 10^9 bytes: an 80 GB H100 has 85.0 GB (79.2 GiB).",
         page_width(), 2);
     Json own = Json::array();

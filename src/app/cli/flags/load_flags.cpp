@@ -70,9 +70,11 @@ void LoadFlags::declare(Options& options) {
   options.number("--time-scale", time_scale, {.least = 1e-6, .most = 1e6},
                  "Multiply the arrival times of the trace by this factor: 0.5 doubles the request rate");
   options.integer("--num-prompts", num_prompts, made_up_requests,
-                  "Number of requests; 0 = 1000, or every request of the trace");
-  options.text("--request-rate", request_rate,
-               "Mean arrival rate in requests per second; inf = all requests arrive at once");
+                  "Number of requests; 0 = all requests of the trace, or 1000 without a trace");
+  options.text(
+      "--request-rate", request_rate,
+      "Mean arrival rate in requests per second; inf = all requests arrive at once (in plan serve: the highest rate "
+      "that keeps the limits)");
   options.number("--burstiness", arrivals.burstiness, not_negative,
                  "Shape parameter of the gamma-distributed gaps between arrivals: 1 = Poisson, below 1 = burstier, "
                  "above 1 = smoother");

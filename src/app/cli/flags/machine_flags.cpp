@@ -32,7 +32,8 @@ CollectiveOptions MachineFlags::collective_options() const {
 }
 
 Machine MachineFlags::machine(const Library& library, CollectiveOptions options,
-                              const std::function<std::vector<KnownTime>(int64_t)>& known) const {
+                              const std::function<std::vector<KnownTime>(int64_t)>& known,
+                              int64_t least_devices) const {
   const int given = !cluster.empty() + !node.empty() + !topology.empty();
   if (given != 1) {
     throw InputError({.source = "--cluster, --node, --topology",
@@ -44,6 +45,12 @@ Machine MachineFlags::machine(const Library& library, CollectiveOptions options,
   }
   Cluster whole = node.empty() ? library.hardware().cluster(cluster) : cluster_of(library.hardware().node(node));
   if (nodes > 0 && node.empty()) whole = cluster_with_nodes(std::move(whole), static_cast<int>(nodes));
+  if (nodes == 0 && node.empty() && least_devices > total_devices(whole)) {
+    const int64_t each = whole.node.device_count;
+    const int64_t needed = (least_devices + each - 1) / each;
+    constexpr int64_t most_nodes = 1 << 20;
+    if (needed <= most_nodes) whole = cluster_with_nodes(std::move(whole), static_cast<int>(needed));
+  }
   const Device device = whole.node.device;
   std::unique_ptr<const CommunicationPredictor> measured;
   std::vector<KnownTime> times = known ? known(total_devices(whole)) : std::vector<KnownTime>();

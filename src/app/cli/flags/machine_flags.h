@@ -29,9 +29,11 @@ struct MachineFlags {
 
   CollectiveOptions collective_options() const;
   // InputError where none of cluster, node and topology is given, or more than one. `known`: times that were measured
-  // on it, for a machine of so many devices; a topology has no use for them.
+  // on it, for a machine of so many devices; a topology has no use for them. A cluster whose nodes nobody counted has
+  // enough of them for `least_devices`.
   Machine machine(const Library& library, CollectiveOptions options,
-                  const std::function<std::vector<KnownTime>(int64_t device_count)>& known = {}) const;
+                  const std::function<std::vector<KnownTime>(int64_t device_count)>& known = {},
+                  int64_t least_devices = 0) const;
 };
 
 }  // namespace foretoken

@@ -11,10 +11,12 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/grammar/command.h"
+#include "app/cli/grammar/help_layout.h"
 #include "app/cli/grammar/known_names.h"
 #include "app/cli/grammar/launch_text.h"
 #include "app/cli/grammar/question.h"
 #include "base/error.h"
+#include "base/replace.h"
 #include "base/secrets.h"
 #include "base/text.h"
 #include "report/parts/launch_line_report.h"
@@ -46,7 +48,9 @@ std::string help_text(const CLI::App& app) {
   // Notes are laid out where they are declared.
   const size_t notes = app.get_footer().empty() ? page.size() : page.rfind(app.get_footer());
   std::string text;
-  std::istringstream lines(page.substr(0, notes));
+  std::string flags = page.substr(0, notes);
+  replace_all(flags, "{false}", "");  // the parser's mark of flags that switch off
+  std::istringstream lines(flags);
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() && text.ends_with("\n\n")) continue;
     text += wrap_lines(line + "\n", page_width(), line.starts_with(' ') ? 36 : 0);
@@ -125,18 +129,19 @@ struct Declared {
 // The program's commands and flags, and after parse() what was chosen of them.
 class ParsedLine {
  public:
-  explicit ParsedLine(const std::vector<std::string>& arguments) : arguments_(arguments) {
+  explicit ParsedLine(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {
+    take_command_from_spec();
     app_.set_version_flag("--version", "foretoken " FORETOKEN_VERSION);
     app_.set_help_flag("-h,--help", "Show the flags people use most");
     app_.set_help_all_flag("--help-all", "Show every flag");
-    app_.footer(std::string(program_notes));
+    app_.footer(laid_out_notes(std::string(program_notes)));
     app_.get_formatter()->column_width(34);
     app_.require_subcommand(1);
     for (const CommandKind& kind : all_commands()) {
       CLI::App* child = app_.add_subcommand(std::string(kind.name), std::string(kind.summary));
       child->fallthrough();
       // Declaring the flags of all commands takes longer than most answers; only a command that is named needs its own.
-      if (std::find(arguments.begin(), arguments.end(), kind.name) == arguments.end()) continue;
+      if (!names(kind.name)) continue;
       declared_.push_back({.app = child, .options = std::make_unique<Options>(*child), .command = kind.make()});
       declared_.back().command->declare(*declared_.back().options);
       declared_.back().options->set_line(shown_line());
@@ -154,7 +159,8 @@ class ParsedLine {
   // What to print instead of an answer: help, the version or the question. InputError for a line that says nothing
   // sensible.
   std::optional<std::string> parse() {
-    std::vector<std::string> reversed = with_library_flags(arguments_);
+    std::vector<std::string> reversed =
+        with_library_flags(arguments_, [&](const std::string& flag) { return has_flag(app_, flag); });
     std::reverse(reversed.begin(), reversed.end());  // the parser takes them from the back
     if (reversed.empty()) return std::string(first_questions);
     try {
@@ -176,7 +182,10 @@ class ParsedLine {
       if (candidate.app->parsed()) question_.emplace(*candidate.command, *candidate.options);
     }
     ensure(question_.has_value(), "the parser requires a command");
-    if (spec_file_) question_->fill(read_spec(*spec_file_), *spec_file_ == "-" ? "standard input" : *spec_file_);
+    if (spec_file_) {
+      question_->fill(spec_ ? std::move(*spec_) : read_spec(*spec_file_),
+                      *spec_file_ == "-" ? "standard input" : *spec_file_);
+    }
     if (from_) fill_from_launch_line();
     if (!print_spec_) return std::nullopt;
     question_->check_required();
@@ -195,6 +204,36 @@ class ParsedLine {
   bool as_json() const { return as_json_; }
 
  private:
+  bool names(std::string_view word) const {
+    return std::find(arguments_.begin(), arguments_.end(), word) != arguments_.end();
+  }
+
+  // A command that is named on the line has the flag.
+  bool has_flag(const CLI::App& app, const std::string& flag) const {
+    if (app.get_option_no_throw(flag) != nullptr) return true;
+    const auto children = app.get_subcommands([](const CLI::App*) { return true; });
+    return std::any_of(children.begin(), children.end(),
+                       [&](const CLI::App* child) { return names(child->get_name()) && has_flag(*child, flag); });
+  }
+
+  // A line with a question's file needs no command: the file names it.
+  void take_command_from_spec() {
+    const auto commands = all_commands();
+    if (std::any_of(commands.begin(), commands.end(), [&](const CommandKind& kind) { return names(kind.name); }))
+      return;
+    constexpr std::string_view flag = "--spec", with_value = "--spec=";
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      const bool is_joined = arguments_[i].starts_with(with_value);
+      if (!is_joined && (arguments_[i] != flag || i + 1 == arguments_.size())) continue;
+      const std::string file = is_joined ? arguments_[i].substr(with_value.size()) : arguments_[i + 1];
+      spec_ = read_spec(file);
+      const std::string command = JsonView(*spec_, file == "-" ? "standard input" : file).at("command").string();
+      const std::vector<std::string_view> words = split_words(command, " ");
+      arguments_.insert(arguments_.begin(), words.begin(), words.end());
+      return;
+    }
+  }
+
   std::string shown_line() const {
     std::vector<std::string> words;
     for (const std::string& word : arguments_) words.push_back(without_passwords(word));
@@ -247,11 +286,12 @@ class ParsedLine {
     question_->fill(std::move(spec), "--from");
   }
 
-  const std::vector<std::string>& arguments_;
+  std::vector<std::string> arguments_;
   CLI::App app_{std::string(program_about), "foretoken"};
   std::vector<Declared> declared_;
   std::optional<Question> question_;
   std::optional<std::string> spec_file_, from_;
+  std::optional<Json> spec_;  // read to learn the command
   std::optional<LaunchedQuestion> launched_;
   bool as_json_ = false, print_spec_ = false;
 };

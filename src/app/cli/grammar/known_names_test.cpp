@@ -15,6 +15,23 @@ TEST(KnownNames, a_flag_of_another_command_suggests_what_this_one_calls_it) {
   EXPECT_EQ(flag_meant("--modle", of_serve), "--model");
 }
 
+TEST(KnownNames, words_of_people_mean_flags_that_the_command_has) {
+  const std::vector<std::string> of_serve = {"--device",          "--trace",        "--request-rate",
+                                             "--gpu-mtbf",        "--quantization", "--tensor-parallel-size",
+                                             "--random-input-len"};
+  const std::vector<std::string> of_train = {"--devices", "--sharding", "--precision", "--train-tokens"};
+  for (const char* word : {"--rate", "--qps", "--rps"}) EXPECT_EQ(flag_meant(word, of_serve), "--request-rate");
+  EXPECT_EQ(flag_meant("--qps", of_train), "");
+  EXPECT_EQ(flag_meant("--gpu", of_serve), "--device");
+  EXPECT_EQ(flag_meant("--gpus", of_serve), "--tensor-parallel-size");
+  EXPECT_EQ(flag_meant("--gpus", of_train), "--devices");
+  EXPECT_EQ(flag_meant("--input-len", of_serve), "--random-input-len");
+  EXPECT_EQ(flag_meant("--fp8", of_serve), "--quantization fp8");
+  EXPECT_EQ(flag_meant("--fp8", of_train), "--precision fp8");
+  EXPECT_EQ(flag_meant("--fsdp", of_train), "--sharding parameters");
+  EXPECT_EQ(flag_meant("--tokens", of_train), "--train-tokens");
+}
+
 TEST(KnownNames, an_unknown_one_is_refused_with_the_nearest) {
   const std::vector<std::string> known = {"megatron", "mosaic-foundry"};
   EXPECT_NO_THROW(check_names("--sources", known, known));

@@ -66,6 +66,17 @@ std::vector<std::string> comma_separated(const std::string& text) {
   return parts;
 }
 
+// Words behind the flag's value that belong to it too become one value with commas.
+template <class Belongs>
+void join_words(const char* flag, const Belongs& belongs, std::vector<std::string>& arguments) {
+  const auto found = std::find(arguments.begin(), arguments.end(), flag);
+  if (found == arguments.end() || found + 1 == arguments.end()) return;
+  const auto first = found + 1;
+  const auto end = std::find_if_not(first + 1, arguments.end(), belongs);
+  for (auto word = first + 1; word != end; ++word) *first += "," + *word;
+  arguments.erase(first + 1, end);
+}
+
 Json strings_json(const std::vector<std::string>& texts) {
   Json list = Json::array();
   for (const std::string& text : texts) list.push(text);
@@ -382,23 +393,21 @@ bool Options::was_chosen() const {
   return chosen_ || app_.parsed();
 }
 
-std::vector<std::string> with_library_flags(std::vector<std::string> arguments) {
+std::vector<std::string> with_library_flags(std::vector<std::string> arguments,
+                                            const std::function<bool(const std::string& flag)>& is_own) {
   for (std::string& argument : arguments) {
     const size_t end = std::min(argument.find('='), argument.size());
     // SGLang writes --tp for -tp.
     const size_t dashes = argument.starts_with("--") ? 1 : 0;
+    if (dashes == 1 && is_own && is_own(argument.substr(0, end))) continue;
     const auto found = long_short_flags().find(std::string_view(argument).substr(dashes, end - dashes));
     if (found != long_short_flags().end()) argument = found->second + argument.substr(end);
   }
-  // Megatron-LM writes modules as words of their own.
-  const auto modules = std::find(arguments.begin(), arguments.end(), "--recompute-modules");
-  if (modules != arguments.end() && modules + 1 != arguments.end()) {
-    const auto first = modules + 1;
-    const auto end =
-        std::find_if(first + 1, arguments.end(), [](const std::string& word) { return word.starts_with("-"); });
-    for (auto word = first + 1; word != end; ++word) *first += "," + *word;
-    arguments.erase(first + 1, end);
-  }
+  // Megatron-LM writes modules as words of their own, vLLM's benchmark its goals.
+  join_words(
+      "--recompute-modules", [](const std::string& word) { return !word.starts_with("-"); }, arguments);
+  const auto is_goal = [](const std::string& word) { return word.find(':') != std::string::npos; };
+  join_words("--goodput", is_goal, arguments);
   return arguments;
 }
 

@@ -120,7 +120,8 @@ class Options {
 };
 
 // Short flags of more than one letter, as vLLM users type them (-tp), in the form that the parser knows.
-std::vector<std::string> with_library_flags(std::vector<std::string> arguments);
+std::vector<std::string> with_library_flags(std::vector<std::string> arguments,
+                                            const std::function<bool(const std::string& flag)>& is_own = {});
 
 // Flags inside the value of another: "device=h100_sxm,tp=2" means --device h100_sxm -tp 2 of those that `declare`
 // declares; `check` may look at what was given. InputError names the outer flag.

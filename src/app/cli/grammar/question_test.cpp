@@ -5,6 +5,7 @@
 
 #include "app/cli/grammar/command_line.h"
 #include "base/error.h"
+#include "base/file.h"
 
 namespace foretoken::question_test {
 
@@ -33,6 +34,28 @@ TEST(Question, fields_become_the_words_of_a_command_line_in_their_order) {
   EXPECT_THAT(question.words(), ElementsAre("serve", "--model", "m", "--num-prompts", "20", "--tensor-parallel-size",
                                             "2", "--energy", "--no-intervals", "--request-rate", "4.5", "--goodput",
                                             "ttft:500", "--goodput", "tpot:50", "--explain-request=-1"));
+}
+
+TEST(CommandLine, a_flag_of_the_command_keeps_its_name_also_where_others_have_a_short_one) {
+  const Json moe = spec_of_line({"kernel", "moe", "--device", "h100_sxm", "--tp", "4"});
+  ASSERT_NE(moe.find("tp"), nullptr);
+  EXPECT_EQ(moe.find("tp")->integer(), 4);
+  const Json serve = spec_of_line({"serve", "--model", "m", "--device", "d", "--tp", "4"});
+  ASSERT_NE(serve.find("tensor_parallel_size"), nullptr);
+  EXPECT_EQ(serve.find("tensor_parallel_size")->integer(), 4);
+}
+
+TEST(CommandLine, goals_may_be_words_of_their_own) {
+  const Json spec = spec_of_line({"serve", "--model", "m", "--goodput", "ttft:500", "tpot:50", "--device", "d"});
+  ASSERT_NE(spec.find("goodput"), nullptr);
+  EXPECT_EQ(spec.find("goodput")->dump(0), R"(["ttft:500","tpot:50"])");
+}
+
+TEST(CommandLine, a_file_with_the_question_names_the_command) {
+  const std::string file = testing::TempDir() + "/question_without_command.json";
+  write_file(file, R"({"command": "serve", "model": "m", "device": "d"})");
+  EXPECT_EQ(spec_of_line({"--spec", file}).find("command")->string(), "serve");
+  EXPECT_EQ(spec_of_line({"--spec=" + file, "--seed", "3"}).find("seed")->integer(), 3);
 }
 
 TEST(Question, numbers_may_be_written_as_the_flag_takes_them) {

@@ -206,8 +206,8 @@ class PlanServe : public Command {
     };
     if (quick_) {
       sentences.emplace_back(
-          "Nothing was simulated ({quick}): capacities are what layouts usually reach of closed-form bounds. Leave "
-          "{quick} out for figures to rent by.");
+          "Nothing was simulated ({quick}): each capacity is the usual share of a closed-form bound. Run without "
+          "{quick} before you rent.");
     }
     add(demand_.use_assumptions(library));
     if (day_.given()) {

@@ -92,8 +92,8 @@ std::vector<std::string> DemandFlags::use_assumptions(const Library& library) co
 std::vector<std::string> DemandFlags::user_assumptions(const Library& library) const {
   if (users == 0) return {};
   return {
-      fmt::format("{} users are counted as {:.3g} requests/s: each user pauses {} s ({{user_pause}}) and waits for "
-                  "answers that take half as long as the limits allow.",
+      fmt::format("{} users are counted as {:.3g} requests/s: each user pauses {} s ({{user_pause}}) between "
+                  "answers, and an answer is assumed to take half the time the limits allow.",
                   users, load_of_use(library).rate(), number_text(user_pause_s))};
 }
 

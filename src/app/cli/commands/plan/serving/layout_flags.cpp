@@ -121,6 +121,12 @@ std::vector<std::optional<Scheme>> LayoutFlags::weight_formats(const Model& mode
 
 void LayoutFlags::check_runs_somewhere(const ServingQuestion& asked) const {
   const auto& offered = asked.hardware;
+  for (const HardwareChoice& one : offered) {
+    if (one.device.memory || one.device.allocatable_memory) continue;
+    throw InputError({.field = "hardware",
+                      .value = one.device.name,
+                      .expected = "a device whose memory size is known (memory_gb in its file)"});
+  }
   const bool any_engine =
       std::any_of(asked.choices.engines.begin(), asked.choices.engines.end(), [&](const std::string& engine) {
         return std::any_of(offered.begin(), offered.end(),

@@ -38,6 +38,18 @@ std::optional<double> OfferFlags::budget() const {
 std::vector<OfferFlags::DevicePrice> OfferFlags::device_prices(const Library& library) const {
   std::vector<DevicePrice> named;
   for (const std::string& text : prices) {
+    const bool names_no_device = text.find('=') == std::string::npos;
+    if (names_no_device && hardware.size() > 1 && parse_usd_per_hour(text)) {
+      throw InputError({.source = "--price",
+                        .value = printable(text),
+                        .expected = "a price for each kind of device, because --hardware offers several: "
+                                    "h100_sxm=1.9,a100_sxm=1.2"});
+    }
+    if (names_no_device && parse_usd_per_time(text) && !parse_usd_per_hour(text)) {
+      throw InputError({.source = "--price",
+                        .value = printable(text),
+                        .expected = fmt::format("a price per hour, here ${:.3g}/h", *parse_usd_per_time(text))});
+    }
     const bool is_of_all = hardware.size() == 1 && text.find('=') == std::string::npos && parse_usd_per_hour(text);
     const auto [device, amount] = is_of_all ? std::pair(device_and_count(hardware.front()).first, text)
                                             : named_value("--price", text, '=', "DEVICE=USD, as in h100_sxm=2.5");
