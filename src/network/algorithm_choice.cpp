@@ -93,7 +93,7 @@ Choice choose(const std::vector<AlgorithmAndProtocol>& candidates,
     return choice;
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  choice.why = fmt::format("expected to be the fastest ({}); ", duration_text(order.front().first));
+  choice.why = fmt::format("fastest by its formula ({}); ", duration_text(order.front().first));
   const size_t shown = std::min<size_t>(order.size(), 3);
   for (size_t i = 1; i < shown; ++i) {
     choice.why +=

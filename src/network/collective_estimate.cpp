@@ -225,12 +225,13 @@ Estimate CollectiveModel::with_interval(Seconds time, const ClosedForm& ideal, c
     basis = "the links alone: real software only adds to it";
     faster = 1;
   } else if (group.shape.nodes > 1) {
-    basis = "link rates and NCCL's own cost model; no collective between nodes was measured, the interval is a guess";
+    basis =
+        "link rates and NCCL's own cost model; no collective between nodes was measured, so the interval is a guess";
   } else if (cluster_->node.fabric.kind == NodeFabricKind::pcie && group.shape.ranks > 2) {
     basis = fmt::format("the slot's rate; {}", one_figure_helps);
     slower = 5;
   } else {
-    basis = "link rates and NCCL's own cost model; nothing measured on this machine, the interval is a guess";
+    basis = "link rates and NCCL's own cost model; nothing was measured on this machine, so the interval is a guess";
   }
   const double seconds = time.value();
   return {.value = seconds,

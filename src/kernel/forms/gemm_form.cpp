@@ -172,7 +172,7 @@ class GemmForm : public Form {
         {part, "launch", launch_seconds(device, constants), "s", "launch and drain of an empty call"},
     };
     if (p.quantizer > 0) lines.push_back({part, "quantize", p.quantizer, "s", "activations cast before the multiply"});
-    lines.push_back({part, "multiply", overlapped(t.limits), "s", "the walk along k; its limits hide one another"});
+    lines.push_back({part, "multiply", overlapped(t.limits), "s", "main loop over k; the slowest limit dominates"});
     lines.push_back({part, "store", t.stores, "s", "results written, tile after tile"});
     if (t.split > 0) lines.push_back({part, "join_split_k", t.split, "s", "partial sums joined"});
     explain_limits(t.limits, lines);

@@ -62,7 +62,7 @@ std::string peers_text(const std::vector<PeerRun>& runs) {
   }
   if (ran == 0) return "No peer was run.\n" + others;
   return table.text() +
-         "\nTimes are on the wall of this machine; ours leave out the start of the program. ratio: its time over "
+         "\nWall-clock times on this machine; ours leave out the start of the program. ratio: its time over "
          "ours.\n" +
          others;
 }

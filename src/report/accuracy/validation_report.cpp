@@ -162,7 +162,7 @@ std::string step_validation_text(const StepValidation& validation) {
   if (validation.kernels.n > 0) {
     text += wrap_lines(
         fmt::format("kernels' sum: mape {:.1f}%, bias {:+.1f}% over {}; gap off by {:.1f}% of the step; host-bound or "
-                    "device-bound told rightly: {:.1f}%\n",
+                    "device-bound classified correctly: {:.1f}%\n",
                     validation.kernels.mape, validation.kernels.bias, counted(validation.kernels.n, "row"),
                     validation.gap.mape, validation.verdicts_right),
         page_width(), 2);

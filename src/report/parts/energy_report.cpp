@@ -21,7 +21,8 @@ std::string shares_text(const EnergyAccount& account) {
   const double all = account.board_joules.value;
   const auto percent = [&](double joules) { return 100 * joules / all; };
   return fmt::format(
-      "  of which {:.0f}% in steps with prompts, {:.0f}% with decodes, {:.0f}% with both, {:.0f}% idle power\n",
+      "  of which {:.0f}% in prefill-only steps, {:.0f}% in decode-only steps, {:.0f}% in mixed steps, {:.0f}% idle "
+      "power\n",
       percent(account.steps_joules[0].value), percent(account.steps_joules[1].value),
       percent(account.steps_joules[2].value), percent(account.idle_joules.value));
 }

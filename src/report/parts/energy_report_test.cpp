@@ -24,7 +24,7 @@ EnergyReport some_report(std::optional<double> usd_per_hour) {
 
 TEST(EnergyReport, tells_energy_cost_and_what_was_taken) {
   const std::string text = energy_text(some_report(36));
-  for (const char* part : {"Boards (kJ)                                 4 ", "75% in steps with prompts", "25% idle",
+  for (const char* part : {"Boards (kJ)                                 4 ", "75% in prefill-only steps", "25% idle",
                            "J per output token", "72", "PUE 1.2", "some_gpu: host 200 W", "36 USD per hour (a lender)",
                            "USD per million output tokens", "1000"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;

@@ -86,8 +86,7 @@ std::string hardware_plan_text(const HardwarePlanReport& report) {
   Table table(columns);
   for (std::vector<std::string>& row : table_rows(report)) table.add(std::move(row));
   return wrap_lines(sentence(report) + memory_text(report) + "\n\n", page_width(), 2) + table.text() +
-         "\nx2 and so on: change of the step's time when this number of the device is multiplied by 2 and so on.\n" +
-         device_notes_text(report.notes);
+         "\nColumns: change in step time when the number is scaled by that factor.\n" + device_notes_text(report.notes);
 }
 
 Json hardware_plan_json(const HardwarePlanReport& report) {

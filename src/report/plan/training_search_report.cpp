@@ -149,8 +149,8 @@ Json training_search_json(const TrainingQuestion& question, const TrainingSearch
 
 std::string unfit_training_search_sentence(const TrainingQuestion& question, const NearestPlan& nearest) {
   return fmt::format(
-      "Out of memory: none of {} for {} fits on {} x {} ({}). The plan that needs the least memory takes "
-      "{} per device, of which {} may be used.",
+      "Out of memory: none of {} for {} fits on {} x {} ({}). The plan that needs the least memory "
+      "needs {} per device; {} is usable.",
       counted(nearest.looked_at, "plan"), question.job.model.name, nearest.plan.devices(),
       question.cluster.node.device.title, question.cluster.name, bytes_text(nearest.memory.value()),
       bytes_text(nearest.capacity.value()));
@@ -159,7 +159,7 @@ std::string unfit_training_search_sentence(const TrainingQuestion& question, con
 std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest,
                                        bool for_megatron) {
   return wrap_lines(unfit_training_search_sentence(question, nearest) + "\n", page_width(), 2) +
-         "Use more devices, shorter sequences or a smaller model, or fix fewer sizes with flags.\n\n" +
+         "Use more devices, shorter sequences or a smaller model, or set fewer sizes by flag.\n\n" +
          fmt::format("The plan that needs the least memory{}:\n  ", for_megatron ? ", for Megatron-LM" : "") +
          wrap_lines(megatron_flags(nearest.plan), page_width() - 2, 4);
 }

@@ -26,7 +26,7 @@ std::vector<const TimedOperator*> longest_first(const StageEstimate& run) {
 
 std::string graph_run_text(const GraphRunReport& report, size_t most) {
   const StageEstimate& run = report.run;
-  std::string text = wrap_lines(fmt::format("{} on {}: {}; each node is one kernel, run one after the other.\n\n",
+  std::string text = wrap_lines(fmt::format("{} on {}: {}; one kernel per node, run in sequence.\n\n",
                                             report.graph.name, report.device.name, interval_text(run.kernels)),
                                 page_width(), 2);
   Table table({{.title = "node", .align = Table::Align::left},
