@@ -28,7 +28,7 @@ std::string context_text(const SpeculationReport::Context& context) {
   for (const SpeculationPoint& point : context.points) {
     const double draft = std::max(0.0, point.speculated_seconds.value - point.verify_seconds);
     table.add({fmt::format("{}", point.batch), duration_text(point.plain_seconds.value),
-               duration_text(point.verify_seconds), duration_text(draft), fmt::format("{:.2f}", point.tokens),
+               duration_text(point.verify_seconds), duration_text(draft), fmt::format("{:.2f}", point.tokens.value),
                fmt::format("{:.2f}x", point.speedup.value),
                fmt::format("{:.2f} to {:.2f}", point.speedup.low, point.speedup.high),
                bar(point.speedup.value / most, bar_width)});
@@ -39,26 +39,45 @@ std::string context_text(const SpeculationReport::Context& context) {
   } else {
     text += fmt::format("Speculative decoding pays off at every batch up to {}.\n", context.largest_batch);
   }
+  const std::optional<int64_t>& earliest = context.earliest_break_even;
+  if (earliest && (!context.break_even || *earliest < *context.break_even)) {
+    text += fmt::format("At the low end of the 90% interval, it stops paying off at a batch of {}.\n", *earliest);
+  }
   return text;
 }
 
 Json context_json(const SpeculationReport::Context& context) {
   Json points = Json::array();
   for (const SpeculationPoint& point : context.points) {
-    points.push(Json::object({{"batch", point.batch},
-                              {"plain_seconds", to_json(point.plain_seconds)},
-                              {"speculated_seconds", to_json(point.speculated_seconds)},
-                              {"verify_seconds", point.verify_seconds},
-                              {"tokens_per_step", point.tokens},
-                              {"speedup", to_json(point.speedup)}}));
+    points.push(Json::object(
+        {{"batch", point.batch},
+         {"plain_seconds", to_json(point.plain_seconds)},
+         {"speculated_seconds", to_json(point.speculated_seconds)},
+         {"verify_seconds", point.verify_seconds},
+         {"tokens_per_step", point.tokens.value},
+         {"tokens_per_step_interval", Json::object({{"low", point.tokens.low}, {"high", point.tokens.high}})},
+         {"speedup", to_json(point.speedup)}}));
   }
-  return Json::object({{"context_len", context.tokens},
-                       {"points", std::move(points)},
-                       {"break_even_batch", context.break_even ? Json(*context.break_even) : Json()},
-                       {"largest_batch", context.largest_batch}});
+  return Json::object(
+      {{"context_len", context.tokens},
+       {"points", std::move(points)},
+       {"break_even_batch", context.break_even ? Json(*context.break_even) : Json()},
+       {"earliest_break_even_batch", context.earliest_break_even ? Json(*context.earliest_break_even) : Json()},
+       {"largest_batch", context.largest_batch}});
 }
 
 }  // namespace
+
+std::string assumed_acceptance_note(const Speculation& speculation) {
+  if (speculation.unknown_acceptance.empty()) return "";
+  const int64_t drafts = speculation.draft_tokens;
+  return fmt::format(
+      "no draft acceptance was given: {:.2f} tokens per verification step are assumed (90% interval {:.2f} to "
+      "{:.2f}), the mean of published runs; to change it, set synthetic_acceptance_length in "
+      "{{speculative_config}}",
+      speculation.acceptance.expected_tokens(drafts), speculation.unknown_acceptance[0].expected_tokens(drafts),
+      speculation.unknown_acceptance[1].expected_tokens(drafts));
+}
 
 std::string speculation_text(const SpeculationReport& report) {
   const Speculation& speculation = report.speculation;
@@ -69,7 +88,10 @@ std::string speculation_text(const SpeculationReport& report) {
                                      : "",
                                  speculation.acceptance.expected_tokens(speculation.draft_tokens));
   for (const SpeculationReport::Context& context : report.contexts) text += "\n" + context_text(context);
-  return text;
+  return text + wrap_lines(
+                    "\nThe speed-up is that of decode steps. Prompts take no less time with drafts, so whole requests "
+                    "gain less the more prompts run between the steps.\n",
+                    page_width(), 2);
 }
 
 Json speculation_json(const SpeculationReport& report) {

@@ -16,11 +16,15 @@ struct SpeculationReport {
   struct Context {
     int64_t tokens = 0;
     std::vector<SpeculationPoint> points;
-    std::optional<int64_t> break_even;  // nothing: it pays at every batch looked at
-    int64_t largest_batch = 0;          // looked at
+    std::optional<int64_t> break_even;           // nothing: it pays at every batch looked at
+    std::optional<int64_t> earliest_break_even;  // the same at the low end of the speed-up's interval
+    int64_t largest_batch = 0;                   // looked at
   };
   std::vector<Context> contexts;
 };
+
+// What is assumed of drafts whose acceptance nobody gave; empty where it was given.
+std::string assumed_acceptance_note(const Speculation& speculation);
 
 std::string speculation_text(const SpeculationReport& report);
 Json speculation_json(const SpeculationReport& report);

@@ -15,16 +15,19 @@ SpeculationReport some_report(std::optional<int64_t> break_even) {
                                .plain_seconds = exactly(0.010),
                                .speculated_seconds = exactly(0.014),
                                .verify_seconds = 0.012,
-                               .tokens = 1.75,
+                               .tokens = {.value = 1.75, .low = 1.5, .high = 2},
                                .speedup = exactly(1.25)};
-  report.contexts.push_back({.tokens = 1000, .points = {point}, .break_even = break_even, .largest_batch = 8});
+  report.contexts.push_back(
+      {.tokens = 1000, .points = {point}, .break_even = break_even, .earliest_break_even = 7, .largest_batch = 8});
   return report;
 }
 
 TEST(SpeculationReport, tells_parts_of_a_step_and_what_they_yield) {
   const std::string text = speculation_text(some_report(31));
   for (const char* part : {"2 drafts deep in a tree of 6", "1.75 tokens", "10.0 ms", "12.0 ms", "2.00 ms", "1.25x",
-                           "Speculative decoding stops paying off at a batch of 31."}) {
+                           "Speculative decoding stops paying off at a batch of 31.",
+                           "At the low end of the 90% interval, it "
+                           "stops paying off at a batch of 7."}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }
@@ -34,11 +37,20 @@ TEST(SpeculationReport, says_when_it_pays_everywhere) {
             std::string::npos);
 }
 
+TEST(SpeculationReport, an_acceptance_that_nobody_gave_is_said) {
+  Speculation speculation = some_report({}).speculation;
+  EXPECT_EQ(assumed_acceptance_note(speculation), "");
+  speculation.unknown_acceptance = {speculation.acceptance.tilted(-1), speculation.acceptance.tilted(1)};
+  EXPECT_NE(assumed_acceptance_note(speculation).find("1.75 tokens per verification step are assumed"),
+            std::string::npos);
+}
+
 TEST(SpeculationReport, json_has_the_same_numbers) {
   const Json json = speculation_json(some_report(31));
   const Json& context = json.find("contexts")->items().front();
   EXPECT_EQ(context.find("break_even_batch")->integer(), 31);
   EXPECT_DOUBLE_EQ(context.find("points")->items().front().find("tokens_per_step")->number(), 1.75);
+  EXPECT_EQ(context.find("earliest_break_even_batch")->integer(), 7);
   EXPECT_EQ(json.find("acceptance_rates")->items().size(), 2U);
 }
 

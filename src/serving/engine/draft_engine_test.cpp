@@ -71,7 +71,7 @@ TEST(DraftEngine, every_method_has_a_cost) {
 
 TEST(DraftEngine, that_never_guesses_right_only_costs) {
   const SpeculationPoint point = Engine(config("eagle3", 3, 0)).at(4, 1000);
-  EXPECT_DOUBLE_EQ(point.tokens, 1);
+  EXPECT_DOUBLE_EQ(point.tokens.value, 1);
   EXPECT_NEAR(point.speedup.value, point.plain_seconds.value / point.speculated_seconds.value, 1e-12);
   EXPECT_LT(point.speedup.value, 1);
 }
@@ -118,6 +118,42 @@ TEST(DraftEngine, break_even_is_where_the_speed_up_passes_one) {
   EXPECT_LE(engine.at(*batch, 500).speedup.value, 1);
   EXPECT_GT(engine.at(*batch - 1, 500).speedup.value, 1);
   EXPECT_FALSE(break_even_batch(steps, 500, *batch - 1).has_value());
+}
+
+TEST(DraftEngine, a_speed_up_is_as_uncertain_as_the_ratio_of_two_steps) {
+  const SpeculationPoint point = Engine(config("eagle3", 3, 0.7)).at(16, 1000);
+  const auto spread = [](const Estimate& one) { return one.high / one.low; };
+  EXPECT_GT(spread(point.speedup), 1.05) << "steps of another batch share only a part of their errors";
+  EXPECT_LT(spread(point.speedup), spread(point.plain_seconds) * spread(point.speculated_seconds));
+  EXPECT_DOUBLE_EQ(spread(point.tokens), 1) << "the acceptance was given";
+}
+
+TEST(DraftEngine, an_unknown_acceptance_widens_the_speed_up) {
+  SpeculativeConfig usual = config("eagle3", 3, 0.7);
+  usual.assume_usual();
+  SpeculativeConfig known = usual;
+  known.unknown_acceptance.clear();
+  const SpeculationPoint point = Engine(usual).at(16, 1000), other = Engine(known).at(16, 1000);
+  EXPECT_DOUBLE_EQ(point.speedup.value, other.speedup.value);
+  EXPECT_LT(point.speedup.low, other.speedup.low);
+  EXPECT_GT(point.speedup.high, other.speedup.high);
+  EXPECT_LT(point.speedup.low, point.speedup.value * point.tokens.low / point.tokens.value);
+}
+
+TEST(DraftEngine, above_the_batch_that_drafts_nothing_is_gained_for_certain) {
+  SpeculativeConfig few = config("eagle3", 3, 0.7);
+  few.disable_by_batch_size = 8;
+  const SpeculationPoint point = Engine(few).at(16, 1000);
+  EXPECT_DOUBLE_EQ(point.speedup.low, 1);
+  EXPECT_DOUBLE_EQ(point.speedup.high, 1);
+}
+
+TEST(DraftEngine, break_even_comes_earlier_at_the_low_end) {
+  const Engine engine(config("draft_model", 4, 0.8), "Llama-3.1-8B", model_of("Llama-3.2-1B"));
+  const SpeculationSteps steps{.target = engine.target.get(),
+                               .speculated = engine.speculated.get(),
+                               .speculation = engine.drafter.speculation()};
+  EXPECT_LT(break_even_batch(steps, 500, 1000, &Estimate::low).value(), break_even_batch(steps, 500, 1000).value());
 }
 
 TEST(DraftEngine, without_experts_drafts_beside_a_model_that_spreads_them) {

@@ -18,8 +18,8 @@ struct SpeculationPoint {
   Estimate plain_seconds;       // a step without drafts: one token each
   Estimate speculated_seconds;  // a step that verifies drafts, and the drafter's passes
   double verify_seconds = 0;    // of it, the target's
-  double tokens = 1;            // expected of each sequence in such a step
-  Estimate speedup;             // tokens x plain / speculated; both have the same errors, so they mostly cancel
+  Estimate tokens;              // expected of each sequence in such a step; an interval where the acceptance is unknown
+  Estimate speedup;             // tokens x plain / speculated; both steps share part of their errors
 };
 
 // Speculative steps of an engine beside its plain ones.
@@ -31,8 +31,10 @@ struct SpeculationSteps {
 
 SpeculationPoint speculation_point(const SpeculationSteps& steps, int64_t batch, int64_t context);
 
-// The smallest batch up to `most` from which it no longer pays; nothing where it pays at all of them. Found by halving,
-// as if the speed-up only fell: with long contexts it may rise first (MagicDec, arXiv 2408.11049).
-std::optional<int64_t> break_even_batch(const SpeculationSteps& steps, int64_t context, int64_t most);
+// The smallest batch up to `most` from which it no longer pays, by the value or one end of the interval of the
+// speed-up; nothing where it pays at all of them. Found by halving, as if the speed-up only fell: with long contexts it
+// may rise first (MagicDec, arXiv 2408.11049).
+std::optional<int64_t> break_even_batch(const SpeculationSteps& steps, int64_t context, int64_t most,
+                                        double Estimate::*end = &Estimate::value);
 
 }  // namespace foretoken

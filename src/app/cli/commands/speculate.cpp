@@ -3,6 +3,7 @@
 #include "app/cli/flags/model_flags.h"
 #include "app/cli/flags/speculation_flags.h"
 #include "report/parts/device_notes.h"
+#include "report/parts/model_notes.h"
 #include "report/serving/speculation_report.h"
 
 namespace foretoken {
@@ -56,10 +57,15 @@ class SpeculateCommand : public Command {
                                          .largest_batch = batches.back()};
       for (const int64_t batch : batches) context.points.push_back(speculation_point(steps, batch, context.tokens));
       context.break_even = break_even_batch(steps, context.tokens, batches.back());
+      context.earliest_break_even = break_even_batch(steps, context.tokens, batches.back(), &Estimate::low);
       report.contexts.push_back(std::move(context));
     }
     Answer answer{.text = speculation_text(report), .json = speculation_json(report)};
     add_like_note(answer.text, answer.json, composed.models.kernels.device());
+    if (const std::string note = assumed_acceptance_note(drafter.speculation()); !note.empty()) {
+      answer.text += notes_text(std::span(&note, 1));
+      answer.json.set("notes", Json::array({note}));
+    }
     return answer;
   }
 

@@ -12,6 +12,7 @@
 #include "report/serving/fleet_report.h"
 #include "report/serving/request_shapes_report.h"
 #include "report/serving/serving_breakdown.h"
+#include "report/serving/speculation_report.h"
 #include "report/training/memory_report.h"
 
 namespace foretoken {
@@ -22,15 +23,8 @@ void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups) {
     for (const std::string& note : group.model.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
-    if (!group.drafter || group.drafter->speculation().unknown_acceptance.empty()) continue;
-    const Speculation& drafts = group.drafter->speculation();
-    notes.push_back(fmt::format(
-        "no draft acceptance was given: {:.2f} tokens per verification step are assumed (90% interval {:.2f} to "
-        "{:.2f}), the mean of published runs; to change it, set synthetic_acceptance_length in "
-        "{{speculative_config}}",
-        drafts.acceptance.expected_tokens(drafts.draft_tokens),
-        drafts.unknown_acceptance[0].expected_tokens(drafts.draft_tokens),
-        drafts.unknown_acceptance[1].expected_tokens(drafts.draft_tokens)));
+    const std::string assumed = group.drafter ? assumed_acceptance_note(group.drafter->speculation()) : "";
+    if (!assumed.empty()) notes.push_back(assumed);
   }
   if (notes.empty()) return;
   Json list = Json::array();
