@@ -40,10 +40,11 @@ constexpr HeadlineKey train_keys[] = {{"seconds.value", "iteration", "s"},
                                       {"tokens_per_second_per_device", "tokens of a device", "/s"},
                                       {"flops.mfu", "model FLOP utilization", ""}};
 constexpr OutcomeKey train_words[] = {{"fits", fits_words}};
-constexpr HeadlineKey serve_keys[] = {{"median_ttft_ms", "median TTFT", "ms"},     {"p99_ttft_ms", "p99 TTFT", "ms"},
-                                      {"median_tpot_ms", "median TPOT", "ms"},     {"p99_tpot_ms", "p99 TPOT", "ms"},
-                                      {"request_throughput", "requests", "/s"},    {"request_goodput", "goodput", "/s"},
-                                      {"output_throughput", "output tokens", "/s"}};
+constexpr HeadlineKey serve_keys[] = {
+    {"median_ttft_ms", "median TTFT", "ms"}, {"p99_ttft_ms", "p99 TTFT", "ms"},
+    {"mean_tpot_ms", "mean TPOT", "ms"},     {"median_tpot_ms", "median TPOT", "ms"},
+    {"p99_tpot_ms", "p99 TPOT", "ms"},       {"request_throughput", "requests", "/s"},
+    {"request_goodput", "goodput", "/s"},    {"output_throughput", "output tokens", "/s"}};
 // Of a search: what its winner costs and can do.
 constexpr HeadlineKey plan_serve_keys[] = {
     {"winner.run.usd_per_million_output_tokens", "a million output tokens", "USD"},
@@ -106,16 +107,24 @@ Parts train_parts(const Json& document) {
   return parts;
 }
 
-// Runs differ in how many steps they take for the same work, so that only their time for a token compares.
+// What an output token after the first waits for: the operators of its step, whatever else runs in the step. Together
+// with the time between steps they make up the mean TPOT. (Time of steps for each output token would mix in the batch:
+// a slower device decodes more sequences together.)
 Parts serve_parts(const Json& document) {
   Parts parts;
   const JsonView view(document, "the answer");
   const auto breakdown = view.find("breakdown");
-  const double tokens = number_at(document, "total_output_tokens").value_or(0);
-  if (!breakdown || tokens <= 0) return parts;
+  const std::optional<double> tpot_ms = number_at(document, "mean_tpot_ms");
+  const double tokens =
+      number_at(document, "total_output_tokens").value_or(0) - number_at(document, "completed").value_or(0);
+  if (!breakdown || !tpot_ms || tokens <= 0) return parts;
+  double in_steps = 0;
   for (const JsonView& own : breakdown->at("operators").items()) {
-    parts[own.at("operator").string()] = own.at("seconds").number() / tokens;
+    const double seconds = own.at("decode_wait_seconds").number() / tokens;
+    parts[own.at("operator").string()] = seconds;
+    in_steps += seconds;
   }
+  parts["between steps"] = *tpot_ms * 1e-3 - in_steps;
   return parts;
 }
 
@@ -142,7 +151,7 @@ struct ComparableCommand {
 };
 constexpr ComparableCommand comparable[] = {{"step", step_keys, step_words, "step", step_parts},
                                             {"train", train_keys, train_words, "iteration", train_parts},
-                                            {"serve", serve_keys, {}, "step time per output token", serve_parts},
+                                            {"serve", serve_keys, {}, "mean TPOT", serve_parts},
                                             {"plan serve", plan_serve_keys, plan_serve_words, "", no_parts}};
 
 // What an answer says about its devices (device_notes.h).

@@ -26,7 +26,7 @@ struct Comparison {
   std::vector<ComparedText> settings;         // flags in which the commands differ
   std::vector<ComparedText> outcomes;         // what the answers say in words, as the layout a search chose
   std::vector<ComparedNumber> headlines;      // those that both have
-  std::string parts_of;                       // what the parts are parts of: "step", "step time per output token"
+  std::string parts_of;                       // what the parts are parts of: "step", "mean TPOT"
   std::vector<ComparedNumber> parts;          // seconds; largest difference first
   std::vector<std::string> notes;             // on devices of either
   double parts_difference() const;

@@ -32,6 +32,27 @@ TEST(Comparison, parts_that_only_one_has_are_nothing_in_the_other) {
   EXPECT_NEAR(found.parts_difference(), -0.5, 1e-12);
 }
 
+// Of 10 requests with 11 tokens each, whose decodes waited for one operator in batches of `batch`.
+Json serve_answer(double tpot_ms, double step_s, double batch) {
+  constexpr double tokens = 100;
+  const double busy = step_s * tokens / batch;
+  const Json own = Json::object({{"operator", "linear"}, {"seconds", busy}, {"decode_wait_seconds", busy * batch}});
+  return Json::object({{"completed", 10},
+                       {"total_output_tokens", 110},
+                       {"mean_tpot_ms", tpot_ms},
+                       {"breakdown", Json::object({{"operators", Json::array({own})}})}});
+}
+
+TEST(Comparison, parts_of_serving_runs_add_up_to_the_change_of_tpot_whatever_the_batch) {
+  const Comparison found = compare_answers("serve", serve_answer(7.5, 0.007, 4), serve_answer(18, 0.017, 12));
+  EXPECT_EQ(found.parts_of, "mean TPOT");
+  EXPECT_NEAR(found.parts_difference(), 0.0105, 1e-12);
+  ASSERT_EQ(found.parts.size(), 2U);
+  EXPECT_EQ(found.parts.front().name, "linear");
+  EXPECT_NEAR(found.parts.front().second - found.parts.front().first, 0.010, 1e-12);
+  EXPECT_EQ(found.parts.back().name, "between steps");
+}
+
 Json plan_answer(const char* layout, double capacity) {
   const Json winner =
       Json::object({{"layout", layout},

@@ -24,16 +24,16 @@ double median_ttft(const ServingMetrics& metrics) {
   return metrics.ttft.median_ms;
 }
 
-TEST(KneeRate, is_where_latency_has_doubled) {
-  const std::optional<double> knee = knee_rate(points_with({{1, 50}, {2, 60}, {4, 140}, {8, 1000}}), median_ttft);
-  ASSERT_TRUE(knee.has_value());
-  EXPECT_DOUBLE_EQ(*knee, 3) << "half way from 60 ms to 140 ms";
+TEST(DoublingRate, is_where_latency_has_doubled) {
+  const std::optional<double> rate = doubling_rate(points_with({{1, 50}, {2, 60}, {4, 140}, {8, 1000}}), median_ttft);
+  ASSERT_TRUE(rate.has_value());
+  EXPECT_DOUBLE_EQ(*rate, 3) << "half way from 60 ms to 140 ms";
 }
 
-TEST(KneeRate, a_load_that_never_queues_has_none) {
-  EXPECT_EQ(knee_rate(points_with({{1, 50}, {2, 60}, {4, 99}}), median_ttft), std::nullopt);
-  EXPECT_EQ(knee_rate({}, median_ttft), std::nullopt);
-  EXPECT_EQ(knee_rate(points_with({{1, 0}, {2, 5}}), median_ttft), std::nullopt) << "nothing to compare with";
+TEST(DoublingRate, a_load_that_never_queues_has_none) {
+  EXPECT_EQ(doubling_rate(points_with({{1, 50}, {2, 60}, {4, 99}}), median_ttft), std::nullopt);
+  EXPECT_EQ(doubling_rate({}, median_ttft), std::nullopt);
+  EXPECT_EQ(doubling_rate(points_with({{1, 0}, {2, 5}}), median_ttft), std::nullopt) << "nothing to compare with";
 }
 
 TEST(RateCharts, have_the_limit_and_the_marked_rates) {

@@ -20,16 +20,16 @@ void add_rates(HtmlPage& page, const ServingPage& own) {
                      .limit_ms = goal};
   };
   std::vector<MarkedRate> marked = {{own.report.request_rate, "asked for"}};
-  const std::optional<double> knee =
-      knee_rate(own.rates, [](const ServingMetrics& m) { return m.ttft.percentiles_ms.front(); });
-  if (knee) marked.push_back({*knee, "knee"});
-  std::string said = fmt::format("Median and tail of TTFT as the request rate increases. ");
-  if (knee) {
-    said += fmt::format("The knee is at {:.3g} requests/s, where the tail is twice that of the lightest load.", *knee);
+  const std::optional<double> doubled =
+      doubling_rate(own.rates, [](const ServingMetrics& m) { return m.ttft.percentiles_ms.front(); });
+  if (doubled) marked.push_back({*doubled, "TTFT doubles"});
+  std::string said = "Median and tail of TTFT as the request rate increases. ";
+  if (doubled) {
+    said += fmt::format("Requests start to queue: at {:.3g} requests/s, the tail is twice that of the lightest load.",
+                        *doubled);
   } else if (!own.rates.empty()) {
-    said +=
-        fmt::format("There is no knee up to {:.3g} requests/s: the tail stays below twice that of the lightest load.",
-                    own.rates.back().rate);
+    said += fmt::format("Up to {:.3g} requests/s, the tail stays below twice that of the lightest load.",
+                        own.rates.back().rate);
   }
   add_rate_charts(page, own.rates,
                   {chart_of("Time to first token", said, &ServingMetrics::ttft, own.goals.ttft_ms),

@@ -99,7 +99,7 @@ void add_rate_charts(HtmlPage& page, const std::vector<RatePoint>& points, const
   }
 }
 
-std::optional<double> knee_rate(const std::vector<RatePoint>& points, const MetricNumber& milliseconds) {
+std::optional<double> doubling_rate(const std::vector<RatePoint>& points, const MetricNumber& milliseconds) {
   constexpr double times = 2;
   if (points.empty()) return std::nullopt;
   const double limit = times * milliseconds(points.front().metrics);

@@ -54,8 +54,8 @@ void add_rate_charts(HtmlPage& page, const std::vector<RatePoint>& points, const
                      const std::vector<MarkedRate>& marked);
 
 // Where requests begin to queue: the rate at which `milliseconds` reaches twice its value at the lowest rate, between
-// the points by a straight line. Nothing where it does not.
-std::optional<double> knee_rate(const std::vector<RatePoint>& points, const MetricNumber& milliseconds);
+// the points by a straight line. Nothing where it does not. (The knee of a search, knee_of, is another rate.)
+std::optional<double> doubling_rate(const std::vector<RatePoint>& points, const MetricNumber& milliseconds);
 
 // What a slow request waits for, and how busy the devices are, at so many requests/s where the load has a rate.
 void add_run_explanation(HtmlPage& page, const RunExplanation& explanation, const std::optional<double>& rate);

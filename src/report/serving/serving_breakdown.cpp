@@ -90,6 +90,7 @@ Json serving_breakdown_json(const std::vector<OperatorAccount>& pools) {
     }
     operators.push(Json::object({{"operator", one.name},
                                  {"seconds", one.sum()},
+                                 {"decode_wait_seconds", one.decode_wait_seconds},
                                  {"by_kind", std::move(by_kind)},
                                  {"over_time", numbers_json(one.slice_seconds)}}));
   }

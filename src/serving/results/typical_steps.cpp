@@ -72,10 +72,12 @@ OperatorAccount operator_account(const ComposedStepsConfig& composed, const Step
         static_cast<size_t>(std::find_if(account.shares.begin(), account.shares.end(),
                                          [&](const StepShare& share) { return share.phase == one.share.phase; }) -
                             account.shares.begin());
+    const double decodes = one.share.decode_tokens / static_cast<double>(one.share.steps);
     const auto add = [&](const std::string& name, double seconds) {
       const double share = seconds / step.seconds.value;
       OperatorTime& time = by_name[name];
       time.seconds[kind] += share * one.share.seconds;
+      time.decode_wait_seconds += share * one.share.seconds * decodes;
       add_slices(time.slice_seconds, one.slice_seconds, share);
     };
     double kernels = 0;
@@ -113,6 +115,7 @@ OperatorAccount together(const std::vector<OperatorAccount>& accounts) {
     for (const OperatorTime& time : one.operators) {
       OperatorTime& sum = by_name[time.name];
       for (size_t kind = 0; kind < sum.seconds.size(); ++kind) sum.seconds[kind] += time.seconds[kind];
+      sum.decode_wait_seconds += time.decode_wait_seconds;
       std::vector<double> slices((time.slice_seconds.size() + wider - 1) / wider);
       for (size_t i = 0; i < time.slice_seconds.size(); ++i) slices[i / wider] += time.slice_seconds[i];
       add_slices(sum.slice_seconds, slices, 1);

@@ -27,6 +27,7 @@ struct OperatorTime {
   std::string name;
   std::array<double, 3> seconds = {};  // in steps with prompts alone, decodes alone, or both: as StepMix::shares()
   std::vector<double> slice_seconds;   // over the run, in slices of OperatorAccount::slice_seconds
+  double decode_wait_seconds = 0;      // that decoding sequences waited for it: of each step, times its decodes
 
   double sum() const { return seconds[0] + seconds[1] + seconds[2]; }
 };

@@ -31,22 +31,24 @@ TEST(OperatorAccount, is_what_the_steps_add_up_to_one_by_one) {
   const OperatorAccount account = operator_account(group.composed(), mix, group.logits);
 
   std::map<std::string, double> exact;
-  double busy = 0;
+  double busy = 0, waited = 0;
   for (const StepRecord& record : all.steps) {
     StepMix alone;
     alone.step_ran(record);
     for (const TypicalStep& one : typical_steps(group.composed(), alone, group.logits)) {
       const double scale = one.share.seconds / one.step.seconds.value;
       busy += one.share.seconds;
+      waited += one.share.seconds * static_cast<double>(record.decode_tokens);
       for (const StageEstimate& stage : one.step.stages) {
         for (const TimedOperator& timed : stage.operators) exact[timed.call.name] += scale * timed.seconds.value;
       }
     }
   }
   ASSERT_GT(all.steps.size(), 50u);
-  double sum = 0;
+  double sum = 0, sum_of_waits = 0;
   for (const OperatorTime& one : account.operators) {
     sum += one.sum();
+    sum_of_waits += one.decode_wait_seconds;
     double over_time = 0;
     for (const double slice : one.slice_seconds) over_time += slice;
     EXPECT_NEAR(over_time, one.sum(), 1e-9) << one.name;
@@ -54,9 +56,11 @@ TEST(OperatorAccount, is_what_the_steps_add_up_to_one_by_one) {
     EXPECT_NEAR(one.sum(), exact[one.name], 0.005 * busy) << one.name;
   }
   EXPECT_NEAR(sum, busy, 1e-6 * busy);
+  EXPECT_NEAR(sum_of_waits, waited, 0.01 * waited) << "what its sequences waited for, step by step";
 
   const OperatorAccount twice = together({account, account});
   EXPECT_NEAR(twice.operators.front().sum(), 2 * account.operators.front().sum(), 1e-9);
+  EXPECT_NEAR(twice.operators.front().decode_wait_seconds, 2 * account.operators.front().decode_wait_seconds, 1e-9);
 }
 
 }  // namespace foretoken::typical_steps_test
