@@ -42,7 +42,7 @@ def rows(program, question, *more):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/foretoken")
-    parser.add_argument("--first", type=int, default=len(QUESTIONS), help="ask only so many questions")
+    parser.add_argument("--first", type=int, default=len(QUESTIONS), help="ask only the first N questions")
     options = parser.parse_args()
     inside = compared = 0
     for question in QUESTIONS[: options.first]:

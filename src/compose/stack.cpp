@@ -93,7 +93,7 @@ StackCosts read_costs(const JsonView& view, StackCosts costs) {
     set_time(*front, "request_us", costs.front.request);
     set_time(*front, "token_us", costs.front.token);
     set_time(*front, "piece_us", costs.front.piece);
-    costs.front.piece_low = costs.front.piece_high = costs.front.piece;
+    if (front->has("piece_us")) costs.front.piece_low = costs.front.piece_high = costs.front.piece;
     set_time(*front, "piece_low_us", costs.front.piece_low);
     set_time(*front, "piece_high_us", costs.front.piece_high);
   }

@@ -240,7 +240,7 @@ std::string ModelCatalogue::relatives_text(std::string_view name) const {
     if (std::find(families.begin(), families.end(), one.family) == families.end()) families.push_back(one.family);
   }
   if (!tells_family(best / 2)) {
-    return fmt::format(". Known names that begin alike: {}; for another model pass its config.json",
+    return fmt::format(". Known names with the same first word: {}. For another model, pass its config.json",
                        fmt::join(names, ", "));
   }
   return fmt::format(". The {} {} supported, but this model's sizes are unknown: pass its config.json. Similar: {}",

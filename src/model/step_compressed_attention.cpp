@@ -124,7 +124,7 @@ class CompressedLayer {
     }
   }
 
-  // Each group of heads_ has a low-rank output of its own; one more projection joins them.
+  // Each group of heads has a low-rank output of its own; one more projection joins them.
   void write_output() const {
     const int64_t groups = a_.output_groups / writer_.rank().tensor;
     writer_.add("o_a_proj", attention_part,

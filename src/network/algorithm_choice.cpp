@@ -89,7 +89,7 @@ Choice choose(const std::vector<AlgorithmAndProtocol>& candidates,
     order.emplace_back(time.total().value(), &candidate);
   }
   if (order.size() == 1) {
-    choice.why = "the only one that suits";
+    choice.why = "the only algorithm available here";
     return choice;
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

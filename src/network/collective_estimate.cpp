@@ -81,7 +81,7 @@ RingRange ring_inside(const Node& node, int64_t ranks) {
 
 std::string ring_basis(const RingRange& ring, int64_t ranks) {
   return fmt::format(
-      "a ring over PCIe, where hosts differ: {:.3g} GB/s and {:.3g} us a hop assumed, {:.2g} to {:.2g} GB/s "
+      "a ring over PCIe; hosts differ: {:.3g} GB/s and {:.3g} us per hop are assumed, {:.2g} to {:.2g} GB/s are "
       "possible{}",
       ring.usual.bandwidth.value() / giga, ring.usual.latency.value() * 1e6, ring.slowest.bandwidth.value() / giga,
       ring.fastest.bandwidth.value() / giga, ranks > 2 ? fmt::format("; {}", one_figure_helps) : "");

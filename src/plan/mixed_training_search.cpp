@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/error.h"
 #include "plan/megatron_flags.h"
 
 namespace foretoken {
@@ -31,6 +32,8 @@ class MixedSearch {
       try_plan(plan, PoolAxis::data);
       if (plan.parallel.pipeline > 1) try_plan(with_whole_stages(plan), PoolAxis::pipeline);
     }
+    ensure(options.best > 0, "a search keeps at least one plan");
+    ensure(!result_.best.empty() || refusal_.has_value(), "each kind of GPU has a plan to try");
     if (result_.best.empty()) throw InputError(refusal_->problem());
     std::stable_sort(result_.best.begin(), result_.best.end(), [](const RankedMixedPlan& a, const RankedMixedPlan& b) {
       return std::tuple(!a.estimate.fits, a.estimate.seconds.value) <

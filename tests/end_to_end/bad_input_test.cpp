@@ -54,7 +54,7 @@ TEST_F(BadInput, a_trace_that_shows_no_layers_makes_no_stack) {
 TEST_F(BadInput, what_a_search_is_offered_says_why_it_is_refused) {
   const std::string plan = "plan serve --quick --model Llama-3.1-8B --traffic chat --hardware ";
   expect_refused(run_foretoken(plan + "1xepyc_9654"), "a device whose memory size is known (memory_gb in its file)");
-  expect_refused(run_foretoken(plan + "1xh100 --price 48/day"), "a price per hour, here $2/h");
+  expect_refused(run_foretoken(plan + "1xh100 --price 48/day"), "a price per hour: write $2/h");
   expect_refused(run_foretoken(plan + "1xh100 --hardware 1xl4 --price 2/h"), "--hardware offers several");
   expect_refused(run_foretoken("step --model Llama-3.1-8B --device 8xH100"), "--tensor-parallel-size 8");
   expect_refused(run_foretoken("collective --cluster h100_ib_rail --bytes 1K,1M"), "--sizes 1K:1G takes a range");

@@ -122,7 +122,7 @@ void group_by_turns(const MoeShape& shape, ExpertGroups& groups) {
   groups.count = alike ? 1 : ExpertGroups::most;
   groups.experts = left / groups.count;
   if (alike) groups.size[0] = left > 0 ? pairs / left : 0;
-  if (alike) return;
+  if (alike || left <= 0) return;
   const double scale = pairs / sum_of_first(rest, left);
   for (int i = 0; i < groups.count; ++i) {
     const double part = sum_of_first(rest, (i + 1) * groups.experts) - sum_of_first(rest, i * groups.experts);

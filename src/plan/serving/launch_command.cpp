@@ -197,10 +197,12 @@ void add_open_address(LaunchStyle style, std::string& line) {
   if (style != LaunchStyle::vllm) line += " --host 0.0.0.0";
 }
 
+constexpr std::string_view side_channel_variable = "VLLM_NIXL_SIDE_CHANNEL_HOST";
+
 // Where vLLM's pools find this server's cache.
 std::string side_channel(std::string_view role, LaunchStyle style, std::string_view address) {
   if (style != LaunchStyle::vllm || role.empty() || address.empty()) return "";
-  return fmt::format("VLLM_NIXL_SIDE_CHANNEL_HOST={} ", address);
+  return fmt::format("{}={} ", side_channel_variable, address);
 }
 
 // Devices and ports of its own, before the line and behind it.
@@ -411,7 +413,10 @@ void place_on_alike_hosts(const ServingQuestion& question, const PoolOfRole& of,
       note +=
           fmt::format("; start the same on {}", full == 2 ? host + "-2" : fmt::format("{0}-2 to {0}-{1}", host, full));
     }
-    if (rest > 0) note += fmt::format("; start the first {} of them on {}-{}", rest, host, hosts);
+    if (rest > 0) note += fmt::format("; start only the first {} on {}-{}", rest, host, hosts);
+    if (lines.commands.back().line.find(side_channel_variable) != std::string::npos) {
+      note += fmt::format("; set {} to the name of the host each server runs on", side_channel_variable);
+    }
   }
   const int64_t named = servers <= most_lines ? servers : each_host;
   for (int64_t i = 0; i < named; ++i) {
@@ -421,7 +426,7 @@ void place_on_alike_hosts(const ServingQuestion& question, const PoolOfRole& of,
                           .role = std::string(of.role),
                           .bootstrap_port = one.bootstrap_port()});
   }
-  if (named < servers) lines.note += fmt::format("add the ports of the other {} hosts; ", hosts - 1);
+  if (named < servers) lines.note += fmt::format("add the servers of the other {} hosts; ", hosts - 1);
 }
 
 int64_t servers_of_host(const ServingQuestion& question, const EnginePool& pool) {
@@ -455,7 +460,7 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
     const std::string& first = lines.urls.front().url;
     if (!note.empty()) note += "; ";
     note += lines.note + (first.ends_with(":8000") ? "replace HOST:8000 with each server's address"
-                                                   : "replace HOST with each server's address");
+                                                   : "replace HOST with each host's address");
   }
   return lines.commands;
 }

@@ -81,8 +81,7 @@ std::vector<std::string> router_words(LaunchStyle style, const std::string& line
 std::string header(const ManifestQuestion& asked, std::string_view use) {
   std::string text = fmt::format("# {} on {}; {}\n", layout_text(asked.layout), devices_text(asked.layout), use);
   text +=
-      "# Replace `latest` (or VERSION) by the version of the engine that you tested. Models that need a token take it "
-      "from "
+      "# Replace `latest` or VERSION with the engine version that you tested. Gated models read the token from "
       "HF_TOKEN.\n";
   for (const PoolLaunch& pool : asked.pools) {
     for (const LaunchCommand& line : pool.lines) {

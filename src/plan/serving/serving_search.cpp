@@ -589,7 +589,7 @@ class SearchOfParts {
       ServingSearchResult found = search(question_, part, all.stopped, to_beat);
       const bool wants_lower = found.ranking.empty() && question_.rate && !found.stopped && part.hardware != nullptr;
       if (wants_lower) {
-        say("nothing serves the rate: what the devices can do at all", part);
+        say("no layout serves the rate; searching for the highest rate of this device", part);
         ServingSearchResult most = search(without_rate_, part, false, {});
         found.stopped = most.stopped;
         adopt_what_serves(found, most);

@@ -157,7 +157,7 @@ std::string validation_run_text(const ValidationRun& run) {
   }
   std::string reasons;
   for (const auto& [reason, names] : skipped) {
-    reasons += wrap_lines(fmt::format("Not run, {}: {}.\n", reason, fmt::join(names, "; ")), page_width(), 2);
+    reasons += wrap_lines(fmt::format("Not run ({}): {}.\n", reason, fmt::join(names, "; ")), page_width(), 2);
   }
   return table.text() + "\n" + outcome_sentence(run) + "\n" + reasons;
 }

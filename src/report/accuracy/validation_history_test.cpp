@@ -27,7 +27,7 @@ TEST(ValidationHistory, a_run_is_read_again_and_compared) {
   EXPECT_EQ(now.history[0].checks[0].coverage90, 91);
   EXPECT_THAT(validation_run_text(now), HasSubstr("+1.5"));
   EXPECT_THAT(validation_run_text(now), HasSubstr("since 2026-11-17: 0 better, 1 worse"));
-  EXPECT_THAT(validation_run_text(now), HasSubstr("Not run, no data: serving."));
+  EXPECT_THAT(validation_run_text(now), HasSubstr("Not run (no data): serving."));
   EXPECT_THAT(validation_run_html(now), HasSubstr("Earlier runs"));
   EXPECT_THAT(validation_run_json(now).dump(), HasSubstr("\"mape_before\": 3"));
 }

@@ -84,10 +84,10 @@ std::string sparse_map_table(const NetworkMap& map, const Architecture& architec
                {.title = "count"},
                {.title = "MACs"},
                {.title = "cycles"},
-               {.title = "of dense"},
+               {.title = "cycles/dense"},
                {.title = "used"},
                {.title = "energy"},
-               {.title = "of dense"},
+               {.title = "energy/dense"},
                {.title = "outer"}});
   for (const SearchedLayer& own : map.layers) {
     const Evaluation& dense = own.result.best->evaluation;
@@ -200,7 +200,8 @@ std::string fusion_text(const FusionResult& result, std::span<const AcceleratorL
                picojoule_text(group.totals.energy_pj), count_text(group.totals.outer_words)});
   }
   return table.text(accelerator_page_width) +
-         "rows, heads: of a fused group at a time\nouter: words to and from the outermost memory\n\nTogether: " +
+         "rows, heads: processed at a time in a fused group\nouter: words to and from the outermost "
+         "memory\n\nTogether: " +
          totals_line(result.together, architecture) + "\nApart:    " + totals_line(result.apart, architecture) + "\n";
 }
 

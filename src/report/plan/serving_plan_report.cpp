@@ -130,14 +130,14 @@ std::string decision_text(const ServingPlanReport& report) {
       fmt::format("The best layout of each device and engine {} (latencies in ms at the percentiles asked for{}; ~ {}; "
                   "tied = within prediction error of the best{}):\n",
                   at,
-                  report.result.by_closed_form
-                      ? ", estimated: they rise with load from those of a lone request to the limits"
-                      : "",
+                  report.result.by_closed_form ? ", estimated, not simulated: latency is assumed to rise from that of "
+                                                 "a single request to the limit at capacity"
+                                               : "",
                   report.result.by_closed_form ? "by closed form" : "from short simulations",
                   question.rate ? "; below rate = sustains less than was asked for, shown at its own maximum" : ""),
       page_width(), 2);
   text = is_empty ? "" : text + table.text();
-  return reasons.empty() ? text : text + "Ruled out:\n" + reasons;
+  return reasons.empty() ? text : text + "Notes on these rows:\n" + reasons;
 }
 
 // What a run of the frontier is best in: "throughput $ J".
@@ -482,7 +482,7 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
     if (winner->capacity.low < *question.rate) {
       const std::string slow = winner->capacity.low > 0
                                    ? fmt::format("sustains only {} requests/s", rate_number(winner->capacity.low))
-                                   : "keeps the limits at no rate";
+                                   : "cannot meet the limits at any rate";
       text += fmt::format(" At the slow end of the interval it {} ({{pessimistic}} plans for that case).", slow);
     }
   }
@@ -499,10 +499,11 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
     const PlanPoint& second = report.result.points[alike.front()];
     const std::string others = alike.size() > 1 ? " and " + counted(alike.size() - 1, "other") : "";
     text += fmt::format(
-        " {} on {} ({} requests/s, {} to {}){} {} too close to call: the difference is smaller than the prediction "
-        "error.",
+        " The winner and {} on {} ({} requests/s, {} to {}){} are too close to call: the difference is smaller than "
+        "the "
+        "prediction error.",
         layout_text(second.layout), hardware_text(question, second.layout), rate_number(second.capacity.value),
-        rate_number(second.capacity.low), rate_number(second.capacity.high), others, alike.size() > 1 ? "are" : "is");
+        rate_number(second.capacity.low), rate_number(second.capacity.high), others);
   }
   return text + "\n";
 }

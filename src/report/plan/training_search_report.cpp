@@ -175,8 +175,8 @@ Json unfit_training_search_json(const TrainingQuestion& question, const NearestP
 
 std::string mixed_search_text(std::span<const TrainingPool> pools, const MixedSearchResult& result) {
   std::string text = fmt::format(
-      "{} divisions of the job among {} kinds of GPU tried, {} of them too large. The fastest (by data: "
-      "faster GPUs take more micro-batches; by pipeline: they hold more layers; memory of the fullest GPU):\n",
+      "Tried {} ways to divide the job among {} pools; {} do not fit in memory. Fastest first (data: faster GPUs take "
+      "more micro-batches; pipeline: faster GPUs hold more layers; memory: the fullest GPU):\n",
       result.tried, pools.size(), result.too_large);
   Table table({{"step"},
                {"tokens/s"},

@@ -112,7 +112,7 @@ std::string reason_of(const ServingPlanReport& report, const TriedEngine& tried)
 
 std::string below_rate_text(const ServingQuestion& question, const PlanPoint& point) {
   if (point.capacity.value >= *question.rate) {
-    return fmt::format("sustains the rate in the middle of its interval, and {} requests/s at its slow end",
+    return fmt::format("sustains the rate by its middle estimate, but only {} requests/s at the slow end",
                        rate_number(point.capacity.low));
   }
   return fmt::format("sustains {} of {} requests/s; about {} would be enough", rate_number(point.capacity.value),
@@ -211,8 +211,10 @@ DeviceNotes plan_device_notes(const ServingPlanReport& report) {
   }
   if (report.result.ranked_by_slow_end) {
     notes.sentences.emplace_back(
-        "Layouts on devices that take more than a third of the time from a spec sheet are ranked by the slow end of "
-        "their intervals. They are ranked by the middle, after all others, if none serves at the slow end.");
+        "If more than a third of a device's step time comes from its spec sheet, its layouts are ranked by the slow "
+        "end "
+        "of their intervals. If none serves the rate there, they are ranked by the middle estimate, after all other "
+        "devices.");
   }
   for (const std::string& sentence : tensor_sizes_left_out(report.question)) notes.sentences.push_back(sentence);
   return notes;

@@ -375,7 +375,9 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     std::string_view version = text("engine_version");
     for (const SglangBuild& build : sglang_builds()) {
       const bool is_it = build.version.empty() ? version.empty() : has(version, build.version);
-      if (is_it && has(result.model, build.model)) version = build.release;
+      if (!is_it || !has(result.model, build.model)) continue;
+      version = build.release;
+      break;
     }
     result.stack = has(flags, "expert exchange megamoe") ? "sglang-megamoe" : sglang_stack(version, result.drafts > 0);
     engine.memory_fraction = numbers.number("mem-fraction-static ", share);

@@ -84,8 +84,8 @@ class AccelCommand : public Command {
     AcceleratorQuestion question = flags_.question(library);
     if (!question.problem && question.timeloop.sparse_optimizations) {
       question.notes.emplace_back(
-          "the sparse_optimizations of the files are not used for several layers; --sparsity takes densities, formats "
-          "and skipping for them");
+          "sparse_optimizations in the files are ignored for networks; describe densities, formats and skipping with "
+          "--sparsity");
     }
     if (!device_file_.empty()) write_device(question);
     Answer answer = question.problem ? one(question) : network(question);
@@ -244,9 +244,10 @@ class AccelCommand : public Command {
   }
 
   static void add_search(const MapperResult& search, bool with_zeros, Answer& answer) {
-    answer.text += fmt::format("\nSearch: {} mappings tried, {} fit, of about 2^{:.0f}; {}{}\n", search.tried,
-                               search.evaluations, search.log2_points, proven_text(search, with_zeros),
-                               search.out_of_time ? "; the time limit ended it, a rerun may end elsewhere" : "");
+    answer.text +=
+        fmt::format("\nSearch: {} mappings tried, {} fit, of about 2^{:.0f}; {}{}\n", search.tried, search.evaluations,
+                    search.log2_points, proven_text(search, with_zeros),
+                    search.out_of_time ? "; stopped by the time limit, a rerun may give another mapping" : "");
     Json json = Json::object({{"tried", search.tried},
                               {"evaluations", search.evaluations},
                               {"log2_points", search.log2_points},

@@ -231,7 +231,7 @@ class StudyCommand : public Command {
     ResultStore results(store, "study, " + facts_digest(library, own));
     return shared_results(
         results, keys, threads, [&](unsigned /*thread*/, size_t i) { return work(i); },
-        [&](size_t place) { return is_shared(place, study); });
+        [&](size_t place) { return is_shared(place, study) && !has_time_limit(study.cases[order[place]].question); });
   }
 
   // The last cases are searched by all workers together: none is idle while another answers the last one.
@@ -239,8 +239,10 @@ class StudyCommand : public Command {
     constexpr size_t part = 4, least = 2;
     return place + std::max(least, study.cases.size() / part) >= study.cases.size();
   }
+  // Searches that are shared run to their end.
+  static bool has_time_limit(const Json& question) { return JsonView(question, source_of_rows).has("time_limit"); }
   static void share_work(Json& question, const std::string& store) {
-    if (JsonView(question, source_of_rows).has("time_limit")) return;  // searches that are shared run to their end
+    if (has_time_limit(question)) return;
     question.set("store", store);
     question.set("ranks", int64_t{1});  // whatever started this process: every worker of the study wants the answer
   }

@@ -48,7 +48,6 @@ Machine MachineFlags::machine(const Library& library, CollectiveOptions options,
   if (nodes == 0 && node.empty() && least_devices > total_devices(whole)) {
     const int64_t each = whole.node.device_count;
     const int64_t needed = (least_devices + each - 1) / each;
-    constexpr int64_t most_nodes = 1 << 20;
     if (needed <= most_nodes) whole = cluster_with_nodes(std::move(whole), static_cast<int>(needed));
   }
   const Device device = whole.node.device;

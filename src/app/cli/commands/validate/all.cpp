@@ -66,7 +66,7 @@ ValidationCheck run_check(const Check& check, const ValidateAll& wanted, const L
   const std::string needs = check.needs;
   if (!needs.empty() && (wanted.data.empty() || !std::filesystem::exists(wanted.data / needs))) {
     result.skipped =
-        wanted.data.empty() ? "no measurements are named (--data FOLDER)" : fmt::format("no {} in the data", needs);
+        wanted.data.empty() ? "no measurements named; use --data FOLDER" : fmt::format("no {} in the data", needs);
     return result;
   }
   const auto start = std::chrono::steady_clock::now();

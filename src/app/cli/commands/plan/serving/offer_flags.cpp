@@ -48,7 +48,7 @@ std::vector<OfferFlags::DevicePrice> OfferFlags::device_prices(const Library& li
     if (names_no_device && parse_usd_per_time(text) && !parse_usd_per_hour(text)) {
       throw InputError({.source = "--price",
                         .value = printable(text),
-                        .expected = fmt::format("a price per hour, here ${:.3g}/h", *parse_usd_per_time(text))});
+                        .expected = fmt::format("a price per hour: write ${:.3g}/h", *parse_usd_per_time(text))});
     }
     const bool is_of_all = hardware.size() == 1 && text.find('=') == std::string::npos && parse_usd_per_hour(text);
     const auto [device, amount] = is_of_all ? std::pair(device_and_count(hardware.front()).first, text)
