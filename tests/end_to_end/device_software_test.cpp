@@ -51,6 +51,21 @@ TEST_F(DeviceSoftware, a_plugin_is_named_and_so_is_a_sheet) {
   EXPECT_EQ(json.find("sheet_only_devices")->items().front().string(), "tpu_v6e");
 }
 
+TEST_F(DeviceSoftware, a_step_says_that_no_engine_runs_there_and_that_its_cache_is_empty) {
+  const auto notes_of = [](const std::string& flags) {
+    const Outcome run = run_foretoken("step --model Qwen2.5-0.5B --json --device " + flags);
+    EXPECT_EQ(run.status, 0) << run.err;
+    std::string notes;
+    const Json answer = parse_json(run.out, "step");
+    for (const Json& note : answer.find("device_notes")->items()) notes += note.string() + "\n";
+    return notes;
+  };
+  const std::string old = notes_of("p100 -q fp16"), recent = notes_of("h100_sxm --context-len 1024");
+  EXPECT_NE(old.find("No serving engine that foretoken simulates runs on"), std::string::npos) << old;
+  EXPECT_NE(old.find("--context-len was not given"), std::string::npos) << old;
+  EXPECT_EQ(recent, "");
+}
+
 TEST_F(DeviceSoftware, training_says_when_only_a_sheet_is_known) {
   const std::string cluster =
       write("trn2_cluster.json", R"({"name": "trn2_cluster", "title": "one node", "node": "trn2_48xlarge",

@@ -86,6 +86,16 @@ class StepCommand : public Command {
     DeviceNotes notes;
     if (memory_.wanted) notes.add_engine(memory_.engine.engine, predictor.device());
     if (models.collectives && !is_training) notes.add_network(*models.collectives);
+    if (step.request.phase != StepPhase::train && !any_engine_runs_on(predictor.device())) {
+      notes.add_sentence(
+          fmt::format("No serving engine that foretoken simulates runs on {}: this step assumes the {} stack.",
+                      predictor.device().title, stack.name));
+    }
+    if (step.request.phase == StepPhase::decode && !options_->was_given("--context-len")) {
+      notes.add_sentence(
+          "The KV cache of each sequence is empty, because {context_len} was not given. Set it to the tokens that a "
+          "sequence holds, for example 1024.");
+    }
     std::string text = step_text(step, model, predictor.device(), by_time_, notes);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
     if (!trace_.empty()) {
@@ -115,6 +125,11 @@ class StepCommand : public Command {
   }
 
  private:
+  static bool any_engine_runs_on(const Device& device) {
+    const auto kinds = engine_kinds();
+    return std::any_of(kinds.begin(), kinds.end(), [&](const EngineKind& kind) { return runs_on(kind, device); });
+  }
+
   bool is_training_stack(const Library& library) const {
     const std::vector<std::string> names = training_stacks_of(library).names();
     return std::find(names.begin(), names.end(), stack_) != names.end();
