@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/normal_distribution.h"
@@ -19,23 +20,37 @@
 namespace foretoken {
 namespace {
 
-struct EffortSettings {
+struct LengthSettings {
   int64_t least_requests;
   double service_times;  // that a run lasts
   double tolerance;
 };
 
+// Of a thousand requests, ten decide the 99th percentile: where latencies hardly rise with the rate, that puts the
+// capacity anywhere within a factor of two. Capacities that are promised are judged by runs of many more.
+constexpr LengthSettings settings_of(RunLength length) {
+  switch (length) {
+    case RunLength::brief:
+      return {.least_requests = 200, .service_times = 4, .tolerance = 0.08};
+    case RunLength::usual:
+      return {.least_requests = 1000, .service_times = 8, .tolerance = 0.06};
+    case RunLength::lengthy:
+      return {.least_requests = 5000, .service_times = 8, .tolerance = 0.02};
+  }
+  return {};
+}
+
 constexpr bool takes_long_runs(Effort effort) {
   return effort == Effort::full || effort == Effort::long_curve;
 }
 
-constexpr EffortSettings settings_of(Effort effort) {
-  return takes_long_runs(effort) ? EffortSettings{.least_requests = 1000, .service_times = 8, .tolerance = 0.02}
-                                 : EffortSettings{.least_requests = 200, .service_times = 4, .tolerance = 0.08};
+constexpr RunLength length_of(Effort effort) {
+  return takes_long_runs(effort) ? RunLength::lengthy : RunLength::brief;
 }
 
-// Ends of intervals are found within this share.
-constexpr double tolerance_of_ends = 0.06;
+constexpr bool draws_curve(Effort effort) {
+  return effort == Effort::curve || effort == Effort::long_curve;
+}
 
 // Of the capacity: rates of a curve.
 constexpr std::array shares_of_curve = {0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25};
@@ -244,12 +259,16 @@ LayoutJudgement LayoutSimulator::judge(const ServingLayout& layout) {
 
 // Requests that all limits are about decode for as long as those allow.
 int64_t LayoutSimulator::requests_for(Effort effort, double rate) const {
+  return requests_for(length_of(effort), rate);
+}
+
+int64_t LayoutSimulator::requests_for(RunLength length, double rate) const {
   constexpr double usual_tpot_s = 0.05;
   double tpot_s = usual_tpot_s;
   for (const LatencySlo& slo : question_->slos) {
     if (slo.metric == SloMetric::tpot) tpot_s = slo.limit_ms / 1e3;
   }
-  const EffortSettings settings = settings_of(effort);
+  const LengthSettings settings = settings_of(length);
   const double span_s = settings.service_times * traffic_->lengths().mean_output * tpot_s;
   constexpr int64_t most_requests = 200'000;  // only separate pools of very many engines come near
   return std::clamp(static_cast<int64_t>(std::ceil(std::min(rate * span_s, 1e12))), settings.least_requests,
@@ -258,7 +277,7 @@ int64_t LayoutSimulator::requests_for(Effort effort, double rate) const {
 
 ServingLayout LayoutSimulator::long_part(const ServingLayout& layout, double rate) const {
   const double rate_of_replica = rate / static_cast<double>(layout.pool.replicas);
-  return part_of(layout, Effort::full, static_cast<double>(requests_for(Effort::full, rate_of_replica)));
+  return part_of(layout, Effort::full, static_cast<double>(requests_for(RunLength::usual, rate_of_replica)));
 }
 
 ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
@@ -304,7 +323,7 @@ struct LayoutSimulator::Trial {
   const LayoutSimulator& simulator;
   const ServingLayout& layout;  // what is simulated
   const LayoutEngines& engines;
-  Effort effort;
+  RunLength length;
   double share;  // of the rate that what is simulated gets
 
   StepBound usual_bound() const { return simulator.question_->pessimistic ? StepBound::high : StepBound::value; }
@@ -313,6 +332,7 @@ struct LayoutSimulator::Trial {
   std::optional<PlanRun> run(double rate, bool to_its_end = false) const {
     return run(rate, usual_bound(), 0, to_its_end, draw_is_known());
   }
+  int64_t requests_at(double rate) const { return simulator.requests_for(length, rate * share); }
   // Whether every limit is kept; `part` of the traffic: 0 is its usual one.
   bool attains(double rate, StepBound bound, int64_t part) const {
     const std::optional<PlanRun> found = run(rate, bound, part, false, false);
@@ -323,7 +343,7 @@ struct LayoutSimulator::Trial {
   std::optional<PlanRun> run(double rate, StepBound bound, int64_t part, bool to_its_end, bool metered) const {
     const ServingQuestion& question = *simulator.question_;
     const double own_rate = rate * share;
-    const int64_t requests = simulator.requests_for(effort, own_rate);
+    const int64_t requests = requests_at(rate);
     ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, part);
     request.config.bound = bound;
     StepLog steps;
@@ -377,7 +397,7 @@ struct LayoutSimulator::Trial {
       result.joules_per_token = joules_per_token(steps, metrics, lasts_s);
     }
     // What host memory below the cache could save.
-    if (effort == Effort::quick && layout.pool.host_gib == 0 && tries_host_memory(question.choices)) {
+    if (length == RunLength::brief && layout.pool.host_gib == 0 && tries_host_memory(question.choices)) {
       const auto computed = static_cast<double>(metrics.input_tokens - metrics.cached_tokens);
       const int64_t first = simulator.first_request(requests, part);
       const auto fresh = static_cast<double>(simulator.traffic_->fresh_tokens(requests, first));
@@ -448,13 +468,41 @@ const LayoutSimulator::ShortRuns& LayoutSimulator::short_runs(const ServingLayou
   if (short_runs_.size() >= most_kept) short_runs_.clear();
   ShortRuns& kept = short_runs_[key];
   const CapacitySearch search{
-      .start = usual, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(Effort::quick).tolerance};
+      .start = usual, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(RunLength::brief).tolerance};
   kept.capacity = highest_rate(search, [&](double rate) {
     // The slowest tells how near the layout comes to limits that it never keeps.
     const std::optional<PlanRun> run = trial.run(rate, rate <= search.lowest);
     if (run) kept.runs.push_back(*run);
     return run && run->attained;
   });
+  return kept;
+}
+
+// As few of the runs as possible are lengthy: those of the usual length tell where to begin.
+const LayoutSimulator::LongRuns& LayoutSimulator::long_runs(const ServingLayout& layout, const Trial& usual,
+                                                            const Trial& lengthy, const CapacitySearch& search) {
+  constexpr size_t most_kept = 4096;
+  const std::string key = layout.key();
+  if (const auto found = long_runs_.find(key); found != long_runs_.end()) return found->second;
+  if (long_runs_.size() >= most_kept) long_runs_.clear();
+  LongRuns& kept = long_runs_[key];
+  CapacitySearch next = search;
+  const auto be_within = [&](double tolerance) {
+    next.tolerance = tolerance;
+    next.first_step = 1 + 1.5 * tolerance;
+  };
+  if (usual.requests_at(search.start) < lengthy.requests_at(search.start)) {
+    be_within(settings_of(RunLength::usual).tolerance);
+    kept.usual_capacity = highest_rate(next, [&](double rate) { return usual.attains(rate, usual.usual_bound(), 0); });
+    if (kept.usual_capacity > 0) next.start = kept.usual_capacity;
+  }
+  be_within(settings_of(RunLength::lengthy).tolerance);
+  kept.capacity = highest_rate(next, [&](double rate) {
+    const std::optional<PlanRun> run = lengthy.run(rate, rate <= search.lowest);
+    if (run) kept.runs.push_back(*run);
+    return run && run->attained;
+  });
+  if (kept.usual_capacity <= 0) kept.usual_capacity = kept.capacity;
   return kept;
 }
 
@@ -483,12 +531,13 @@ class LayoutSimulator::Evaluation {
         step_(step),
         effort_(point.effort),
         short_part_(part_of(point.layout, Effort::quick, 1)),
-        simulated_(takes_long_runs(effort_) ? simulator.long_part(point.layout, most_) : short_part_),
+        long_part_(simulator.long_part(point.layout, most_)),
+        simulated_(takes_long_runs(effort_) ? long_part_ : short_part_),
         point_(std::move(point)) {}
 
   PlanPoint evaluated() {
     find_capacity();
-    if (effort_ == Effort::curve || effort_ == Effort::long_curve) {
+    if (draws_curve(effort_)) {
       run_curve();
       return std::move(point_);
     }
@@ -502,11 +551,11 @@ class LayoutSimulator::Evaluation {
  private:
   double capacity() const { return point_.capacity.value; }
 
-  Trial trial_of(const ServingLayout& part, Effort effort) const {
+  Trial trial_of(const ServingLayout& part, RunLength length) const {
     return {.simulator = simulator_,
             .layout = part,
             .engines = engines_,
-            .effort = effort,
+            .length = length,
             .share = static_cast<double>(part.devices()) / static_cast<double>(point_.layout.devices())};
   }
 
@@ -519,49 +568,59 @@ class LayoutSimulator::Evaluation {
   }
 
   void find_capacity() {
-    const ShortRuns& quick = simulator_.short_runs(point_.layout, trial_of(short_part_, Effort::quick), most_, usual_);
-    short_capacity_ = quick.capacity;
+    const ShortRuns& quick =
+        simulator_.short_runs(point_.layout, trial_of(short_part_, RunLength::brief), most_, usual_);
+    short_capacity_ = usual_capacity_ = quick.capacity;
     double highest = short_capacity_;
-    if (takes_long_runs(effort_)) {
-      const Trial trial = trial_of(simulated_, effort_);
+    point_.runs = quick.runs;
+    if (takes_long_runs(effort_) || draws_curve(effort_)) {
       const double start = short_capacity_ > 0 ? short_capacity_ : most_ * 0.1;
-      highest = highest_rate(near(start, settings_of(effort_).tolerance), [&](double rate) {
-        const std::optional<PlanRun> run = trial.run(rate, rate <= most_ / 100);
-        if (run) point_.runs.push_back(*run);
-        return run && run->attained;
-      });
-    } else {
-      point_.runs = quick.runs;
+      const LongRuns& found = simulator_.long_runs(point_.layout, trial_of(long_part_, RunLength::usual),
+                                                   trial_of(long_part_, RunLength::lengthy), near(start, 1));
+      highest = found.capacity;
+      usual_capacity_ = found.usual_capacity;
+      point_.runs = found.runs;
     }
     point_.capacity = {.value = highest, .low = highest, .high = highest};
   }
 
+  // The run at capacity is the one that found it, so that everything shown of it is the same.
   void run_curve() {
-    const Trial trial = trial_of(simulated_, effort_);
-    point_.runs.clear();
-    for (const double rate : simulator_.rates_of_curve(capacity())) point_.runs.push_back(*trial.run(rate, true));
+    const std::vector<PlanRun> known = std::exchange(point_.runs, {});
+    // Far below the capacity hardly anybody waits: fewer requests tell as much.
+    constexpr double far_below = 0.6;
+    for (const double rate : simulator_.rates_of_curve(capacity())) {
+      const auto same = std::find_if(known.begin(), known.end(), [&](const PlanRun& run) { return run.rate == rate; });
+      const bool is_long = takes_long_runs(effort_);
+      const RunLength length = !is_long                        ? RunLength::brief
+                               : rate < capacity() * far_below ? RunLength::usual
+                                                               : RunLength::lengthy;
+      point_.runs.push_back(
+          same != known.end() ? *same : *trial_of(is_long ? long_part_ : short_part_, length).run(rate, true));
+    }
   }
 
   void run_at_asked_rate() {
     const std::optional<double>& rate = question_.rate;
     if (rate && capacity() >= *rate && point_.at_rate(*rate) == nullptr) {
-      point_.runs.push_back(*trial_of(simulated_, effort_).run(*rate, true));
+      point_.runs.push_back(*trial_of(simulated_, length_of(effort_)).run(*rate, true));
     }
     std::sort(point_.runs.begin(), point_.runs.end(),
               [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
   }
 
   double capacity_with(const Trial& trial, StepBound bound, int64_t part, double start) const {
-    return highest_rate(near(start, tolerance_of_ends), [&](double rate) { return trial.attains(rate, bound, part); });
+    return highest_rate(near(start, settings_of(RunLength::usual).tolerance),
+                        [&](double rate) { return trial.attains(rate, bound, part); });
   }
 
   void find_interval() {
     // One of many replicas tells as well what slower and faster steps change.
     constexpr int64_t few = 2;
     const ServingLayout& alone = simulated_.devices() > few * short_part_.devices() ? short_part_ : simulated_;
-    const Trial ends = trial_of(alone, effort_);
+    const Trial ends = trial_of(alone, effort_ == Effort::full ? RunLength::usual : RunLength::brief);
     const bool is_known = alone == simulated_ && effort_ == Effort::full;
-    const double usual = is_known ? capacity() : capacity_with(ends, ends.usual_bound(), 0, capacity());
+    const double usual = is_known ? usual_capacity_ : capacity_with(ends, ends.usual_bound(), 0, capacity());
     double low = 1, high = 1;  // of the capacity
     if (usual > 0 && !question_.pessimistic) {
       low = std::min(1.0, capacity_with(ends, StepBound::high, 0, usual * step_.value / step_.high) / usual);
@@ -581,7 +640,7 @@ class LayoutSimulator::Evaluation {
   // 90% of the requests that might come, as far as a few draws tell.
   double spread_among_requests() const {
     if (effort_ != Effort::full) return 0;
-    const Trial trial = trial_of(simulated_, effort_);
+    const Trial trial = trial_of(simulated_, RunLength::usual);
     double squares = 0;
     for (int64_t part = 1; part <= other_parts; ++part) {
       const double apart = capacity_with(trial, trial.usual_bound(), part, capacity()) - capacity();
@@ -596,9 +655,10 @@ class LayoutSimulator::Evaluation {
   double most_, usual_;  // requests/s by closed form: the bound, and what such layouts reach of it
   Estimate step_;
   Effort effort_;
-  ServingLayout short_part_, simulated_;
+  ServingLayout short_part_, long_part_, simulated_;
   PlanPoint point_;
   double short_capacity_ = 0;
+  double usual_capacity_ = 0;  // by runs of the usual length, which ends of the interval are compared with
 };
 
 PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) {

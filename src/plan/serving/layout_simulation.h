@@ -13,16 +13,22 @@
 
 namespace foretoken {
 
+struct CapacitySearch;
+
 enum class Effort : uint8_t {
   closed_form,  // no run: what layouts usually reach of their bounds, with as wide an interval
   quick,        // short runs of one replica at its share of the rate, capacity within 8%
   ranged,       // the same, also at both ends of the step times' intervals
-  curve,        // short runs at rates from a tenth of the capacity to beyond it and at the rate asked for, to their end
+  curve,        // short runs at rates from a tenth of the full effort's capacity to beyond it and at the rate asked
+                // for, to their end; the run at capacity is that of the full effort
   long_curve,   // the same by long runs
   full  // the same as ranged, and long runs of several replicas, capacity within 2%, also with other requests of the
         // traffic
 };
 std::string_view effort_name(Effort effort);
+
+// Lengthy ones say what is promised; the usual ones what changes it.
+enum class RunLength : uint8_t { brief, usual, lengthy };
 
 // Of a layout's bound (LayoutJudgement::most_requests_per_s), what simulations of such layouts sustain: usually, and in
 // nine of ten cases. Pools that wait for each other and stages with bubbles reach less; so do engines whose time goes
@@ -98,11 +104,19 @@ class LayoutSimulator {
     double capacity = 0;
     std::vector<PlanRun> runs;
   };
+  struct LongRuns {
+    double capacity = 0, usual_capacity = 0;  // by lengthy runs, and by those of the usual length
+    std::vector<PlanRun> runs;                // lengthy ones that went to their end
+  };
   PlanPoint by_closed_form(PlanPoint point, const LayoutJudgement& judgement, const Estimate& step) const;
   std::vector<double> rates_of_curve(double capacity) const;
   int64_t first_request(int64_t requests, int64_t part) const { return traffic_->usual_start() + part * requests; }
   // `most`: the layout's bound, `usual`: where to begin.
   const ShortRuns& short_runs(const ServingLayout& layout, const Trial& trial, double most, double usual);
+  // `search`: where capacity may lie and where to begin.
+  const LongRuns& long_runs(const ServingLayout& layout, const Trial& usual, const Trial& lengthy,
+                            const CapacitySearch& search);
+  int64_t requests_for(RunLength length, double rate) const;
 
   const ServingQuestion* question_;
   const Traffic* traffic_;
@@ -111,6 +125,7 @@ class LayoutSimulator {
   Shortcuts shortcuts_;
   std::map<std::string, EngineBounds> bounds_;   // by the layout's key with one replica of each engine
   std::map<std::string, ShortRuns> short_runs_;  // by the layout's key
+  std::map<std::string, LongRuns> long_runs_;    // by the layout's key
 };
 
 }  // namespace foretoken

@@ -46,12 +46,20 @@ class ThreadedEvaluator final : public PlanEvaluator {
   }
 
   std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) override {
+    if (layouts.size() == 1) {
+      const auto known = simulated_by_.find(layouts.front().key());
+      if (known != simulated_by_.end()) return {known->second->evaluate(layouts.front(), effort)};
+    }
     std::vector<PlanPoint> points(layouts.size());
+    std::vector<LayoutSimulator*> simulators(layouts.size());
     std::vector<std::string> families;
     families.reserve(layouts.size());
     for (const ServingLayout& layout : layouts) families.push_back(step_family(layout));
-    on_all_threads(families,
-                   [&](LayoutSimulator& simulator, size_t i) { points[i] = simulator.evaluate(layouts[i], effort); });
+    on_all_threads(families, [&](LayoutSimulator& simulator, size_t i) {
+      points[i] = simulator.evaluate(layouts[i], effort);
+      simulators[i] = &simulator;
+    });
+    for (size_t i = 0; i < layouts.size(); ++i) simulated_by_[layouts[i].key()] = simulators[i];
     return points;
   }
 
@@ -123,6 +131,8 @@ class ThreadedEvaluator final : public PlanEvaluator {
   std::function<void()> check_wanted_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::string, size_t> owners_;  // of families: numbers of workers
+  // By the layout's key, the last that ran it: it still has those runs.
+  std::map<std::string, LayoutSimulator*> simulated_by_;
 };
 
 }  // namespace

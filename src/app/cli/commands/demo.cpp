@@ -55,6 +55,8 @@ class DemoCommand : public Command {
                                    .explanation = explanation ? &*explanation : nullptr};
     files_.write(planner, report);
     return {.text = "How to serve Llama-3.1-70B to chat users on eight H100s?\n\n" + serving_plan_text(report) +
+                    "To check a layout, give `foretoken serve` the same load: --dataset-name lognormal\n"
+                    "  --random-input-len 1024 --random-output-len 256 --lognormal-sigma 0.7 --num-prompts 10000.\n" +
                     "\nNext: `foretoken plan serve --help`, `foretoken serve --help`, `foretoken step --help`.\n",
             .json = serving_plan_json(report)};
   }
