@@ -198,10 +198,10 @@ TEST(LaunchCommand, small_servers_on_several_hosts_have_the_lines_of_one_host) {
     servers += commands[i].count;
   }
   EXPECT_EQ(servers, 12);
-  EXPECT_EQ(commands[7].note, "these 8 servers run on HOST-1; start the first 4 of them on HOST-2");
+  EXPECT_EQ(commands[7].note, "these 8 servers run on HOST-1; start only the first 4 on HOST-2");
   EXPECT_THAT(commands[8].line, HasSubstr("http://HOST-1:8008 http://HOST-2:8001"));
   EXPECT_THAT(commands[8].line, EndsWith("http://HOST-2:8004 --port 8000"));
-  EXPECT_EQ(commands[8].note, "replace HOST with each server's address");
+  EXPECT_EQ(commands[8].note, "replace HOST with each host's address");
 }
 
 TEST(LaunchCommand, each_platform_has_its_own_variable_and_words_for_fp8) {
