@@ -155,24 +155,19 @@ TEST(Verdict, help_and_manual_tell_the_exit_statuses) {
   }
 }
 
-// Parts of a serving run are compared for each output token: runs take different numbers of steps.
-TEST(Verdict, parts_of_serving_runs_are_compared_per_output_token) {
+// Parts of a serving run are those of the step that an output token waits for: they add up to the mean TPOT.
+TEST(Verdict, parts_of_serving_runs_add_up_to_the_time_of_an_output_token) {
   const std::string first = "serve --model Llama-3.1-8B --device h100_sxm --request-rate 8 --num-prompts 30";
   const Outcome run = run_foretoken("compare --first '" + first + "' --second '--device h200_sxm' --json");
   ASSERT_EQ(run.status, 0) << run.err;
   const Json document = parse_json(run.out, "compare");
   const JsonView view(document, "compare");
-  EXPECT_EQ(view.at("parts_of").string(), "step time per output token");
-  const Outcome alone = run_foretoken(first + " --breakdown --json");
-  const Json own = parse_json(alone.out, "serve");
-  double seconds = 0, parts = 0;
-  for (const JsonView& part : JsonView(own, "serve").at("breakdown").at("operators").items()) {
-    seconds += part.at("seconds").number();
-  }
+  EXPECT_EQ(view.at("parts_of").string(), "mean TPOT");
+  const Json own = parse_json(run_foretoken(first + " --json").out, "serve");
+  double parts = 0;
   for (const JsonView& part : view.at("parts").items()) parts += part.at("first").number();
-  EXPECT_NEAR(parts, seconds / JsonView(own, "serve").at("total_output_tokens").number(), 1e-9 * seconds);
-  // A faster device, fewer microseconds a token, although the run may take more steps.
-  EXPECT_LT(view.at("parts_difference_seconds").number(), 0);
+  EXPECT_NEAR(1e3 * parts, JsonView(own, "serve").at("mean_tpot_ms").number(), 1e-9);
+  EXPECT_LT(view.at("parts_difference_seconds").number(), 0) << "a faster device";
 }
 
 TEST(Verdict, the_list_of_models_shows_each_name_whole_in_one_line) {
