@@ -325,16 +325,24 @@ void check_network_sparsity(const JsonView& view, std::span<const NamedProblem> 
       fail_with_nearest(densities, name, "a layer of the network", names);
     }
   }
+  const auto check_tensor = [&](const JsonView& at, const std::string& name) {
+    if (std::ranges::find(tensors, name) != tensors.end()) return;
+    fail_with_nearest(at, name, "a tensor of a layer, or inputs, weights or outputs", tensors);
+  };
   const auto check_tensors = [&](const JsonView& listed) {
-    for (const auto& [name, value] : listed.members()) {
-      if (std::ranges::find(tensors, name) != tensors.end()) continue;
-      fail_with_nearest(value, name, "a tensor of a layer, or inputs, weights or outputs", tensors);
+    for (const auto& [name, value] : listed.members()) check_tensor(value, name);
+  };
+  const auto check_reads = [&](const JsonView& reads) {
+    for (const JsonView& read : reads.items()) {
+      check_tensor(read.at("target"), read.at("target").string());
+      for (const JsonView& decides : read.at("on").items()) check_tensor(decides, decides.string());
     }
   };
   if (const auto densities = view.find("densities")) check_tensors(*densities);
   if (const auto levels = view.find("levels")) {
     for (const auto& [name, level] : levels->members()) {
       if (const auto formats = level.find("formats")) check_tensors(*formats);
+      if (const auto reads = level.find("reads")) check_reads(*reads);
     }
   }
 }

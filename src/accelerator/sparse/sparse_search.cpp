@@ -59,6 +59,7 @@ MapperResult search_sparse_mappings(const Architecture& architecture, const Prob
     return sparse_costs(sparse, dense);
   };
   MapperOptions without_zeros = options;
+  if (options.time_limit_seconds) without_zeros.time_limit_seconds = *options.time_limit_seconds / 2;
   without_zeros.most_tries = std::max<int64_t>(1, options.most_tries / 2);
   without_zeros.frontier = true;
   without_zeros.progress = {};
@@ -67,6 +68,7 @@ MapperResult search_sparse_mappings(const Architecture& architecture, const Prob
   std::vector<FoundMapping> starts = with_costs(std::move(dense.frontier), costs, options.objective);
 
   MapperOptions with_zeros = options;
+  with_zeros.time_limit_seconds = without_zeros.time_limit_seconds;
   with_zeros.most_tries = (options.most_tries + 1) / 2;
   with_zeros.costs = costs;
   for (const FoundMapping& start : starts) with_zeros.starts.push_back(start.mapping);

@@ -185,6 +185,13 @@ TEST(SparseNetwork, names_that_no_layer_has_are_refused) {
   EXPECT_THROW(check(R"({"densities": {"Weihgts": 0.5}})"), InputError);
   EXPECT_THROW(check(R"({"layers": {"frist": {"A": 0.5}}})"), InputError);
   EXPECT_THROW(check(R"({"levels": {"buffer": {"formats": {"C": ["CP"]}}}})"), InputError);
+  const auto reads = [](const std::string& target, const std::string& on) {
+    return R"({"levels": {"buffer": {"reads": [{"action": "skip", "target": ")" + target + R"(", "on": [")" + on +
+           "\"]}]}}}";
+  };
+  EXPECT_NO_THROW(check(reads("weights", "inputs").c_str()));
+  EXPECT_THROW(check(reads("wieghts", "inputs").c_str()), InputError);
+  EXPECT_THROW(check(reads("weights", "inpust").c_str()), InputError);
 }
 
 }  // namespace foretoken::sparse_search_test
