@@ -155,7 +155,7 @@ Json network_map_json(const NetworkMap& map, const Architecture& architecture) {
     Json entry = mapping_report_json({architecture, own.layer.problem, best.mapping, best.evaluation});
     entry.set("layer", own.layer.name);
     entry.set("count", own.layer.count);
-    entry.set("gap", own.result.gap);
+    entry.set("gap", own.result.bound > 0 ? Json(own.result.gap) : Json());  // nothing is proven with zeros
     if (own.sparse) entry.set("sparse", sparse_json(*own.sparse));
     layers.push(std::move(entry));
   }

@@ -251,8 +251,8 @@ class AccelCommand : public Command {
     Json json = Json::object({{"tried", search.tried},
                               {"evaluations", search.evaluations},
                               {"log2_points", search.log2_points},
-                              {"bound", search.bound},
-                              {"gap", search.gap},
+                              {"bound", search.bound > 0 ? Json(search.bound) : Json()},
+                              {"gap", search.bound > 0 ? Json(search.gap) : Json()},
                               {"exhausted", search.exhausted},
                               {"out_of_time", search.out_of_time}});
     if (!search.frontier.empty()) {
