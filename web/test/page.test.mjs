@@ -306,7 +306,7 @@ test('a search that nothing answers says what is within reach', { skip }, async 
 
 for (const [kind, explained, command] of [
   ['step', /B is .* times faster than A.*Most of it is/, /^foretoken compare --first 'step --model/],
-  ['serve', /For median TTFT B takes .*Of the (time of all steps|step time per output token), most of the difference is/, /--quantization fp8/],
+  ['serve', /For median TTFT B takes .*Of the (time of all steps|mean TPOT), most of the difference is/, /--quantization fp8/],
   ['train', /B is .* times faster than A.*Most of it is/, /--precision fp8-delayed/],
   ['plan', /For a million output tokens B takes .*Layout: .* →/, /--second 'plan serve .*a100_sxm/],
 ]) {
