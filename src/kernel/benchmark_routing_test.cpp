@@ -10,18 +10,8 @@
 
 namespace foretoken::benchmark_routing_test {
 
-MoeShape deepseek(int64_t tokens, int64_t ranks) {
-  return {.tokens = tokens,
-          .hidden = 7168,
-          .inter = 2048,
-          .top_k = 8,
-          .experts = 256,
-          .ep = ranks,
-          .scheme = Scheme::fp8_block};
-}
-
 ExpertLoad swept_load(int64_t tokens, int64_t ranks) {
-  MoeShape shape = deepseek(tokens, ranks);
+  MoeShape shape = test_support::deepseek_experts(tokens, ranks);
   route_as_benchmarked(shape, "fi_cutlass");
   return expert_load(shape);
 }
@@ -44,7 +34,7 @@ TEST(BenchmarkRouting, leaves_half_of_the_experts_without_tokens) {
 }
 
 TEST(BenchmarkRouting, fills_tiles_of_busy_experts_with_all_tokens) {
-  MoeShape shape = deepseek(3072, 8);
+  MoeShape shape = test_support::deepseek_experts(3072, 8);
   route_as_benchmarked(shape, "fi_cutlass");
   const DeviceTraits hopper = test_support::traits_named("h100_sxm");
   const ExpertGroups groups = expert_groups(shape, moe_kernel("fi_cutlass", shape, hopper));
@@ -55,7 +45,7 @@ TEST(BenchmarkRouting, fills_tiles_of_busy_experts_with_all_tokens) {
 // ranks (1.59 before the router), 1.71 on one of 64 (0.59), and 222 experts in use on one rank (247).
 TEST(BenchmarkRouting, hands_what_a_power_law_loses_to_the_first_experts_of_the_first_rank) {
   const auto load = [](int64_t ranks) {
-    MoeShape shape = deepseek(1024, ranks);
+    MoeShape shape = test_support::deepseek_experts(1024, ranks);
     shape.routing = Routing::power_law;
     shape.power_law_exponent = 1.2;
     const double labeled = expert_load(shape).pairs / 1024;
@@ -73,7 +63,7 @@ TEST(BenchmarkRouting, hands_what_a_power_law_loses_to_the_first_experts_of_the_
 }
 
 TEST(BenchmarkRouting, of_a_power_law_has_the_same_pairs_in_its_groups) {
-  MoeShape shape = deepseek(4096, 8);
+  MoeShape shape = test_support::deepseek_experts(4096, 8);
   shape.routing = Routing::power_law;
   shape.power_law_exponent = 1.2;
   route_as_benchmarked(shape, "fi_cutlass");
@@ -90,11 +80,11 @@ TEST(BenchmarkRouting, is_that_of_vllms_rows_of_deepseek_v3_alone) {
     route_as_benchmarked(shape, kernel);
     return shape.routing;
   };
-  EXPECT_EQ(routing(deepseek(64, 8), "triton"), Routing::measured);
-  EXPECT_EQ(routing(deepseek(64, 8), "triton_sglang"), Routing::balanced);
-  EXPECT_EQ(routing(deepseek(64, 8), "deepgemm_masked"), Routing::balanced);
-  EXPECT_EQ(routing(deepseek(64, 8), ""), Routing::balanced) << "nobody says what was timed";
-  MoeShape skewed = deepseek(64, 8), kimi = deepseek(64, 8);
+  EXPECT_EQ(routing(test_support::deepseek_experts(64, 8), "triton"), Routing::measured);
+  EXPECT_EQ(routing(test_support::deepseek_experts(64, 8), "triton_sglang"), Routing::balanced);
+  EXPECT_EQ(routing(test_support::deepseek_experts(64, 8), "deepgemm_masked"), Routing::balanced);
+  EXPECT_EQ(routing(test_support::deepseek_experts(64, 8), ""), Routing::balanced) << "nobody says what was timed";
+  MoeShape skewed = test_support::deepseek_experts(64, 8), kimi = test_support::deepseek_experts(64, 8);
   skewed.routing = Routing::power_law;
   skewed.power_law_exponent = 1.2;
   kimi.experts = 384;

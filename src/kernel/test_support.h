@@ -222,4 +222,15 @@ inline DeviceCalibration device_example() {
   return calibration;
 }
 
+// Of DeepSeek-V3, over so many ranks.
+inline MoeShape deepseek_experts(int64_t tokens, int64_t ranks) {
+  return {.tokens = tokens,
+          .hidden = 7168,
+          .inter = 2048,
+          .top_k = 8,
+          .experts = 256,
+          .ep = ranks,
+          .scheme = Scheme::fp8_block};
+}
+
 }  // namespace foretoken::test_support

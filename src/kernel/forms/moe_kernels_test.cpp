@@ -14,14 +14,9 @@ const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
 // DeepSeek-V3's experts over so many ranks.
 MoeShape experts(int64_t tokens, int64_t ranks) {
-  return {.tokens = tokens,
-          .hidden = 7168,
-          .inter = 2048,
-          .top_k = 8,
-          .experts = 256,
-          .ep = ranks,
-          .scheme = Scheme::fp8_block,
-          .received = ranks > 1};
+  MoeShape shape = test_support::deepseek_experts(tokens, ranks);
+  shape.received = ranks > 1;
+  return shape;
 }
 
 // The H200, on which these kernels were measured, lends to its siblings.

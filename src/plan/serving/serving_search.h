@@ -5,16 +5,10 @@
 #include <functional>
 #include <string>
 
+#include "plan/serving/layout_search.h"
 #include "plan/serving/search_result.h"
 
 namespace foretoken {
-
-struct SearchLimits {
-  size_t quick = 96;         // most layouts of a device to simulate shortly
-  size_t full = 6;           // most of a device to simulate at length, unless none of them serves the rate
-  bool closed_form = false;  // none of that: the best layout of each kind by closed forms
-  size_t round = 8;          // simulated before the next are chosen; the same for any number of threads
-};
 
 // Deterministic. Each device is searched by itself: another one on offer changes nothing about it. Layouts whose scores
 // are as near as bisection can tell are ranked by their cost, then those without host memory below their caches first,

@@ -39,28 +39,32 @@ bool is_schedule_of_megatron(const TrainingPlan& plan) {
   return plan.schedule == "1f1b" || plan.schedule == "interleaved";
 }
 
+// How a plan divides the work, behind what is said of its speed.
+std::vector<Table::Column> with_plan_columns(std::vector<Table::Column> columns) {
+  for (const char* title : {"tp", "cp", "ep", "pp", "dp", "batch"}) columns.push_back({title});
+  columns.push_back({"sharding", Table::Align::left});
+  columns.push_back({"recompute", Table::Align::left});
+  return columns;
+}
+
+std::vector<std::string> with_plan_cells(std::vector<std::string> cells, const TrainingPlan& plan) {
+  const ParallelPlan& p = plan.parallel;
+  for (const int64_t size : {p.tensor, p.context, p.expert}) cells.push_back(fmt::format("{}", size));
+  cells.push_back(plan.virtual_stages > 1 ? fmt::format("{}x{}", p.pipeline, plan.virtual_stages)
+                                          : fmt::format("{}", p.pipeline));
+  for (const int64_t size : {p.data, plan.micro_batch}) cells.push_back(fmt::format("{}", size));
+  cells.push_back(sharding_text(plan));
+  cells.push_back(recompute_text(plan));
+  return cells;
+}
+
 std::string plans_table(const TrainingQuestion& question, const std::vector<RankedPlan>& plans) {
-  Table table({{"step"},
-               {"tokens/s/device"},
-               {"MFU"},
-               {"memory"},
-               {"tp"},
-               {"cp"},
-               {"ep"},
-               {"pp"},
-               {"dp"},
-               {"batch"},
-               {"sharding", Table::Align::left},
-               {"recompute", Table::Align::left}});
+  Table table(with_plan_columns({{"step"}, {"tokens/s/device"}, {"MFU"}, {"memory"}}));
   for (const RankedPlan& one : plans) {
-    const ParallelPlan& p = one.plan.parallel;
-    const std::string stages = one.plan.virtual_stages > 1 ? fmt::format("{}x{}", p.pipeline, one.plan.virtual_stages)
-                                                           : fmt::format("{}", p.pipeline);
-    table.add({duration_text(one.seconds.value), fmt::format("{:.0f}", one.tokens_per_second_per_device),
-               fmt::format("{:.1f}%", 100 * mfu_of(question, one)), bytes_text(one.memory.value()),
-               fmt::format("{}", p.tensor), fmt::format("{}", p.context), fmt::format("{}", p.expert), stages,
-               fmt::format("{}", p.data), fmt::format("{}", one.plan.micro_batch), sharding_text(one.plan),
-               recompute_text(one.plan)});
+    table.add(
+        with_plan_cells({duration_text(one.seconds.value), fmt::format("{:.0f}", one.tokens_per_second_per_device),
+                         fmt::format("{:.1f}%", 100 * mfu_of(question, one)), bytes_text(one.memory.value())},
+                        one.plan));
   }
   return table.text();
 }
@@ -178,28 +182,15 @@ std::string mixed_search_text(std::span<const TrainingPool> pools, const MixedSe
       "Tried {} ways to divide the job among {} pools; {} do not fit in memory. Fastest first (data: faster GPUs take "
       "more micro-batches; pipeline: faster GPUs hold more layers; memory: the fullest GPU):\n",
       result.tried, pools.size(), result.too_large);
-  Table table({{"step"},
-               {"tokens/s"},
-               {"by", Table::Align::left},
-               {"memory"},
-               {"tp"},
-               {"cp"},
-               {"ep"},
-               {"pp"},
-               {"dp"},
-               {"batch"},
-               {"sharding", Table::Align::left},
-               {"recompute", Table::Align::left}});
+  Table table(with_plan_columns({{"step"}, {"tokens/s"}, {"by", Table::Align::left}, {"memory"}}));
   for (const RankedMixedPlan& one : result.best) {
-    const ParallelPlan& p = one.plan.parallel;
     double memory = 0;
     for (const PoolWork& work : one.estimate.pools) memory = std::max(memory, work.memory.total().value());
-    table.add({duration_text(one.estimate.seconds.value), fmt::format("{:.0f}", one.estimate.tokens_per_second),
-               std::string(pool_axis_names[static_cast<size_t>(one.estimate.axis)]),
-               bytes_text(memory) + (one.estimate.fits ? "" : " (too much)"), fmt::format("{}", p.tensor),
-               fmt::format("{}", p.context), fmt::format("{}", p.expert), fmt::format("{}", p.pipeline),
-               fmt::format("{}", p.data), fmt::format("{}", one.plan.micro_batch), sharding_text(one.plan),
-               recompute_text(one.plan)});
+    table.add(with_plan_cells(
+        {duration_text(one.estimate.seconds.value), fmt::format("{:.0f}", one.estimate.tokens_per_second),
+         std::string(pool_axis_names[static_cast<size_t>(one.estimate.axis)]),
+         bytes_text(memory) + (one.estimate.fits ? "" : " (too much)")},
+        one.plan));
   }
   return wrap_lines(text, page_width(), 2) + table.text() + "\n";
 }

@@ -1,0 +1,563 @@
+#include "plan/serving/layout_search.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+// Capacity by short runs may be off by so much.
+constexpr double quick_error = 1.1;
+// Between engines or devices by so much.
+constexpr double quick_doubt = 1.4;
+// Layouts of a group whose bounds are as near as that are alike until they are simulated.
+constexpr double alike = 0.98;
+// What layouts of a kind reach of their bounds differs by as much.
+constexpr double reached_doubt = 1.25;
+constexpr int64_t least_reached = 3;
+// Limits other than the usual ones make an engine no better than so many times.
+constexpr double gain_of_limits = 1.3;
+// Layouts of a group that are simulated at length: they hardly differ.
+constexpr size_t most_finalists_of_group = 2;
+constexpr int most_rounds_of_finalists = 4;
+struct Candidate {
+  const ServingLayout* layout = nullptr;
+  double bound = 0;                // by closed form
+  double most_requests_per_s = 0;  // at least what it can serve: the bound, and
+                                   // what others of its kind taught
+  LoadShape shape;
+  std::string group;        // the same but for limits
+  std::string kind;         // the same but for the number of replicas
+  std::string plain_group;  // the group without host memory below the caches, of
+                            // layouts that have some
+  bool stands_for_group = false;
+  std::optional<PlanPoint> point;
+};
+
+// The same for layouts that run alike where they reach the same limits: judge().
+std::string alike_key(ServingLayout layout) {
+  layout.pool.host_gib = layout.pool.max_num_seqs = layout.pool.max_num_batched_tokens = 0;
+  if (layout.decode) layout.decode->max_num_seqs = layout.decode->max_num_batched_tokens = 0;
+  return layout.key();
+}
+
+std::string engines_key(const ServingLayout& layout, bool with_limits) {
+  ServingLayout plain = layout;
+  if (!with_limits) {
+    for (EnginePool* pool : {&plain.pool, plain.decode ? &*plain.decode : nullptr}) {
+      if (pool != nullptr) pool->max_num_seqs = pool->max_num_batched_tokens = 0;
+    }
+  } else if (!plain.decode) {
+    plain.pool.replicas = 0;
+  }
+  return plain.key();
+}
+
+// Layouts whose bounds are about as far from what they reach.
+std::string kind_of_layout(const ServingLayout& layout) {
+  return fmt::format("{}/{}/{}{}", devices_text(layout), layout.pool.engine.engine, layout.decode.has_value(),
+                     layout.pool.host_gib > 0 ? "/host" : "");
+}
+
+class LayoutSearch {
+ public:
+  // `to_beat`: what was found elsewhere.
+  LayoutSearch(const ServingQuestion& question, PlanEvaluator& evaluator, const SearchLimits& limits,
+               std::function<void(const std::string&)> tell, const SearchedPart& part,
+               std::optional<LayoutScore> to_beat = {})
+      : question_(question),
+        evaluator_(evaluator),
+        limits_(limits),
+        tell_(std::move(tell)),
+        part_(part),
+        layouts_(part.space.layouts),
+        to_beat_(to_beat) {}
+
+  // `is_wanted`: else nothing is simulated.
+  ServingSearchResult run(bool is_wanted) {
+    result_.largest_gap = part_.space.largest_gap;
+    result_.layouts = static_cast<int64_t>(layouts_.size());
+    result_.ranked_by_slow_end = std::any_of(layouts_.begin(), layouts_.end(), [&](const ServingLayout& layout) {
+      return question_.is_judged_by_slow_end(layout);
+    });
+    result_.stopped = !is_wanted;
+    judge();
+    try {
+      if (is_wanted) find_best_of_all();
+    } catch (const SearchStopped&) {
+      result_.stopped = true;
+    }
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  void find_best_of_all() {
+    find_best();
+    if (result_.ranked_by_slow_end && !anything_serves()) {
+      result_.ranked_by_slow_end = false;
+      find_best();
+    }
+    if (!limits_.closed_form) show_every_engine();
+  }
+
+  bool anything_serves() const {
+    return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) { return !!found(one); });
+  }
+
+  void find_best() {
+    if (limits_.closed_form) {
+      judge_best_of_each();
+      return;
+    }
+    simulate_each_host_memory();
+    for (int round = 0; round < most_rounds_of_finalists; ++round) {
+      explore(true, limits_.quick * 2 / 3);
+      explore(false, limits_.quick);
+      if (!settle()) return;
+    }
+    settle(true);
+  }
+
+  // The best of each kind by closed forms.
+  void judge_best_of_each() {
+    std::map<std::string, size_t> best;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const auto [place, is_first] = best.emplace(kind_of_layout(*candidates_[i].layout), i);
+      if (!is_first && is_better_by_closed_form(candidates_[i], candidates_[place->second])) place->second = i;
+    }
+    std::vector<size_t> chosen;
+    for (const auto& [kind, i] : best) chosen.push_back(i);
+    evaluate(chosen, Effort::closed_form);
+    result_.by_closed_form = true;
+  }
+
+  // Closed forms do not know that requests wait for slots of adapters: the more of them the better.
+  bool is_better_by_closed_form(const Candidate& one, const Candidate& other) const {
+    const int64_t slots = one.layout->pool.max_loras, others = other.layout->pool.max_loras;
+    const std::optional<LayoutScore> hope = best_hope(one);
+    if (slots != others && hope) return slots > others;
+    return hope > best_hope(other);
+  }
+
+  // Whether a point may win: simulated at length, where anything is that serves what is asked.
+  bool is_final(const PlanPoint& point) const {
+    if (limits_.closed_form) return point.effort == Effort::closed_form;
+    return point.effort == Effort::full || (result_.stopped && !settled_);
+  }
+
+  void say(const std::string& text) const {
+    if (tell_) tell_(text);
+  }
+
+  void judge() {
+    const std::vector<LayoutJudgement>& judgements = part_.judgements;
+    if (part_.hardware != nullptr) {
+      for (const std::string& engine : question_.choices.engines) {
+        result_.tried.push_back(
+            {.device = part_.hardware->device.name, .engine = engine, .most_capable = {}, .alone_ms = {}});
+      }
+    }
+    std::set<std::string> seen;  // groups with the limits that they can reach
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+      remember_alone(judgements[i], layouts_[i]);
+      std::optional<PruneReason> pruned = judgements[i].pruned;
+      if (!pruned && question_.rate && judgements[i].most_requests_per_s < *question_.rate) {
+        pruned = PruneReason::too_few_requests;
+      }
+      TriedEngine* tried = tried_with(layouts_[i]);
+      if (tried != nullptr) {
+        ++tried->layouts;
+        remember_tried(*tried, judgements[i], layouts_[i]);
+      }
+      if (pruned) {
+        ++result_.pruned[static_cast<size_t>(*pruned)];
+        if (tried != nullptr) ++tried->pruned[static_cast<size_t>(*pruned)];
+        continue;
+      }
+      const std::string group = engines_key(layouts_[i], false);
+      const std::vector<int64_t>& reachable = judgements[i].reachable;
+      const std::string plain_group = layouts_[i].pool.host_gib > 0 ? alike_key(layouts_[i]) : "";
+      const std::string runs_as =
+          fmt::format("{} {}", plain_group.empty() ? group : plain_group, fmt::join(reachable, " "));
+      if (!reachable.empty() && !seen.insert(runs_as).second) {
+        ++result_.merged;
+        continue;
+      }
+      candidates_.push_back({.layout = &layouts_[i],
+                             .bound = judgements[i].most_requests_per_s,
+                             .most_requests_per_s = judgements[i].most_requests_per_s,
+                             .shape = judgements[i].shape,
+                             .group = group,
+                             .kind = engines_key(layouts_[i], true),
+                             .plain_group = plain_group,
+                             .point = {}});
+    }
+    std::map<std::string, double> most;
+    for (const Candidate& one : candidates_) most[one.group] = std::max(most[one.group], one.most_requests_per_s);
+    std::map<std::string, bool> stands;
+    for (Candidate& one : candidates_) {
+      if (stands[one.group] || one.most_requests_per_s < alike * most[one.group]) continue;
+      one.stands_for_group = stands[one.group] = true;
+    }
+    say(fmt::format("{} layouts left by their bounds, {} kinds of engines", candidates_.size(), most.size()));
+  }
+
+  void remember_tried(TriedEngine& tried, const LayoutJudgement& judgement, const ServingLayout& layout) const {
+    if (tried.alone_ms.empty()) tried.alone_ms = judgement.alone_ms;
+    for (size_t i = 0; i < judgement.alone_ms.size(); ++i) {
+      tried.alone_ms[i] = std::min(tried.alone_ms[i], judgement.alone_ms[i]);
+    }
+    if (judgement.pruned || judgement.most_requests_per_s <= tried.most_requests_per_s) return;
+    tried.most_requests_per_s = judgement.most_requests_per_s;
+    tried.most_capable = layout;
+  }
+
+  // Null where it is on two kinds of devices.
+  TriedEngine* tried_with(const ServingLayout& layout) {
+    if (layout.is_mixed()) return nullptr;
+    const auto same = std::find_if(result_.tried.begin(), result_.tried.end(), [&](const TriedEngine& one) {
+      return one.device == layout.pool.engine.device && one.engine == layout.pool.engine.engine;
+    });
+    ensure(same != result_.tried.end(), "layouts are of devices and engines that were asked for");
+    return &*same;
+  }
+
+  double ranked(const PlanPoint& point) const { return ranked_capacity(question_, result_, point); }
+
+  void remember_alone(const LayoutJudgement& judgement, const ServingLayout& layout) {
+    std::vector<FastestAlone>& fastest = result_.fastest_alone;
+    if (fastest.empty()) {
+      for (const double ms : judgement.alone_ms) fastest.push_back({.ms = ms, .layout = layout});
+    }
+    for (size_t i = 0; i < judgement.alone_ms.size(); ++i) {
+      if (judgement.alone_ms[i] < fastest[i].ms) fastest[i] = {.ms = judgement.alone_ms[i], .layout = layout};
+    }
+  }
+
+  std::optional<LayoutScore> best_hope(const Candidate& one) const {
+    const auto slow = slow_share_.find(devices_text(*one.layout));
+    const bool by_slow_end = result_.ranked_by_slow_end && slow != slow_share_.end();
+    const auto reached = reached_.find(kind_of_layout(*one.layout));
+    double share = limits_.closed_form ? usually_reached(*one.layout, one.shape).usual : by_slow_end ? slow->second : 1;
+    if (reached != reached_.end() && reached->second.layouts >= least_reached) {
+      share = std::min(share, reached->second.most * one.shape.ttft_slack * reached_doubt);
+    }
+    return layout_score(question_, *one.layout, one.most_requests_per_s * share);
+  }
+  std::optional<LayoutScore> found(const Candidate& one) const {
+    return one.point ? layout_score(question_, *one.layout, ranked(*one.point)) : std::nullopt;
+  }
+
+  // Not simulated yet and better than anything found, as far as bounds tell; the most promising first.
+  std::vector<size_t> promising() const {
+    std::optional<LayoutScore> best = to_beat_;
+    for (const Candidate& one : candidates_) best = std::max(best, found(one));
+    std::vector<size_t> chosen;
+    std::vector<std::optional<LayoutScore>> hopes(candidates_.size());
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].point) continue;
+      hopes[i] = best_hope(candidates_[i]);
+      if (hopes[i] && hopes[i] > best) chosen.push_back(i);
+    }
+    std::stable_sort(chosen.begin(), chosen.end(), [&](size_t a, size_t b) { return hopes[a] > hopes[b]; });
+    return chosen;
+  }
+
+  // Simulates until `most` in all, one of each group or any. Any: those of the groups that were best come first.
+  void explore(bool one_of_each_group, size_t most) {
+    while (simulated_ < most) {
+      std::vector<size_t> next = promising();
+      if (one_of_each_group) {
+        std::erase_if(next, [&](size_t i) { return !candidates_[i].stands_for_group; });
+      } else {
+        std::map<std::string, std::optional<LayoutScore>> best;
+        for (const Candidate& one : candidates_) best[one.group] = std::max(best[one.group], found(one));
+        std::vector<std::optional<LayoutScore>> of_group(candidates_.size());
+        for (const size_t i : next) of_group[i] = best[candidates_[i].group];
+        std::stable_sort(next.begin(), next.end(), [&](size_t a, size_t b) { return of_group[a] > of_group[b]; });
+      }
+      leave_for_later(next);
+      if (question_.rate && !anything_serves()) put_most_capable_between(next);
+      next.resize(std::min({next.size(), limits_.round, most - simulated_}));
+      if (next.empty()) return;
+      evaluate(next, Effort::quick);
+      simulated_ += next.size();
+      say(fmt::format("{} layouts simulated", simulated_));
+    }
+  }
+
+  // While nothing serves the rate, every second one is the one with the highest bound: the cheapest may all be too
+  // slow.
+  void put_most_capable_between(std::vector<size_t>& chosen) const {
+    std::vector<size_t> capable = chosen;
+    std::stable_sort(capable.begin(), capable.end(), [&](size_t a, size_t b) {
+      return candidates_[a].most_requests_per_s > candidates_[b].most_requests_per_s;
+    });
+    std::vector<size_t> both;
+    std::set<size_t> seen;
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      for (const size_t one : {chosen[i], capable[i]}) {
+        if (seen.insert(one).second) both.push_back(one);
+      }
+    }
+    chosen = std::move(both);
+  }
+
+  // Whoever asks for several sizes of host memory sees a layout of each, unless it is the same as one without.
+  void simulate_each_host_memory() {
+    if (question_.choices.host_gib.size() < 2) return;
+    std::vector<size_t> chosen;
+    for (const int64_t size : question_.choices.host_gib) {
+      std::optional<size_t> best;
+      bool is_known = false;
+      for (size_t i = 0; i < candidates_.size(); ++i) {
+        const Candidate& one = candidates_[i];
+        if (one.layout->pool.host_gib != size) continue;
+        is_known = is_known || one.point;
+        if (!best || best_hope(one) > best_hope(candidates_[*best])) best = i;
+      }
+      if (best && !is_known && simulated_ + chosen.size() < limits_.quick) chosen.push_back(*best);
+    }
+    if (chosen.empty()) return;
+    evaluate(chosen, Effort::quick);
+    simulated_ += chosen.size();
+  }
+
+  void evaluate(const std::vector<size_t>& chosen, Effort effort) {
+    std::vector<ServingLayout> layouts;
+    layouts.reserve(chosen.size());
+    for (const size_t i : chosen) layouts.push_back(*candidates_[i].layout);
+    std::vector<PlanPoint> points = evaluator_.evaluate(layouts, effort);
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      learn_slow_end(candidates_[chosen[i]], points[i]);
+      learn_reached(candidates_[chosen[i]], points[i].capacity.value);
+      learn(candidates_[chosen[i]], points[i].capacity.value);
+      learn_found(candidates_[chosen[i]], points[i]);
+      candidates_[chosen[i]].point = std::move(points[i]);
+    }
+  }
+
+  // Bounds are those of middle step times. Of devices that are ranked by the slow end, the first layouts tell what is
+  // left of them there; others may do half as well again.
+  void learn_slow_end(const Candidate& from, const PlanPoint& point) {
+    constexpr double others = 1.5;
+    if (!question_.is_judged_by_slow_end(*from.layout) || from.most_requests_per_s <= 0) return;
+    const double share = std::min(1.0, others * point.capacity.low / from.most_requests_per_s);
+    double& known = slow_share_[devices_text(*from.layout)];
+    known = std::max(known, share);
+  }
+
+  // Bounds are too high by about as much for all layouts of an engine on a device. Of limits that hold a layout back,
+  // the others tell nothing.
+  void learn_reached(const Candidate& from, double capacity) {
+    if (!from.stands_for_group || from.bound <= 0) return;
+    for (Candidate& one : candidates_) {
+      if (one.group == from.group)
+        one.most_requests_per_s = std::min(one.most_requests_per_s, capacity * gain_of_limits);
+    }
+    // One that keeps no limit at any rate tells nothing of those that start faster.
+    if (capacity <= 0) return;
+    Reached& reached = reached_[kind_of_layout(*from.layout)];
+    reached.most = std::max(reached.most, std::min(1.0, capacity / (from.bound * from.shape.ttft_slack)));
+    ++reached.layouts;
+  }
+
+  // More replicas of an engine serve as many more requests, give or take what a short run is off by.
+  void learn(const Candidate& from, double capacity) {
+    if (from.layout->decode) return;
+    const double each = capacity / static_cast<double>(from.layout->pool.replicas);
+    for (Candidate& one : candidates_) {
+      if (one.kind != from.kind) continue;
+      const double most = quick_error * each * static_cast<double>(one.layout->pool.replicas);
+      one.most_requests_per_s = std::min(one.most_requests_per_s, most);
+    }
+  }
+
+  // Memory below the cache saves at most the prompts' tokens that some earlier request had computed and the cache lost:
+  // capacity grows no more than what is computed shrinks.
+  void learn_found(const Candidate& from, const PlanPoint& point) {
+    const PlanRun* run = point.at_capacity();
+    if (!from.plain_group.empty() || run == nullptr) return;
+    for (Candidate& one : candidates_) {
+      if (one.plain_group != from.group) continue;
+      const bool is_same = one.layout->pool.max_num_seqs == from.layout->pool.max_num_seqs &&
+                           one.layout->pool.max_num_batched_tokens == from.layout->pool.max_num_batched_tokens;
+      const double most = point.capacity.value * run->computed_again * (is_same ? quick_error : gain_of_limits);
+      one.most_requests_per_s = std::min(one.most_requests_per_s, most);
+    }
+  }
+
+  // Layouts with host memory come after the same without it, which tells what it can gain.
+  void leave_for_later(std::vector<size_t>& chosen) const {
+    std::set<std::string> unknown;
+    for (const Candidate& one : candidates_) {
+      if (one.plain_group.empty() && one.stands_for_group && !one.point) unknown.insert(one.group);
+    }
+    std::vector<size_t> now = chosen;
+    std::erase_if(now, [&](size_t i) { return unknown.contains(candidates_[i].plain_group); });
+    if (!now.empty()) chosen = std::move(now);
+  }
+
+  // Short runs do not tell engines, devices and pools apart as well as limits of one of them: the best of each that
+  // might still win come first. `sorted`: the best by short runs first.
+  void best_of_each_first(std::vector<size_t>& sorted) const {
+    if (sorted.empty()) return;
+    const std::optional<LayoutScore> best = found(candidates_[sorted.front()]);
+    std::set<std::string> seen;
+    std::stable_partition(sorted.begin(), sorted.end(), [&](size_t i) {
+      const Candidate& one = candidates_[i];
+      const bool first = seen.insert(kind_of_layout(*one.layout)).second;
+      return first && layout_score(question_, *one.layout, ranked(*one.point) * quick_doubt) > best;
+    });
+  }
+
+  // Leaves out what short runs put too far behind to win, and more of a group than tell anything new. Short runs may
+  // flatter a layout: once some were simulated at length, those are what the others are compared with.
+  void keep_contenders(std::vector<size_t>& chosen) const {
+    std::optional<LayoutScore> best = to_beat_;
+    std::map<std::string, size_t> of_group;
+    for (const Candidate& one : candidates_) {
+      if (!one.point || one.point->effort != Effort::full) continue;
+      best = std::max(best, found(one));
+      ++of_group[one.plain_group.empty() ? one.group : one.plain_group];
+    }
+    if (!best) {
+      for (const size_t i : chosen) best = std::max(best, found(candidates_[i]));
+    }
+    std::erase_if(chosen, [&](size_t i) {
+      const Candidate& one = candidates_[i];
+      const double hoped = ranked(*one.point) * quick_error * quick_error;
+      // The same engine with memory below its cache and without is of one group: such runs take long.
+      size_t& finalists = of_group[one.plain_group.empty() ? one.group : one.plain_group];
+      return layout_score(question_, *one.layout, hoped) < best || ++finalists > most_finalists_of_group;
+    });
+  }
+
+  // Simulates the best at length. True where none of them serves what is asked and there may be others that do.
+  // `most_capable`: the cheapest all turned out too slow at length.
+  bool settle(bool most_capable = false) {
+    for (size_t left = limits_.full; left > 0;) {
+      const std::vector<size_t> next = finalists(left, most_capable);
+      if (next.empty()) return false;
+      say(fmt::format("the best {} at length", next.size()));
+      evaluate(next, Effort::full);
+      left -= next.size();
+      settled_ = std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) {
+        return one.point && one.point->effort == Effort::full && found(one);
+      });
+      if (!settled_) return true;
+    }
+    return false;
+  }
+
+  // The most promising of those that were simulated shortly.
+  std::vector<size_t> finalists(size_t most, bool most_capable) const {
+    std::vector<size_t> next;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& one = candidates_[i];
+      if (one.point && one.point->effort == Effort::quick && found(one)) next.push_back(i);
+    }
+    std::stable_sort(next.begin(), next.end(), [&](size_t a, size_t b) {
+      if (most_capable) return ranked(*candidates_[a].point) > ranked(*candidates_[b].point);
+      return found(candidates_[a]) > found(candidates_[b]);
+    });
+    if (!most_capable) best_of_each_first(next);
+    keep_contenders(next);
+    next.resize(std::min(next.size(), most));
+    return next;
+  }
+
+  // Every engine has a layout with its interval in the answer, if any starts: one that is sure to lose is shown by how
+  // much. Where the rate is too high for it, others are tried that may serve it, by turns the most
+  // promising and the most capable one.
+  void show_every_engine() {
+    constexpr int most_rounds = 6;
+    for (int round = 1; round <= most_rounds; ++round) {
+      std::vector<size_t> chosen;
+      for (const TriedEngine& tried : result_.tried) {
+        const std::optional<size_t> one = to_show(tried, round % 2 == 0);
+        if (one) chosen.push_back(*one);
+      }
+      if (chosen.empty()) return;
+      evaluate(chosen, Effort::ranged);
+    }
+  }
+
+  // What is to be simulated next so that the engine's best is known; nothing where it is.
+  std::optional<size_t> to_show(const TriedEngine& tried, bool most_capable) const {
+    std::optional<size_t> best, hope;
+    const auto is_more_hopeful = [&](size_t a, size_t b) {
+      const Candidate &one = candidates_[a], &other = candidates_[b];
+      return most_capable ? one.most_requests_per_s > other.most_requests_per_s : best_hope(one) > best_hope(other);
+    };
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& one = candidates_[i];
+      if (one.layout->pool.engine.engine != tried.engine) continue;
+      if (one.point && one.point->capacity.value > 0 && (!best || shown_rank(i) > shown_rank(*best))) best = i;
+      if (!one.point && (!hope || is_more_hopeful(i, *hope))) hope = i;
+    }
+    const bool serves = best && found(candidates_[*best]);
+    if (!serves && hope && (!best || best_hope(candidates_[*hope]))) return hope;
+    return best && candidates_[*best].point->effort == Effort::quick ? best : std::nullopt;
+  }
+
+  std::pair<std::optional<LayoutScore>, double> shown_rank(size_t i) const {
+    return {found(candidates_[i]), candidates_[i].point->capacity.value};
+  }
+
+  void finish() {
+    std::optional<LayoutScore> best = to_beat_;
+    for (const Candidate& one : candidates_) {
+      if (one.point && is_final(*one.point)) best = std::max(best, found(one));
+    }
+    for (Candidate& one : candidates_) {
+      TriedEngine* tried = tried_with(*one.layout);
+      if (one.point) {
+        result_.points.push_back(std::move(*one.point));
+        if (tried != nullptr && !limits_.closed_form) ++tried->simulated;
+      } else {
+        const std::optional<LayoutScore> hope = best_hope(one);
+        ++(hope && hope > best ? result_.unexplored : result_.beaten);
+      }
+    }
+    for (size_t i = 0; i < result_.points.size(); ++i) {
+      const PlanPoint& point = result_.points[i];
+      if (is_final(point) && layout_score(question_, point.layout, ranked(point))) result_.ranking.push_back(i);
+    }
+  }
+
+  const ServingQuestion& question_;
+  PlanEvaluator& evaluator_;
+  SearchLimits limits_;
+  std::function<void(const std::string&)> tell_;
+  const SearchedPart& part_;
+  const std::vector<ServingLayout>& layouts_;
+  std::optional<LayoutScore> to_beat_;
+  bool settled_ = false;  // something that was simulated at length serves what is asked
+  std::vector<Candidate> candidates_;
+  size_t simulated_ = 0;
+  struct Reached {
+    double most = 0;  // of a bound and the time that limits leave for it, by a simulated layout
+    int64_t layouts = 0;
+  };
+  std::map<std::string, Reached> reached_;    // by kind_of_layout
+  std::map<std::string, double> slow_share_;  // by devices: of a bound, what a layout may reach at its slow end
+  ServingSearchResult result_;
+};
+
+}  // namespace
+
+ServingSearchResult search_part(const ServingQuestion& question, PlanEvaluator& evaluator, const SearchLimits& limits,
+                                const std::function<void(const std::string&)>& tell, const SearchedPart& part,
+                                const SearchState& state) {
+  return LayoutSearch(question, evaluator, limits, tell, part, state.to_beat).run(!state.is_stopped);
+}
+
+}  // namespace foretoken
