@@ -70,63 +70,116 @@ double overlap_of_all(const EvaluationPlan& plan, const FlatNest& nest, const Ra
   return all;
 }
 
+// How often the tiles of a tensor are moved, from the loops outside them.
+struct TileMoves {
+  // The innermost loop in time that moves the tile: loops inside it leave the tile where it is, and every turn of a
+  // loop outside it starts over. Multipliers hold no tile, so each turn of any loop counts. -1 = none.
+  int moved_by = -1;
+  bool unrelated_inside = false;
+  // Turns of loops over dimensions that the tensor does not use.
+  double unrelated_received = 1, unrelated_delivered = 1;
+  double apart = 1;  // different tiles below one parent at a time
+  TileSizes tiles;   // number: of a dimension that the tensor uses
+};
+
+struct Between {
+  int parent = 0, child = 0;
+};
+
+// One parent serves all of a spatial loop's instances with one word, or sums theirs to one.
+bool is_shared_at(const EvaluationPlan& plan, const FlatNest& nest, const TensorPlan& own, Between levels, int i) {
+  const LevelPlan& at = plan.level[nest.loop[i].level];
+  return nest.loop[i].spatial && i >= nest.first[levels.parent] && (own.written ? at.reduces : at.multicast);
+}
+
+// Dimensions with a remainder: their turns are counted, not multiplied.
+void count_uneven(const EvaluationPlan& plan, const FlatNest& nest, const TensorPlan& own, Between levels,
+                  TileMoves& moves) {
+  const int end = nest.first[levels.child];
+  for (int d = 0; d < plan.dimensions; ++d) {
+    if ((nest.uneven >> d & 1) == 0) continue;
+    if ((own.dimensions >> d & 1) != 0) {
+      moves.tiles[d] = true_iterations(nest, d, end, [](int) { return true; });
+      continue;
+    }
+    const auto counts = [&](int i) { return nest.loop[i].spatial || i <= moves.moved_by; };
+    moves.unrelated_received *= true_iterations(nest, d, end, counts);
+    moves.unrelated_delivered *=
+        true_iterations(nest, d, end, [&](int i) { return counts(i) && !is_shared_at(plan, nest, own, levels, i); });
+  }
+}
+
+TileMoves tile_moves(const EvaluationPlan& plan, const FlatNest& nest, const TensorPlan& own, Between levels) {
+  const int end = nest.first[levels.child];
+  TileMoves moves;
+  if (levels.child == plan.levels) moves.moved_by = end;
+  std::fill_n(moves.tiles.begin(), plan.dimensions, 1.0);
+  for (int i = end - 1; i >= 0; --i) {
+    const FlatLoop& loop = nest.loop[i];
+    const bool related = (own.dimensions >> loop.dimension & 1) != 0;
+    if (!loop.spatial && moves.moved_by < 0) {
+      if (!related) {
+        moves.unrelated_inside = true;
+        continue;
+      }
+      moves.moved_by = i;
+    }
+    if (related) {
+      moves.tiles[loop.dimension] *= loop.bound;
+      if (loop.spatial && i >= nest.first[levels.parent]) moves.apart *= loop.bound;
+      continue;
+    }
+    if ((nest.uneven >> loop.dimension & 1) != 0) continue;  // counted below
+    moves.unrelated_received *= loop.bound;
+    if (!is_shared_at(plan, nest, own, levels, i)) moves.unrelated_delivered *= loop.bound;
+  }
+  if (nest.uneven != 0) count_uneven(plan, nest, own, levels, moves);
+  return moves;
+}
+
+// Words of a rank in all tiles together: the sum of 1 + sum(coefficient (size - 1)), less what steps leave in place.
+double words_of_rank(const EvaluationPlan& plan, const FlatNest& nest, const RankPlan& rank, Between levels,
+                     const TileSizes& tile, double extent, const TileMoves& moves) {
+  const TileSizes& tiles = moves.tiles;
+  double all_tiles = 1;
+  for (int term = 0; term < rank.terms; ++term) all_tiles *= tiles[rank.dimension[term]];
+  double words = all_tiles;
+  for (int term = 0; term < rank.terms; ++term) {
+    const auto d = rank.dimension[term];
+    words += rank.coefficient[term] * (plan.size[d] - tiles[d]) * (all_tiles / tiles[d]);
+  }
+  const bool computes = levels.child == plan.levels;
+  if (computes || moves.moved_by < 0) return words;
+  if (moves.unrelated_inside && !plan.rules.halo_across_unrelated_loops) return words;
+  const FlatLoop& loop = nest.loop[moves.moved_by];
+  for (int term = 0; term < rank.terms; ++term) {
+    const int d = rank.dimension[term];
+    if (d != loop.dimension) continue;
+    const double overlap = extent - rank.coefficient[term] * loop.step;
+    if (overlap <= 0) continue;
+    const double sweeps = (nest.uneven >> d & 1) != 0 ? true_iterations(nest, d, nest.first[levels.child],
+                                                                        [&](int i) { return i != moves.moved_by; })
+                                                      : tiles[d] / loop.bound;
+    words -= (tiles[d] - sweeps) * overlap_of_all(plan, nest, rank, term, overlap, tile, tiles);
+  }
+  return words;
+}
+
+double extent_of_rank(const RankPlan& rank, const TileSizes& tile) {
+  double extent = 1;
+  for (int term = 0; term < rank.terms; ++term) extent += rank.coefficient[term] * (tile[rank.dimension[term]] - 1);
+  return extent;
+}
+
 }  // namespace
 
 TensorFlow tensor_flow(const EvaluationPlan& plan, const FlatNest& nest, int tensor_index, int parent, int child,
                        const TileSizes& tile) {
   const TensorPlan& own = plan.tensor[tensor_index];
-  const bool computes = child == plan.levels;
-  const int end = nest.first[child];
-  const int inside_parent = nest.first[parent];
-
-  // The innermost loop in time that moves the tile: loops inside it leave the tile where it is, and every turn of a
-  // loop outside it starts over. Multipliers hold no tile, so each turn of any loop counts.
-  int moves = computes ? end : -1;
-  bool unrelated_inside = false;
-  double unrelated_received = 1, unrelated_delivered = 1;
-  double apart = 1;  // different tiles below one parent at a time
-  TileSizes tiles;   // number: of a dimension that the tensor uses
-  std::fill_n(tiles.begin(), plan.dimensions, 1.0);
-  for (int i = end - 1; i >= 0; --i) {
-    const FlatLoop& loop = nest.loop[i];
-    const bool related = (own.dimensions >> loop.dimension & 1) != 0;
-    if (!loop.spatial && moves < 0) {
-      if (!related) {
-        unrelated_inside = true;
-        continue;
-      }
-      moves = i;
-    }
-    if (related) {
-      tiles[loop.dimension] *= loop.bound;
-      if (loop.spatial && i >= inside_parent) apart *= loop.bound;
-      continue;
-    }
-    if ((nest.uneven >> loop.dimension & 1) != 0) continue;  // counted below
-    unrelated_received *= loop.bound;
-    const LevelPlan& at = plan.level[loop.level];
-    const bool once = loop.spatial && i >= inside_parent && (own.written ? at.reduces : at.multicast);
-    if (!once) unrelated_delivered *= loop.bound;
-  }
-  if (nest.uneven != 0) {
-    for (int d = 0; d < plan.dimensions; ++d) {
-      if ((nest.uneven >> d & 1) == 0) continue;
-      if ((own.dimensions >> d & 1) != 0) {
-        tiles[d] = true_iterations(nest, d, end, [](int) { return true; });
-        continue;
-      }
-      const auto counts = [&](int i) { return nest.loop[i].spatial || i <= moves; };
-      unrelated_received *= true_iterations(nest, d, end, counts);
-      unrelated_delivered *= true_iterations(nest, d, end, [&](int i) {
-        const FlatLoop& loop = nest.loop[i];
-        const LevelPlan& at = plan.level[loop.level];
-        return counts(i) && !(loop.spatial && i >= inside_parent && (own.written ? at.reduces : at.multicast));
-      });
-    }
-  }
-
-  double received = unrelated_received;
-  double delivered = unrelated_delivered;
+  const Between levels{.parent = parent, .child = child};
+  const TileMoves moves = tile_moves(plan, nest, own, levels);
+  double received = moves.unrelated_received;
+  double delivered = moves.unrelated_delivered;
   for (int r = 0; r < own.ranks; ++r) {
     const RankPlan& rank = own.rank[r];
     if (rank.terms == 1 && rank.coefficient[0] == 1) {
@@ -135,37 +188,14 @@ TensorFlow tensor_flow(const EvaluationPlan& plan, const FlatNest& nest, int ten
       delivered *= rank.full_extent;
       continue;
     }
-    // Sum of 1 + sum(coefficient (size - 1)) over all tiles.
-    double all_tiles = 1, extent = 1;
-    for (int term = 0; term < rank.terms; ++term) {
-      const auto d = rank.dimension[term];
-      all_tiles *= tiles[d];
-      extent += rank.coefficient[term] * (tile[d] - 1);
-    }
-    double words = all_tiles;
-    for (int term = 0; term < rank.terms; ++term) {
-      const auto d = rank.dimension[term];
-      words += rank.coefficient[term] * (plan.size[d] - tiles[d]) * (all_tiles / tiles[d]);
-    }
-    if (!computes && moves >= 0 && (plan.rules.halo_across_unrelated_loops || !unrelated_inside)) {
-      const FlatLoop& loop = nest.loop[moves];
-      for (int term = 0; term < rank.terms; ++term) {
-        const int d = rank.dimension[term];
-        if (d != loop.dimension) continue;
-        const double overlap = extent - rank.coefficient[term] * loop.step;
-        if (overlap <= 0) continue;
-        const double own_tiles = tiles[d];
-        const double sweeps = (nest.uneven >> d & 1) != 0
-                                  ? true_iterations(nest, d, end, [&](int i) { return i != moves; })
-                                  : own_tiles / loop.bound;
-        words -= (own_tiles - sweeps) * overlap_of_all(plan, nest, rank, term, overlap, tile, tiles);
-      }
-    }
+    const double extent = extent_of_rank(rank, tile);
+    const double words = words_of_rank(plan, nest, rank, levels, tile, extent, moves);
     received *= words;
     delivered *= words * shared_by_neighbours(plan, nest, rank, parent, child, extent);
   }
+  const bool computes = child == plan.levels;
   const double tile_size = computes ? 1 : tile_words(plan.problem->tensors[tensor_index], tile);
-  return {.received = received, .delivered = delivered, .first = tile_size * apart};
+  return {.received = received, .delivered = delivered, .first = tile_size * moves.apart};
 }
 
 double copies(const EvaluationPlan& plan, const FlatNest& nest, int tensor_index, int level_index) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace foretoken {
@@ -39,6 +40,12 @@ class RandomStream {
   double standard_normal();
   Xoshiro256 generator_;
 };
+
+// Every order is equally likely. R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7 (1964).
+template <class Item>
+void shuffle(std::vector<Item>& items, RandomStream& stream) {
+  for (size_t left = items.size(); left > 1; --left) std::swap(items[left - 1], items[stream.below(left)]);
+}
 
 // Index i with probability weights[i] / sum. At least one weight above zero, none below.
 class WeightedIndex {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/portable_math.h"
+#include "base/random.h"
 #include "model/expert_popularity.h"
 #include "model/work.h"
 
@@ -79,10 +80,6 @@ std::vector<double> power_law_quantiles(size_t count, double exponent, double lo
 }
 
 }  // namespace
-
-void shuffle(std::vector<int64_t>& counts, RandomStream& stream) {
-  for (size_t left = counts.size(); left > 1; --left) std::swap(counts[left - 1], counts[stream.below(left)]);
-}
 
 std::vector<int64_t> power_law_counts(int64_t tokens, int64_t top_k, int64_t experts, double exponent) {
   const auto size = static_cast<size_t>(experts);

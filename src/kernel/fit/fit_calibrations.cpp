@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/statistics.h"
+#include "kernel/fit/fit_device.h"
+#include "kernel/fit/fit_form.h"
 #include "kernel/forms/call.h"
 
 namespace foretoken {

@@ -7,7 +7,7 @@
 
 #include "hardware/catalogue.h"
 #include "kernel/calibration_folder.h"
-#include "kernel/fit/fit_calibration.h"
+#include "kernel/fit/measured_calls.h"
 #include "kernel/validate.h"
 
 namespace foretoken {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -102,6 +103,110 @@ double percent_off(double predicted, double measured) {
   return 100 * (predicted / measured - 1);
 }
 
+// The run as asked, then at the bounds of its steps and of the blocks that fit: fewer blocks lengthen the queue and
+// shorten steps, so neither bound goes with either.
+std::vector<Replay> replays_within_bounds(EngineBuilder& builder, const RunSpecs& specs) {
+  std::vector<Replay> replays;
+  replays.push_back(replay(builder, specs));
+  const ReplicaGroup& group = replays.front().answer.groups.front();
+  if (!group.has_own_kernels) return replays;
+  const Estimate blocks = group.memory.blocks;
+  for (const double bounded_blocks : {blocks.low, blocks.high}) {
+    for (const StepBound bound : {StepBound::low, StepBound::high}) {
+      RunSpecs bounded = specs;
+      bounded.engine.flags.num_gpu_blocks_override = static_cast<int64_t>(bounded_blocks);
+      bounded.deployment.bound = bound;
+      try {
+        replays.push_back(replay(builder, bounded));
+      } catch (const InputError&) {
+        // Too few blocks for one sequence, the only thing that changed. The run did start, so it had more.
+      }
+    }
+  }
+  return replays;
+}
+
+// Of request `id` in all replays that served it; the first one did.
+Headline predicted_metric(RequestMetric metric, const std::vector<Replay>& replays, size_t id) {
+  Headline predicted;
+  predicted.value = predicted.low = predicted.high = simulated(metric, replays.front().by_id[id]);
+  for (const Replay& other : replays) {
+    if (other.by_id[id].outcome == RequestOutcome::rejected) continue;  // fewer blocks cannot hold it: no time
+    const double bound = simulated(metric, other.by_id[id]);
+    predicted.low = std::min(predicted.low, bound);
+    predicted.high = std::max(predicted.high, bound);
+  }
+  return predicted;
+}
+
+class RunErrors {
+ public:
+  void add(const std::string& metric, double measured, const Headline& predicted) {
+    errors_.add(metric, {measured, predicted.value, predicted.low, predicted.high});
+    sums_[metric].predicted += predicted.value;
+    sums_[metric].measured += measured;
+  }
+
+  void write(RunValidation& result) const {
+    Validation& validation = result.errors;
+    validation.overall = errors_.overall();
+    for (const auto& [name, summary] : errors_.groups()) {
+      validation.groups.push_back(
+          {.name = name, .errors = summary, .seconds_per_1000_rows = validation.seconds_per_1000_rows});
+      const double off = percent_off(sums_.at(name).predicted, sums_.at(name).measured);
+      result.error_of_means[name] = off;
+      validation.notes.push_back(fmt::format("mean {}: {:+.2f}%", name, off));
+    }
+  }
+
+ private:
+  struct Sums {
+    double predicted = 0, measured = 0;
+  };
+  ErrorTable errors_;
+  std::map<std::string, Sums> sums_;
+};
+
+void score_request(const VllmRun& run, const RunSpecs& specs, const std::vector<Replay>& replays, size_t id,
+                   const ScoredServingSink& sink, RunErrors& errors) {
+  for (const auto& [name, metric] : request_metrics) {
+    const auto measured =
+        metric(run.times[id].ttft_s(), run.times[id].e2e_s(), replays.front().by_id[id].output_tokens);
+    if (!measured || *measured <= 0) continue;
+    const Headline predicted = predicted_metric(metric, replays, id);
+    errors.add(name, *measured, predicted);
+    if (!sink) continue;
+    sink({.id = std::to_string(id),
+          .group = name,
+          .device = specs.engine.device.name,
+          .model = specs.engine.model.name,
+          .engine = run.flags.engine,
+          .metric = name,
+          .row = id + 2,
+          .measured = *measured,
+          .predicted = predicted});
+  }
+}
+
+void add_notes_of_run(const VllmRun& run, const RunValidationRequest& request, RunValidation& result) {
+  const EngineRanks ranks = engine_ranks(run.plan);
+  const bool has_peers = engine_devices(ranks.plan) > 1;
+  const bool given_blocks = run.num_gpu_blocks > 0 && !request.own_blocks;
+  std::vector<std::string>& notes = result.errors.notes;
+  notes.push_back(fmt::format("throughput: {:+.2f}%", result.throughput_error));
+  notes.push_back(fmt::format("{} preemptions, {} rejected, {} KV blocks ({})", result.preemptions, result.rejected,
+                              result.num_gpu_blocks, given_blocks ? "given" : "from first principles"));
+  if (run.plan.data > 1) notes.back() += ", of each data-parallel rank";
+  if (run.plan.data > 1 || has_peers) notes.push_back(layout_text(run.plan, ranks));
+  if (run.link) {
+    notes.push_back(has_peers
+                        ? fmt::format("collectives are rings over interconnect_given: {:.3g} GB/s and {:.3g} us a hop",
+                                      run.link->bandwidth.value() / 1e9, run.link->latency.value() * 1e6)
+                        : "interconnect_given was not used: no GPU of this run talks to another");
+  }
+  notes.insert(notes.end(), run.notes.begin(), run.notes.end());
+}
+
 LinkSpec link_of(const VllmRun& run) {
   if (!run.link) return {};
   return {.bandwidth = run.link->bandwidth, .latency = run.link->latency};
@@ -144,93 +249,25 @@ RunValidation validate_run(const RunValidationRequest& request, const Library& l
   const VllmRun run = read_vllm_run(request.folder);
   const RunSpecs specs = run_specs(run, request, library);
   EngineBuilder builder(facts);
-
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<Replay> replays;
-  replays.push_back(replay(builder, specs));
-  const Estimate blocks = replays.front().answer.groups.front().memory.blocks;
-  const bool own_kernels = replays.front().answer.groups.front().has_own_kernels;
-  if (own_kernels) {
-    // Fewer blocks lengthen the queue and shorten steps, so neither bound goes with either.
-    for (const double bounded_blocks : {blocks.low, blocks.high}) {
-      for (const StepBound bound : {StepBound::low, StepBound::high}) {
-        RunSpecs bounded = specs;
-        bounded.engine.flags.num_gpu_blocks_override = static_cast<int64_t>(bounded_blocks);
-        bounded.deployment.bound = bound;
-        try {
-          replays.push_back(replay(builder, bounded));
-        } catch (const InputError&) {
-          // Too few blocks for one sequence, the only thing that changed. The run did start, so it had more.
-        }
-      }
-    }
-  }
+  const std::vector<Replay> replays = replays_within_bounds(builder, specs);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
 
-  const EngineRanks ranks = engine_ranks(run.plan);
-  const bool has_peers = engine_devices(ranks.plan) > 1;
-  const bool given_blocks = run.num_gpu_blocks > 0 && !request.own_blocks;
+  const ReplicaGroup& group = replays.front().answer.groups.front();
   const SimulationTotals& totals = replays.front().answer.run.totals;
   RunValidation result{.preemptions = totals.preemptions,
                        .rejected = totals.rejected,
-                       .num_gpu_blocks = replays.front().answer.groups.front().config.options.num_gpu_blocks};
-  ErrorTable errors;
-  std::map<std::string, std::pair<double, double>> sums;  // predicted and measured
+                       .num_gpu_blocks = group.config.options.num_gpu_blocks};
+  RunErrors errors;
   for (size_t id = 0; id < run.times.size(); ++id) {
-    const RequestRecord& record = replays.front().by_id[id];
-    if (record.outcome == RequestOutcome::rejected) continue;
-    for (const auto& [name, metric] : request_metrics) {
-      const auto measured = metric(run.times[id].ttft_s(), run.times[id].e2e_s(), record.output_tokens);
-      if (!measured || *measured <= 0) continue;
-      Headline predicted;
-      predicted.value = predicted.low = predicted.high = simulated(metric, record);
-      for (const Replay& other : replays) {
-        if (other.by_id[id].outcome == RequestOutcome::rejected) continue;  // fewer blocks cannot hold it: no time
-        const double bound = simulated(metric, other.by_id[id]);
-        predicted.low = std::min(predicted.low, bound);
-        predicted.high = std::max(predicted.high, bound);
-      }
-      errors.add(name, {*measured, predicted.value, predicted.low, predicted.high});
-      sums[name].first += predicted.value;
-      sums[name].second += *measured;
-      if (sink) {
-        sink({.id = std::to_string(id),
-              .group = name,
-              .device = specs.engine.device.name,
-              .model = specs.engine.model.name,
-              .engine = run.flags.engine,
-              .metric = name,
-              .row = id + 2,
-              .measured = *measured,
-              .predicted = predicted});
-      }
-    }
+    if (replays.front().by_id[id].outcome == RequestOutcome::rejected) continue;
+    score_request(run, specs, replays, id, sink, errors);
   }
-  Validation& validation = result.errors;
-  validation.overall = errors.overall();
-  validation.has_intervals = own_kernels;
-  validation.seconds_per_1000_rows = spent.count() / static_cast<double>(run.times.size()) * 1000;
-  for (const auto& [name, summary] : errors.groups()) {
-    validation.groups.push_back(
-        {.name = name, .errors = summary, .seconds_per_1000_rows = validation.seconds_per_1000_rows});
-    const double off = percent_off(sums.at(name).first, sums.at(name).second);
-    result.error_of_means[name] = off;
-    validation.notes.push_back(fmt::format("mean {}: {:+.2f}%", name, off));
-  }
+  result.errors.has_intervals = group.has_own_kernels;
+  result.errors.seconds_per_1000_rows = spent.count() / static_cast<double>(run.times.size()) * 1000;
+  errors.write(result);
   result.throughput_error = percent_off(run.end_s(), to_seconds(totals.end).value());
-  validation.notes.push_back(fmt::format("throughput: {:+.2f}%", result.throughput_error));
-  validation.notes.push_back(fmt::format("{} preemptions, {} rejected, {} KV blocks ({})", result.preemptions,
-                                         result.rejected, result.num_gpu_blocks,
-                                         given_blocks ? "given" : "from first principles"));
-  if (run.plan.data > 1) validation.notes.back() += ", of each data-parallel rank";
-  if (run.plan.data > 1 || has_peers) validation.notes.push_back(layout_text(run.plan, ranks));
-  if (run.link) {
-    validation.notes.push_back(
-        has_peers ? fmt::format("collectives are rings over interconnect_given: {:.3g} GB/s and {:.3g} us a hop",
-                                run.link->bandwidth.value() / 1e9, run.link->latency.value() * 1e6)
-                  : "interconnect_given was not used: no GPU of this run talks to another");
-  }
-  validation.notes.insert(validation.notes.end(), run.notes.begin(), run.notes.end());
+  add_notes_of_run(run, request, result);
   return result;
 }
 

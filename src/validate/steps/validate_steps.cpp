@@ -191,100 +191,134 @@ class StepErrors {
   double verdicts_ = 0, right_ = 0;
 };
 
+// Rows of a table, one after the other.
+class StepScorer {
+ public:
+  StepScorer(const StepValidationRequest& request, const Library& library, const ScoredStepSink& sink,
+             const DeviceModelMaker& models)
+      : request_(request),
+        library_(library),
+        sink_(sink),
+        rows_(request.data),
+        catalogue_(library.models()),
+        predictor_(library, models) {
+    if (!request.group_by.empty()) rows_.csv().column(request.group_by);
+  }
+
+  StepValidation score() {
+    while (rows_.next()) {
+      if (is_wanted_row()) score_row();
+    }
+    errors_.write(result_);
+    if (whole_contexts_ > 0) {
+      result_.errors.notes.push_back(
+          fmt::format("{} prefill rows have context_len = input_len. context_len counts tokens that were in the cache "
+                      "before the step; if these rows mean the prompt itself, set context_len to 0",
+                      whole_contexts_));
+    }
+    if (result_.errors.overall.n == 0 && result_.errors.skipped.empty()) {
+      throw InputError({.source = request_.data.string(),
+                        .value = "no row left",
+                        .expected = "rows that {devices}, {stacks}, {phases} and {models} leave"});
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // What a row's step takes by the clock that the request asks for: cool, or held at the board's power limit.
+  struct Times {
+    double measured_ms = 0;
+    Estimate seconds;
+  };
+
+  bool is_wanted_row() const {
+    return is_wanted(request_.devices, rows_.text("device")) && is_wanted(request_.stacks, rows_.stack()) &&
+           is_wanted(request_.phases, rows_.phase()) && is_wanted_model(request_.models, rows_.text("model"));
+  }
+
+  void skip(std::string_view why) {
+    result_.errors.skipped.push_back({request_.data.string(), rows_.csv().row(), std::string(why)});
+  }
+
+  void score_row() {
+    if (const std::string_view why = rows_.misfit(); !why.empty()) return skip(why);
+    const bool was_held = rows_.number("sustained_ms") > 0;
+    if (request_.sustained && !was_held && rows_.csv().find_column("sustained_ms")) return;  // timed cool
+    const auto begin = std::chrono::steady_clock::now();
+    const double measured = rows_.csv().number(rows_.csv().column("measured_ms"), {1e-9, 1e12});
+    std::string why;
+    std::optional<StepSpec> spec;
+    std::optional<StepPrediction> answer;
+    try {
+      spec = spec_of(rows_, request_, catalogue_, why);
+      if (spec) answer = predictor_.predict(*spec);
+    } catch (const InputError& error) {
+      why = error.what();
+    }
+    if (!answer) return skip(why);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    const std::string group = group_of_row();
+    Times times{.measured_ms = measured, .seconds = answer->step.seconds};
+    if ((request_.sustained || was_held) && !hold(*answer, group, times)) return;
+    errors_.add(group, times.measured_ms, times.seconds, spent.count());
+    if (!request_.sustained) errors_.add_kernels(group, rows_, times.measured_ms, answer->step);
+    const StepRequest& step = answer->step.request;
+    if (step.phase == StepPhase::prefill && step.context_len > 0 && step.context_len == step.input_len) {
+      ++whole_contexts_;
+    }
+    if (sink_) pass_on(group, times, *spec, answer->step);
+  }
+
+  std::string group_of_row() const {
+    return request_.group_by.empty() ? fmt::format("{}/{}", rows_.stack(), rows_.phase())
+                                     : std::string(rows_.text(request_.group_by));
+  }
+
+  // False where the row cannot be scored: it is skipped then.
+  bool hold(const StepPrediction& answer, const std::string& group, Times& times) {
+    const std::optional<PowerModel> power = library_.power_model(answer.device());
+    if (!power) {
+      if (request_.sustained)
+        skip(fmt::format("no power limit of {} is known, so no sustained time", printable(rows_.text("device"))));
+      return !request_.sustained;
+    }
+    const double held_ms = rows_.number("sustained_ms");
+    const SustainedStep held = sustained_step(answer.step, *power, answer.device());
+    if (held_ms > 0) errors_.add_sustained(group, held_ms, rows_.number("power_w"), held);
+    if (request_.sustained) times = {.measured_ms = held_ms > 0 ? held_ms : times.measured_ms, .seconds = held.seconds};
+    return true;
+  }
+
+  void pass_on(const std::string& group, const Times& times, const StepSpec& spec, const StepEstimate& predicted) {
+    sink_({.device = std::string(rows_.text("device")),
+           .model = std::string(rows_.text("model")),
+           .stack = std::string(rows_.stack()),
+           .group = group,
+           .row = rows_.csv().row(),
+           .measured_ms = times.measured_ms,
+           .measured_kernel_ms = rows_.number("kernel_ms"),
+           .spec = &spec,
+           .seconds = times.seconds,
+           .predicted = &predicted});
+  }
+
+  const StepValidationRequest& request_;
+  const Library& library_;
+  const ScoredStepSink& sink_;
+  StepRows rows_;
+  ModelCatalogue catalogue_;
+  StepPredictor predictor_;
+  StepErrors errors_;
+  StepValidation result_;
+  size_t whole_contexts_ = 0;  // prompts on as many cached tokens: likely tables that count the prompt as context
+};
+
 }  // namespace
 
 StepValidation validate_steps(const StepValidationRequest& request, const Library& library, const ScoredStepSink& sink,
                               const DeviceModelMaker& models) {
   if (is_layer_table(CsvReader(request.data))) return validate_layer(request, library, models);
-  StepRows rows(request.data);
-  const ModelCatalogue catalogue = library.models();
-  StepPredictor predictor(library, models);
-  StepErrors errors;
-  StepValidation result;
-  const auto skip = [&](std::string_view why) {
-    result.errors.skipped.push_back({request.data.string(), rows.csv().row(), std::string(why)});
-  };
-  if (!request.group_by.empty()) rows.csv().column(request.group_by);
-  size_t whole_contexts = 0;  // prompts on as many cached tokens: more likely tables that count the prompt as context
-  while (rows.next()) {
-    const std::string device(rows.text("device")), model(rows.text("model")), stack(rows.stack());
-    if (!is_wanted(request.devices, device) || !is_wanted(request.stacks, stack) ||
-        !is_wanted(request.phases, rows.phase()) || !is_wanted_model(request.models, model)) {
-      continue;
-    }
-    if (const std::string_view why = rows.misfit(); !why.empty()) {
-      skip(why);
-      continue;
-    }
-    const double held_ms = rows.number("sustained_ms");
-    if (request.sustained && held_ms <= 0 && rows.csv().find_column("sustained_ms")) continue;  // timed cool
-    const auto begin = std::chrono::steady_clock::now();
-    double measured = rows.csv().number(rows.csv().column("measured_ms"), {1e-9, 1e12});
-    std::string why;
-    std::optional<StepSpec> spec;
-    std::optional<StepPrediction> answer;
-    try {
-      spec = spec_of(rows, request, catalogue, why);
-      if (spec) answer = predictor.predict(*spec);
-    } catch (const InputError& error) {
-      why = error.what();
-    }
-    if (!answer) {
-      skip(why);
-      continue;
-    }
-    const StepEstimate& predicted = answer->step;
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    const std::string group =
-        request.group_by.empty() ? fmt::format("{}/{}", stack, rows.phase()) : std::string(rows.text(request.group_by));
-    Estimate seconds = predicted.seconds;
-    if (request.sustained || held_ms > 0) {
-      const std::optional<PowerModel> power = library.power_model(answer->device());
-      if (request.sustained && !power) {
-        skip(fmt::format("no power limit of {} is known, so no sustained time", printable(device)));
-        continue;
-      }
-      if (power) {
-        const SustainedStep held = sustained_step(predicted, *power, answer->device());
-        if (held_ms > 0) errors.add_sustained(group, held_ms, rows.number("power_w"), held);
-        if (request.sustained) {
-          seconds = held.seconds;
-          if (held_ms > 0) measured = held_ms;
-        }
-      }
-    }
-    errors.add(group, measured, seconds, spent.count());
-    if (!request.sustained) errors.add_kernels(group, rows, measured, predicted);
-    const StepRequest& step = predicted.request;
-    if (step.phase == StepPhase::prefill && step.context_len > 0 && step.context_len == step.input_len) {
-      ++whole_contexts;
-    }
-    if (sink) {
-      sink({.device = device,
-            .model = model,
-            .stack = stack,
-            .group = group,
-            .row = rows.csv().row(),
-            .measured_ms = measured,
-            .measured_kernel_ms = rows.number("kernel_ms"),
-            .spec = &*spec,
-            .seconds = seconds,
-            .predicted = &predicted});
-    }
-  }
-  errors.write(result);
-  if (whole_contexts > 0) {
-    result.errors.notes.push_back(
-        fmt::format("{} prefill rows have context_len = input_len. context_len counts tokens that were in the cache "
-                    "before the step; if these rows mean the prompt itself, set context_len to 0",
-                    whole_contexts));
-  }
-  if (result.errors.overall.n == 0 && result.errors.skipped.empty()) {
-    throw InputError({.source = request.data.string(),
-                      .value = "no row left",
-                      .expected = "rows that {devices}, {stacks}, {phases} and {models} leave"});
-  }
-  return result;
+  return StepScorer(request, library, sink, models).score();
 }
 
 }  // namespace foretoken

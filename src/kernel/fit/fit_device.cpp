@@ -1,8 +1,9 @@
-#include "kernel/fit/fit_calibration.h"
+#include "kernel/fit/fit_device.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -20,196 +21,39 @@
 namespace foretoken {
 namespace {
 
-constexpr size_t rows_per_group = 300;        // constants settle well before
-constexpr size_t tree_rows_per_group = 1500;  // for the trees across devices
-constexpr size_t scored_rows_per_device = 4000;
 constexpr size_t refit_rows_per_group = 1500;
-
-struct Row {
-  const MeasuredCall* measured = nullptr;
-  size_t device = 0;
-};
-
-using Groups = std::map<std::pair<size_t, std::string>, std::vector<Row>>;  // by device and call group
-
-template <class Item>
-void shuffle(std::vector<Item>& rows, RandomStream& random) {
-  for (size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[random.below(i)]);
-}
-
-double strength_of(const EffectStrengths& strengths, std::string_view effect) {
-  if (effect == "common") return strengths.common;
-  if (effect == "asynchronous" || effect == "stacked memory" || effect == "amd") return strengths.trait;
-  return effect.starts_with("family") ? strengths.family : strengths.kernel;
-}
-
-// Everything a form's fit needs to hand around.
-class FormFitter {
- public:
-  FormFitter(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options)
-      : kind_(kind), devices_(devices), options_(options), form_(kind.make(Caches::benchmark)) {
-    RandomStream random(options.seed, fmt::format("rows of {}", kind.name));
-    for (size_t d = 0; d < devices.size(); ++d) {
-      traits_.push_back(powered_traits(traits_of(devices[d].device).traits));
-      for (const MeasuredCall& row : devices[d].rows) groups_[{d, call_group(row.call)}].push_back({&row, d});
-      for (const MeasuredCall& row : devices[d].lent) groups_[{d, "lent " + call_group(row.call)}].push_back({&row, d});
-    }
-    for (auto& [key, rows] : groups_) shuffle(rows, random);
-  }
-
-  const Form& form() const { return *form_; }
-
-  // Constants and trees from all devices but those of the generation `withheld` (empty = none).
-  FormCalibration fit(const std::string& withheld) const {
-    FormCalibration result;
-    result.form = kind_.name;
-    for (const FormConstant& constant : form_->constants()) result.constants.emplace_back(constant.name);
-    fit_effects(withheld, result);
-    result.residual_strength = kind_.residual_strength;
-    if (kind_.residual_strength > 0) result.residual = fit_residual(withheld, result);
-    return result;
-  }
-
-  std::set<std::string> generations() const {
-    std::set<std::string> names;
-    for (const MeasuredDevice& device : devices_) names.insert(generation_of(device.device));
-    return names;
-  }
-
-  // Up to some thousand rows of a device under a calibration that has not seen it.
-  FitErrors errors(const FormCalibration& calibration, size_t device) const {
-    std::vector<Row> rows;
-    for (const auto& [key, members] : groups_) {
-      if (key.first != device || devices_[device].impossible_groups.contains(key.second)) continue;
-      if (key.second.starts_with("lent ")) continue;
-      rows.insert(rows.end(), members.begin(), members.end());
-    }
-    RandomStream random(options_.seed, fmt::format("score {} {}", kind_.name, devices_[device].device.name));
-    shuffle(rows, random);
-    rows.resize(std::min(rows.size(), scored_rows_per_device));
-    FitErrors result;
-    for (const Row& row : rows) {
-      const FormCall& call = row.measured->call;
-      const std::vector<double> logs = cross_log_constants(*form_, calibration, call, traits_[device], "");
-      const double seconds = form_seconds_with_residual(*form_, call, traits_[device], logs, calibration.residual,
-                                                        calibration.residual_strength, std::nullopt);
-      result.push_back({.predicted = seconds, .log_error = portable_log(row.measured->seconds / seconds)});
-    }
-    return result;
-  }
-
- private:
-  bool is_withheld(size_t device, const std::string& generation) const {
-    return generation_of(devices_[device].device) == generation;
-  }
-
-  // A kernel that is broken on one device says nothing about others.
-  bool is_fitted(const Groups::key_type& key, const std::string& withheld) const {
-    return !is_withheld(key.first, withheld) && !devices_[key.first].pathological_groups.contains(key.second) &&
-           !devices_[key.first].impossible_groups.contains(key.second);
-  }
-
-  void fit_effects(const std::string& withheld, FormCalibration& result) const {
-    const std::span<const FormConstant> constants = form_->constants();
-    HierarchicalFit fit{.constants = constants.size(), .huber_scale = kind_.huber_scale, .rounds = 40};
-    for (const FormConstant& constant : constants)
-      fit.bounds.push_back({portable_log(constant.least), portable_log(constant.most)});
-    std::map<std::string, size_t> index;
-    const auto effect = [&](const std::string& name, double strength) {
-      const auto [found, is_new] = index.emplace(name, fit.effects.size());
-      if (is_new) {
-        FitEffect added{.name = name, .strength = strength, .offsets = std::vector<double>(constants.size(), 0.0)};
-        if (name == "common") {
-          added.pull_to_start = true;
-          for (size_t k = 0; k < constants.size(); ++k) added.offsets[k] = portable_log(constants[k].start);
-        }
-        fit.effects.push_back(std::move(added));
-      }
-      return found->second;
-    };
-
-    // Every device counts the same, however many rows it has; within a device, a group by the root of its rows.
-    std::map<size_t, double> weight_of_device;
-    for (const auto& [key, rows] : groups_) {
-      if (is_fitted(key, withheld)) weight_of_device[key.first] += std::sqrt(static_cast<double>(rows.size()));
-    }
-    std::vector<const Row*> used;
-    for (const auto& [key, rows] : groups_) {
-      const auto& [device, group_name] = key;
-      if (!is_fitted(key, withheld)) continue;
-      FitGroup group{.first_row = used.size(), .rows = std::min(rows.size(), rows_per_group)};
-      group.weight = std::sqrt(static_cast<double>(rows.size())) / weight_of_device[device] /
-                     static_cast<double>(weight_of_device.size());
-      for (const std::string& name : form_->effects(rows.front().measured->call, traits_[device])) {
-        group.effects.push_back(effect(name, strength_of(kind_.strengths, name)));
-      }
-      const std::string& device_name = devices_[device].device.name;
-      if (kind_.strengths.device > 0) group.effects.push_back(effect("device " + device_name, kind_.strengths.device));
-      if (kind_.strengths.group > 0) {
-        group.effects.push_back(effect(fmt::format("group {} {}", device_name, group_name), kind_.strengths.group));
-      }
-      for (size_t i = 0; i < group.rows; ++i) used.push_back(&rows[i]);
-      fit.groups.push_back(std::move(group));
-    }
-    ensure(!fit.groups.empty(), "a fit has rows");
-    std::vector<double> natural(constants.size());
-    solve(fit, [&](size_t row, std::span<const double> logs, int& choice) {
-      for (size_t k = 0; k < natural.size(); ++k) natural[k] = portable_exp(logs[k]);
-      const Row& used_row = *used[row];
-      return portable_log(form_->seconds(used_row.measured->call, traits_[used_row.device], natural, choice) /
-                          used_row.measured->seconds);
-    });
-    for (const FitEffect& fitted : fit.effects) result.effects[fitted.name] = fitted.offsets;
-  }
-
-  // Trees on what the form leaves over, centred per device and group: levels do not port, shapes of curves do.
-  BoostedTrees fit_residual(const std::string& withheld, const FormCalibration& calibration) const {
-    std::vector<float> features, targets;
-    for (const auto& [key, rows] : groups_) {
-      const size_t device = key.first;
-      if (!is_fitted(key, withheld)) continue;
-      const size_t count = std::min(rows.size(), tree_rows_per_group);
-      std::vector<double> left_over;
-      for (size_t i = 0; i < count; ++i) {
-        const FormCall& call = rows[i].measured->call;
-        const std::vector<double> logs =
-            cross_log_constants(*form_, calibration, call, traits_[device], devices_[device].device.name);
-        const double seconds = form_seconds_with_residual(*form_, call, traits_[device], logs, {}, 0, std::nullopt);
-        left_over.push_back(portable_log(rows[i].measured->seconds / seconds));
-        const std::vector<float> row = residual_features(*form_, call, traits_[device], logs, std::nullopt);
-        features.insert(features.end(), row.begin(), row.end());
-      }
-      const double middle = quantile(left_over, 0.5);
-      for (const double value : left_over) targets.push_back(static_cast<float>(value - middle));
-    }
-    return fit_boosted_trees(features, form_->feature_count(), targets,
-                             {.trees = 150, .depth = 4, .min_leaf_rows = 60});
-  }
-
-  const FormKind& kind_;
-  const std::vector<MeasuredDevice>& devices_;
-  const FitOptions& options_;
-  std::unique_ptr<Form> form_;
-  std::vector<DeviceTraits> traits_;
-  Groups groups_;
-};
 
 // A device with more call groups than this was swept over kernels of many kinds (frameworks' own ones beside an
 // engine's): what they share says little about each.
 constexpr size_t few_groups = 8;
 
+using WidthFactors = decltype(DeviceCalibration::width_factors);
+
+struct GroupedErrors {
+  FitErrors errors;
+  std::vector<std::string> groups;  // of each error
+
+  void append(const GroupedErrors& more) {
+    errors.insert(errors.end(), more.errors.begin(), more.errors.end());
+    groups.insert(groups.end(), more.groups.begin(), more.groups.end());
+  }
+  GroupedErrors part(size_t first, size_t last) const {
+    const auto begin = static_cast<std::ptrdiff_t>(first), end = static_cast<std::ptrdiff_t>(last);
+    return {.errors = {errors.begin() + begin, errors.begin() + end},
+            .groups = {groups.begin() + begin, groups.begin() + end}};
+  }
+};
+
 // How much wider or narrower than the rest a group's errors lie: the 90% quantile of |log error| over the half-width at
 // that time. Groups with few rows keep the common width.
-std::map<std::string, double, std::less<>> width_factors_from(const FitErrors& errors,
-                                                              const std::vector<std::string>& group_of_error,
-                                                              const HalfWidths& widths) {
+WidthFactors width_factors_from(const GroupedErrors& unseen, const HalfWidths& widths) {
   constexpr size_t enough = 15;
   std::map<std::string, std::vector<double>> ratios;
-  for (size_t i = 0; i < errors.size(); ++i) {
-    const auto& [seconds, log_error] = errors[i];
-    ratios[group_of_error[i]].push_back(std::abs(log_error) / std::max(widths.at(seconds), 1e-6));
+  for (size_t i = 0; i < unseen.errors.size(); ++i) {
+    const auto& [seconds, log_error] = unseen.errors[i];
+    ratios[unseen.groups[i]].push_back(std::abs(log_error) / std::max(widths.at(seconds), 1e-6));
   }
-  std::map<std::string, double, std::less<>> factors;
+  WidthFactors factors;
   for (const auto& [group, values] : ratios) {
     if (ratios.size() > 1 && values.size() >= enough) factors[group] = std::clamp(quantile(values, 0.9), 0.2, 5.0);
   }
@@ -287,24 +131,17 @@ class DeviceFitter {
     return result;
   }
 
-  // Rows of groups that the calibration does not know are left out, in both.
-  static std::vector<std::string> groups_of_errors(const DeviceCalibration& calibration,
-                                                   const std::vector<const MeasuredCall*>& rows) {
-    std::vector<std::string> groups;
+  // Rows of groups that the calibration does not know are left out.
+  GroupedErrors errors(const DeviceCalibration& calibration, const std::vector<const MeasuredCall*>& rows) const {
+    GroupedErrors result;
     for (const MeasuredCall* row : rows) {
       std::string group = call_group(row->call);
-      if (calibration.groups.contains(group)) groups.push_back(std::move(group));
-    }
-    return groups;
-  }
-  FitErrors errors(const DeviceCalibration& calibration, const std::vector<const MeasuredCall*>& rows) const {
-    FitErrors result;
-    for (const MeasuredCall* row : rows) {
-      if (!calibration.groups.contains(call_group(row->call))) continue;
+      if (!calibration.groups.contains(group)) continue;
       const auto [number, logs] = group_of(calibration, row->call);
       const double seconds =
           form_seconds_with_residual(*form_, row->call, traits_, *logs, calibration.residual, 1, number);
-      result.push_back({.predicted = seconds, .log_error = portable_log(row->seconds / seconds)});
+      result.errors.push_back({.predicted = seconds, .log_error = portable_log(row->seconds / seconds)});
+      result.groups.push_back(std::move(group));
     }
     return result;
   }
@@ -507,7 +344,7 @@ FitErrors errors_on_unseen_models(const DeviceFitter& fitter, const std::vector<
     std::vector<const MeasuredCall*> seen, unseen;
     for (size_t i = 0; i < std::min(rows.size(), most_rows); ++i)
       (call_model(rows[i]->call) == model ? unseen : seen).push_back(rows[i]);
-    const FitErrors own = fitter.errors(fitter.fit(seen), unseen);
+    const FitErrors own = fitter.errors(fitter.fit(seen), unseen).errors;
     errors.insert(errors.end(), own.begin(), own.end());
   }
   return errors;
@@ -533,9 +370,7 @@ void widen_for_unseen_layers(const DeviceFitter& fitter, const std::vector<const
       const FormCall& call = rows[i]->call;
       (layers.at(swept_layer(call_group(call), call_layer(call))) == fold ? unseen : seen).push_back(rows[i]);
     }
-    const DeviceCalibration trial = fitter.fit(seen);
-    const FitErrors errors = fitter.errors(trial, unseen);
-    const std::vector<std::string> groups = fitter.groups_of_errors(trial, unseen);
+    const auto [errors, groups] = fitter.errors(fitter.fit(seen), unseen);
     for (size_t i = 0; i < errors.size(); ++i) {
       const double width = result.half_widths.at(errors[i].predicted) * result.width_factor(groups[i]);
       ratios.push_back(std::abs(errors[i].log_error) / std::max(width, 1e-6));
@@ -545,44 +380,56 @@ void widen_for_unseen_layers(const DeviceFitter& fitter, const std::vector<const
   result.unseen_layer_factor = std::clamp(quantile(ratios, 0.9), 1.0, 20.0);
 }
 
-}  // namespace
-
-FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options) {
-  const FormFitter fitter(kind, devices, options);
-  const auto say = [&](const std::string& text) {
-    if (options.progress) options.progress(text);
-  };
-  say(fmt::format("{}: fitting {} devices", kind.name, devices.size()));
-  FormCalibration result = fitter.fit("");
-  result.source = options.source;
-  result.fitted_on = options.date;
-  for (const MeasuredDevice& device : devices) result.devices.push_back(device.device.name);
-
-  std::vector<FitErrors> by_generation;
-  std::vector<std::string> scored;
-  const std::set<std::string> generations = fitter.generations();
-  for (const std::string& generation : generations) {
-    if (generations.size() < 2) break;  // nothing left to learn from
-    say(fmt::format("{}: withholding {}", kind.name, generation));
-    const FormCalibration withheld = fitter.fit(generation);
-    FitErrors errors;
-    for (size_t d = 0; d < devices.size(); ++d) {
-      if (generation_of(devices[d].device) != generation || devices[d].rows.empty()) continue;
-      const FitErrors own = fitter.errors(withheld, d);
-      const std::string& name = devices[d].device.name;
-      result.withheld_mape[name] = mean_percentage_error(own);
-      result.withheld_mape_20us[name] = mean_percentage_error(own, long_kernel_seconds);
-      errors.insert(errors.end(), own.begin(), own.end());
-    }
-    if (errors.empty()) continue;
-    scored.push_back(generation);
-    by_generation.push_back(std::move(errors));
+// Each fifth predicted by a fit on the others; with many rows of few kinds one fifth says enough. `rows` are shuffled.
+GroupedErrors errors_on_unseen_rows(const DeviceFitter& fitter, const std::vector<const MeasuredCall*>& rows) {
+  constexpr size_t folds = 5, few = 1500;
+  std::set<std::string> groups;
+  for (const MeasuredCall* row : rows) groups.insert(call_group(row->call));
+  const bool all_folds = rows.size() <= few || (rows.size() <= 5 * few && groups.size() > few_groups);
+  GroupedErrors result;
+  for (size_t fold = 0; fold < (all_folds ? folds : 1); ++fold) {
+    std::vector<const MeasuredCall*> seen, unseen;
+    for (size_t i = 0; i < rows.size(); ++i) (i % folds == fold ? unseen : seen).push_back(rows[i]);
+    result.append(fitter.errors(fitter.fit(seen), unseen));
   }
-  std::vector<double> coverage_of;
-  result.half_widths = half_widths_across(by_generation, coverage_of);
-  for (size_t g = 0; g < scored.size(); ++g) result.withheld_coverage[scored[g]] = coverage_of[g];
   return result;
 }
+
+void set_widths(const DeviceFitter& fitter, const std::vector<const MeasuredCall*>& rows, const GroupedErrors& unseen,
+                DeviceCalibration& result) {
+  result.half_widths = half_widths_from(unseen.errors);
+  result.width_factors = width_factors_from(unseen, result.half_widths);
+  // The next call is likely to be another model's.
+  if (const FitErrors unseen_models = errors_on_unseen_models(fitter, rows); !unseen_models.empty()) {
+    result.half_widths = half_widths_from(unseen_models);
+    result.width_factors.clear();
+  }
+  widen_for_unseen_layers(fitter, rows, result);
+}
+
+FitErrors over_factors(const GroupedErrors& unseen, const WidthFactors& factors) {
+  FitErrors scaled = unseen.errors;
+  for (size_t i = 0; i < scaled.size(); ++i) {
+    const auto factor = factors.find(unseen.groups[i]);
+    if (factor != factors.end()) scaled[i].log_error /= factor->second;
+  }
+  return scaled;
+}
+
+// Half of the errors make the intervals that the other half is held to.
+double coverage_of_second_half(const GroupedErrors& unseen) {
+  const size_t middle = unseen.errors.size() / 2;
+  const GroupedErrors first = unseen.part(0, middle), second = unseen.part(middle, unseen.errors.size());
+  const HalfWidths widths = half_widths_from(first.errors);
+  return coverage(over_factors(second, width_factors_from(first, widths)), widths);
+}
+
+void set_held_out_errors(const FitErrors& errors, DeviceCalibration& result) {
+  result.held_out_mape = mean_percentage_error(errors);
+  result.held_out_mape_20us = mean_percentage_error(errors, long_kernel_seconds);
+}
+
+}  // namespace
 
 DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& measured,
                              const FitOptions& options) {
@@ -597,56 +444,17 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   const std::vector<const MeasuredCall*> outside(rows.begin() + static_cast<std::ptrdiff_t>(used), rows.end());
   rows.resize(used);
 
-  // Each fifth predicted by a fit on the others; with many rows of few kinds one fifth says enough.
-  constexpr size_t folds = 5, few = 1500;
-  std::set<std::string> groups;
-  for (const MeasuredCall* row : rows) groups.insert(call_group(row->call));
-  const bool all_folds = rows.size() <= few || (rows.size() <= 5 * few && groups.size() > few_groups);
-  FitErrors errors;
-  std::vector<std::string> group_of_error;
-  for (size_t fold = 0; fold < (all_folds ? folds : 1); ++fold) {
-    std::vector<const MeasuredCall*> seen, unseen;
-    for (size_t i = 0; i < rows.size(); ++i) (i % folds == fold ? unseen : seen).push_back(rows[i]);
-    const DeviceCalibration trial = fitter.fit(seen);
-    const FitErrors own = fitter.errors(trial, unseen);
-    errors.insert(errors.end(), own.begin(), own.end());
-    const std::vector<std::string> own_groups = fitter.groups_of_errors(trial, unseen);
-    group_of_error.insert(group_of_error.end(), own_groups.begin(), own_groups.end());
-  }
-  ensure(group_of_error.size() == errors.size(), "every error has its group");
-
+  const GroupedErrors unseen = errors_on_unseen_rows(fitter, rows);
   DeviceCalibration result = fitter.fit(rows);
-  result.half_widths = half_widths_from(errors);
-  result.width_factors = width_factors_from(errors, group_of_error, result.half_widths);
-  // The next call is likely to be another model's.
-  if (const FitErrors unseen_models = errors_on_unseen_models(fitter, rows); !unseen_models.empty()) {
-    result.half_widths = half_widths_from(unseen_models);
-    result.width_factors.clear();
-  }
-  widen_for_unseen_layers(fitter, rows, result);
-  const auto over_factors = [](FitErrors scaled_errors, const std::vector<std::string>& names,
-                               const std::map<std::string, double, std::less<>>& factors) {
-    for (size_t i = 0; i < scaled_errors.size(); ++i) {
-      const auto factor = factors.find(names[i]);
-      if (factor != factors.end()) scaled_errors[i].log_error /= factor->second;
-    }
-    return scaled_errors;
-  };
+  set_widths(fitter, rows, unseen, result);
   if (outside.empty()) {
-    // Half of the errors make the intervals that the other half is held to.
-    const auto middle = static_cast<std::ptrdiff_t>(errors.size() / 2);
-    const FitErrors first(errors.begin(), errors.begin() + middle), second(errors.begin() + middle, errors.end());
-    const HalfWidths widths = half_widths_from(first);
-    const auto factors = width_factors_from(first, group_of_error, widths);
-    const std::vector<std::string> names(group_of_error.begin() + middle, group_of_error.end());
-    result.held_out_coverage = coverage(over_factors(second, names, factors), widths);
+    result.held_out_coverage = coverage_of_second_half(unseen);
+    set_held_out_errors(unseen.errors, result);
   } else {
-    errors = fitter.errors(result, outside);
-    group_of_error = fitter.groups_of_errors(result, outside);
-    result.held_out_coverage = coverage(over_factors(errors, group_of_error, result.width_factors), result.half_widths);
+    const GroupedErrors beyond = fitter.errors(result, outside);
+    result.held_out_coverage = coverage(over_factors(beyond, result.width_factors), result.half_widths);
+    set_held_out_errors(beyond.errors, result);
   }
-  result.held_out_mape = mean_percentage_error(errors);
-  result.held_out_mape_20us = mean_percentage_error(errors, long_kernel_seconds);
   result.source = options.source;
   result.fitted_on = options.date;
   return result;

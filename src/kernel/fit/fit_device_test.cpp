@@ -1,11 +1,12 @@
-#include "kernel/fit/fit_calibration.h"
+#include "kernel/fit/fit_device.h"
+#include "kernel/fit/fit_form.h"
 
 #include <gtest/gtest.h>
 
 #include "kernel/evaluate.h"
 #include "kernel/test_support.h"
 
-namespace foretoken::fit_calibration_test {
+namespace foretoken::fit_device_test {
 
 using namespace test_support;
 
@@ -53,7 +54,7 @@ double mean_error(const FormCalibration& calibration, const MeasuredDevice& devi
   return 100 * sum / static_cast<double>(device.rows.size());
 }
 
-TEST(FitCalibration, a_planted_law_is_found_and_ports_to_generations_that_were_withheld) {
+TEST(FitDevice, a_planted_law_is_found_and_ports_to_generations_that_were_withheld) {
   const FormKind& kind = form_named("memory");
   const std::vector<MeasuredDevice> devices = three_generations();
   const FormCalibration fitted = fit_form(kind, devices, {.source = "made up", .date = "2026-01-01"});
@@ -76,7 +77,7 @@ TEST(FitCalibration, a_planted_law_is_found_and_ports_to_generations_that_were_w
   }
 }
 
-TEST(FitCalibration, the_same_rows_and_seed_give_the_same_file) {
+TEST(FitDevice, the_same_rows_and_seed_give_the_same_file) {
   const std::vector<MeasuredDevice> devices = three_generations();
   const auto run = [&](uint64_t seed) {
     const FormCalibration cross = fit_form(form_named("memory"), devices, {.seed = seed});
@@ -88,14 +89,14 @@ TEST(FitCalibration, the_same_rows_and_seed_give_the_same_file) {
   EXPECT_NE(run(2), first);  // another sweep
 }
 
-TEST(FitCalibration, one_generation_alone_says_nothing_about_others) {
+TEST(FitDevice, one_generation_alone_says_nothing_about_others) {
   const FormCalibration fitted =
       fit_form(form_named("memory"), {measured_norms("h100_sxm", 80), measured_norms("h200_sxm", 80)}, {});
   EXPECT_TRUE(fitted.withheld_mape.empty());
   for (const double width : fitted.half_widths.by_time) EXPECT_GE(width, 1);  // a factor of e either way
 }
 
-TEST(FitCalibration, a_sweep_puts_an_odd_device_right) {
+TEST(FitDevice, a_sweep_puts_an_odd_device_right) {
   const FormKind& kind = form_named("memory");
   const std::vector<MeasuredDevice> devices =
       three_generations([](const NormShape& shape) { return shape.width > 4096 ? 1.9 : 1.2; });
@@ -116,7 +117,7 @@ TEST(FitCalibration, a_sweep_puts_an_odd_device_right) {
   for (const double width : measured.half_widths.by_time) EXPECT_LT(width, 0.35);
 }
 
-TEST(FitCalibration, a_sweep_takes_no_more_rows_than_asked_for) {
+TEST(FitDevice, a_sweep_takes_no_more_rows_than_asked_for) {
   const FormKind& kind = form_named("memory");
   const std::vector<MeasuredDevice> devices = three_generations();
   const FormCalibration cross = fit_form(kind, devices, {});
@@ -157,7 +158,7 @@ MeasuredDevice measured_layers(const std::string& name, double oddity) {
   return measured;
 }
 
-TEST(FitCalibration, intervals_are_wider_for_layers_that_a_sweep_has_not_seen) {
+TEST(FitDevice, intervals_are_wider_for_layers_that_a_sweep_has_not_seen) {
   const FormKind& kind = form_named("gemm");
   const std::vector<MeasuredDevice> devices = {measured_layers("a100_sxm", 0.2), measured_layers("h100_sxm", 0.2)};
   const FormCalibration cross = fit_form(kind, devices, {});
@@ -188,7 +189,7 @@ MeasuredDevice measured_formats(std::string_view stream, size_t many, size_t few
   return measured;
 }
 
-TEST(FitCalibration, a_format_with_few_rows_of_an_amd_sweep_has_trees_of_its_own) {
+TEST(FitDevice, a_format_with_few_rows_of_an_amd_sweep_has_trees_of_its_own) {
   FormKind kind = form_named("gemm_cdna");
   const MeasuredDevice seen = measured_formats("seen", 1200, 80), unseen = measured_formats("unseen", 1, 80);
   const FormCalibration cross = fit_form(kind, {seen}, {});
@@ -201,7 +202,7 @@ TEST(FitCalibration, a_format_with_few_rows_of_an_amd_sweep_has_trees_of_its_own
   EXPECT_LT(own, 0.95 * error());
 }
 
-TEST(FitCalibration, progress_names_what_is_fitted_and_withheld) {
+TEST(FitDevice, progress_names_what_is_fitted_and_withheld) {
   std::string told;
   fit_form(form_named("memory"), three_generations(),
            {.progress = [&](const std::string& line) { told += line + "\n"; }});
@@ -209,7 +210,7 @@ TEST(FitCalibration, progress_names_what_is_fitted_and_withheld) {
     EXPECT_NE(told.find(word), std::string::npos) << word << " in " << told;
 }
 
-TEST(FitCalibration, generations_are_instruction_sets_and_blackwell_datacentre_parts_are_one) {
+TEST(FitDevice, generations_are_instruction_sets_and_blackwell_datacentre_parts_are_one) {
   const auto generation = [](const char* name) { return generation_of(hardware().device(name)); };
   EXPECT_EQ(generation("h100_sxm"), generation("h200_sxm"));
   EXPECT_EQ(generation("b200_sxm"), generation("b300_sxm"));
@@ -218,4 +219,4 @@ TEST(FitCalibration, generations_are_instruction_sets_and_blackwell_datacentre_p
   EXPECT_EQ(generation_of(Device{.architecture = "Ironwood"}), "Ironwood");
 }
 
-}  // namespace foretoken::fit_calibration_test
+}  // namespace foretoken::fit_device_test
