@@ -33,9 +33,10 @@ using Parts = std::map<std::string, double>;
 constexpr HeadlineKey step_keys[] = {{"seconds.value", "step", "s"},
                                      {"tokens_per_second", "tokens", "/s"},
                                      {"mfu", "model FLOP utilization", ""},
+                                     {"sources.measured", "share measured on the device", ""},
                                      {"serving_memory.tokens.value", "room in the KV cache", "tokens"}};
 constexpr std::string_view fits_words = "fits in memory";
-constexpr OutcomeKey step_words[] = {{"fits_in_memory", fits_words}, {"seconds.confidence", "source of the times"}};
+constexpr OutcomeKey step_words[] = {{"fits_in_memory", fits_words}};
 constexpr HeadlineKey train_keys[] = {{"seconds.value", "iteration", "s"},
                                       {"tokens_per_second_per_device", "tokens of a device", "/s"},
                                       {"flops.mfu", "model FLOP utilization", ""}};
