@@ -120,9 +120,13 @@ double FairSharing::level_where_full(const SharedLink& link, bool& any_rising) c
 
 void FairSharing::fill() {
   for (const int32_t flow : component_flows_) flows_[static_cast<size_t>(flow)].fixed = false;
-  std::sort(component_flows_.begin(), component_flows_.end(), [&](int32_t a, int32_t b) {
-    return std::pair(flows_[static_cast<size_t>(a)].best, a) < std::pair(flows_[static_cast<size_t>(b)].best, b);
-  });
+  size_t rising = component_flows_.size();
+  // Most flows are stopped by a link, so few of them are ever asked for in order: a heap, not a sort.
+  const auto later = [&](int32_t a, int32_t b) {
+    return std::pair(flows_[static_cast<size_t>(a)].best, a) > std::pair(flows_[static_cast<size_t>(b)].best, b);
+  };
+  std::vector<int32_t>& by_best = component_flows_;
+  std::make_heap(by_best.begin(), by_best.end(), later);
 
   // The level at which a link is full only rises while flows are fixed, so an old one is a lower bound.
   using FullAt = std::pair<double, LinkIndex>;
@@ -134,16 +138,17 @@ void FairSharing::fill() {
   }
   std::priority_queue<FullAt, std::vector<FullAt>, std::greater<>> next_full({}, std::move(first_levels));
 
-  size_t next_best = 0;
-  while (true) {
-    while (next_best < component_flows_.size() && flows_[static_cast<size_t>(component_flows_[next_best])].fixed) {
-      ++next_best;
-    }
-    if (next_best == component_flows_.size()) return;
-    const int32_t flow = component_flows_[next_best];
+  while (rising > 0) {
+    const int32_t flow = by_best.front();
     const double best = flows_[static_cast<size_t>(flow)].best;
-    if (next_full.empty() || best <= next_full.top().first) {
-      fix(flow, best);
+    const bool is_fixed = flows_[static_cast<size_t>(flow)].fixed;
+    if (is_fixed || next_full.empty() || best <= next_full.top().first) {
+      if (!is_fixed) {
+        fix(flow, best);
+        --rising;
+      }
+      std::pop_heap(by_best.begin(), by_best.end(), later);
+      by_best.pop_back();
       continue;
     }
     const auto [bound, number] = next_full.top();
@@ -156,7 +161,9 @@ void FairSharing::fill() {
       continue;
     }
     for (const Member& member : link.members) {
-      if (!flows_[static_cast<size_t>(member.flow)].fixed) fix(member.flow, full);
+      if (flows_[static_cast<size_t>(member.flow)].fixed) continue;
+      fix(member.flow, full);
+      --rising;
     }
   }
 }
