@@ -92,86 +92,126 @@ class Conditions {
   bool never_ = false;  // the file lacks a column
 };
 
-void score_file(const MeasurementFile& file, const Predictors& predictors, const KernelValidationRequest& request,
-                const ScoredKernelSink& sink, FileResult& result) {
-  const std::unique_ptr<MeasurementRows> source = open_rows(file, request.models);
-  const CsvReader& csv = source->csv();
-  result.columns = csv.columns();
-  Grouping group = grouping(request.group_by, file, csv);
-  const bool by_family = request.group_by == "family";
-  const Conditions conditions(request.where, csv);
-  const std::string path = file.path.string();
-  std::string why;
-  const auto skip = [&](std::string reason) {
-    result.skipped.push_back({.file = path, .row = csv.row(), .why = std::move(reason)});
-  };
-  std::string rows_name;
-  std::vector<PredictedRow>* rows = nullptr;
-  while (source->next()) {
-    if (!conditions.hold(csv)) continue;
-    const std::optional<TableRow> row = source->read(why);
-    if (!row) {
-      skip(why);
-      continue;
-    }
-    const std::string_view family = file.family ? std::string_view(file.family->name) : family_name(row->shape);
-    // A file of one family was kept or left out as a whole.
-    if (!file.family && !request.families.empty() && !is_listed(request.families, family)) continue;
-    if (request.held_out_only && !is_held_out(file.device, family, csv.row())) continue;
-    KernelEstimate predicted;
-    try {
-      const auto effect = request.campaign.effects.find({file.device, std::string(row->variant)});
-      const bool is_known = effect != request.campaign.effects.end();
-      predicted = predictors.with(row->caches).estimate(row->shape, is_known ? framework_kernel : row->variant);
-      if (is_known) predicted.seconds = campaign_estimate(effect->second, predicted.seconds);
-      if (row->copied > 0) {
-        const ElementwiseShape copy{.elements = row->copied, .dtype = DType::fp32};
-        const Estimate before = predictors.with(row->caches).estimate(copy, framework_kernel).seconds;
-        predicted.seconds = sum_of_correlated(std::array{before, predicted.seconds});
+// Of the kernel that the row names, with what was timed beside it.
+KernelEstimate estimate_of_row(const TableRow& row, const std::string& device, const Predictors& predictors,
+                               const Campaign& campaign) {
+  const KernelPredictor& predictor = predictors.with(row.caches);
+  const auto effect = campaign.effects.find({device, std::string(row.variant)});
+  const bool is_known = effect != campaign.effects.end();
+  KernelEstimate predicted = predictor.estimate(row.shape, is_known ? framework_kernel : row.variant);
+  if (is_known) predicted.seconds = campaign_estimate(effect->second, predicted.seconds);
+  if (row.copied > 0) {
+    const ElementwiseShape copy{.elements = row.copied, .dtype = DType::fp32};
+    const Estimate before = predictor.estimate(copy, framework_kernel).seconds;
+    predicted.seconds = sum_of_correlated(std::array{before, predicted.seconds});
+  }
+  return predicted;
+}
+
+// Why a time cannot have been measured; empty if it can.
+std::string_view misfit_of_time(const TableRow& row, const KernelEstimate& predicted) {
+  constexpr double over_peak = 1.08;  // clocks that boost
+  const double at_peak = predicted.compute.value() * predicted.wave_efficiency;
+  if (row.tuned && row.microseconds * 1e-6 * over_peak < at_peak) {
+    return "latency_us is below the time of the multiplies at peak: a broken trial won the tuning";
+  }
+  return row.microseconds <= 0 ? "latency_us is not above zero" : "";
+}
+
+// The rows of one file.
+class FileScorer {
+ public:
+  FileScorer(const MeasurementFile& file, const Predictors& predictors, const KernelValidationRequest& request,
+             const ScoredKernelSink& sink, FileResult& result)
+      : file_(file),
+        predictors_(predictors),
+        request_(request),
+        sink_(sink),
+        result_(result),
+        source_(open_rows(file, request.models)),
+        csv_(source_->csv()),
+        group_(grouping(request.group_by, file, csv_)),
+        conditions_(request.where, csv_),
+        path_(file.path.string()) {
+    result.columns = csv_.columns();
+  }
+
+  void score() {
+    std::string why;
+    while (source_->next()) {
+      if (!conditions_.hold(csv_)) continue;
+      const std::optional<TableRow> row = source_->read(why);
+      if (row) {
+        score_row(*row);
+      } else {
+        skip(why);
       }
-    } catch (const InputError& error) {
-      skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
-      continue;
-    }
-    if (!row->variant.empty() && !request.calibrations.empty()) {
-      auto& names = result.variants[std::string(family)];
-      if (!names.contains(row->variant)) names.emplace(row->variant);
-    }
-    const double measured_us = row->microseconds;
-    constexpr double over_peak = 1.08;  // clocks that boost
-    if (row->tuned && measured_us * 1e-6 * over_peak < predicted.compute.value() * predicted.wave_efficiency) {
-      skip("latency_us is below the time of the multiplies at peak: a broken trial won the tuning");
-      continue;
-    }
-    if (measured_us <= 0) {
-      skip("latency_us is not above zero");
-      continue;
-    }
-    const std::string_view name = by_family ? family : group.name(file, family, csv);
-    if (!rows || rows_name != name) {
-      rows_name = name;
-      rows = &result.groups[rows_name];
-    }
-    rows->push_back({.measured = measured_us,
-                     .predicted = predicted.seconds.value * 1e6,
-                     .low = predicted.seconds.low * 1e6,
-                     .high = predicted.seconds.high * 1e6});
-    ++result.rows;
-    if (sink) {
-      sink({.file = path,
-            .device = file.device,
-            .family = family,
-            .group = name,
-            .row = csv.row(),
-            .shape = &row->shape,
-            .variant = row->variant,
-            .copied = row->copied,
-            .measured_us = measured_us,
-            .caches = row->caches,
-            .predicted = predicted});
     }
   }
-}
+
+ private:
+  void skip(std::string reason) {
+    result_.skipped.push_back({.file = path_, .row = csv_.row(), .why = std::move(reason)});
+  }
+
+  void score_row(const TableRow& row) {
+    const std::string_view family = file_.family ? std::string_view(file_.family->name) : family_name(row.shape);
+    // A file of one family was kept or left out as a whole.
+    if (!file_.family && !request_.families.empty() && !is_listed(request_.families, family)) return;
+    if (request_.held_out_only && !is_held_out(file_.device, family, csv_.row())) return;
+    KernelEstimate predicted;
+    try {
+      predicted = estimate_of_row(row, file_.device, predictors_, request_.campaign);
+    } catch (const InputError& error) {
+      return skip(
+          fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
+    }
+    if (!row.variant.empty() && !request_.calibrations.empty()) {
+      auto& names = result_.variants[std::string(family)];
+      if (!names.contains(row.variant)) names.emplace(row.variant);
+    }
+    if (const std::string_view why = misfit_of_time(row, predicted); !why.empty()) return skip(std::string(why));
+    add(row, family, predicted);
+  }
+
+  void add(const TableRow& row, std::string_view family, const KernelEstimate& predicted) {
+    const std::string_view name = request_.group_by == "family" ? family : group_.name(file_, family, csv_);
+    if (!rows_ || rows_name_ != name) {
+      rows_name_ = name;
+      rows_ = &result_.groups[rows_name_];
+    }
+    rows_->push_back({.measured = row.microseconds,
+                      .predicted = predicted.seconds.value * 1e6,
+                      .low = predicted.seconds.low * 1e6,
+                      .high = predicted.seconds.high * 1e6});
+    ++result_.rows;
+    if (!sink_) return;
+    sink_({.file = path_,
+           .device = file_.device,
+           .family = family,
+           .group = name,
+           .row = csv_.row(),
+           .shape = &row.shape,
+           .variant = row.variant,
+           .copied = row.copied,
+           .measured_us = row.microseconds,
+           .caches = row.caches,
+           .predicted = predicted});
+  }
+
+  const MeasurementFile& file_;
+  const Predictors& predictors_;
+  const KernelValidationRequest& request_;
+  const ScoredKernelSink& sink_;
+  FileResult& result_;
+  std::unique_ptr<MeasurementRows> source_;
+  const CsvReader& csv_;
+  Grouping group_;
+  Conditions conditions_;
+  std::string path_;
+  std::string rows_name_;  // group of the row before
+  std::vector<PredictedRow>* rows_ = nullptr;
+};
 
 void keep_only(std::vector<MeasurementFile>& files, const std::vector<std::string>& wanted, const std::string& field,
                const std::function<std::string(const MeasurementFile&)>& name_of) {
@@ -333,7 +373,7 @@ Validation validate_kernels(const KernelValidationRequest& request, const Hardwa
       }
       const auto start = std::chrono::steady_clock::now();
       try {
-        score_file(file, predictor->second, request, sink, results[i]);
+        FileScorer(file, predictor->second, request, sink, results[i]).score();
       } catch (...) {
         results[i].failure = std::current_exception();
       }
