@@ -142,8 +142,8 @@ std::vector<std::string> draft_method_names() {
 }
 
 const DraftMethod& draft_method(std::string_view name) {
-  const std::string lower = lower_case(name);
-  const std::string_view wanted = lower.ends_with("_mtp") ? "mtp" : lower;
+  std::string wanted = lower_case(name);
+  if (wanted.ends_with("_mtp")) wanted = "mtp";
   for (const DraftMethod& method : methods) {
     if (method.name == wanted) return method;
   }
