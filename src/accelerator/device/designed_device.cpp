@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "accelerator/formats/mapper_constraints.h"
+#include "accelerator/tile.h"
+#include "accelerator/workload/fusion.h"
 #include "accelerator/workload/operator_problems.h"
 #include "accelerator/workload/vector_work.h"
 #include "base/error.h"
@@ -27,6 +29,12 @@ constexpr double low_share = 0.9, high_share = 1.3;
 constexpr double slowest_stream = 2;
 
 constexpr int64_t exact_up_to = 16;
+
+// Scores that are less than this share of the words outside, as in most decodes, are not worth a search of their own.
+constexpr double few_scores = 0.05;
+
+// Mappings of each way to fuse, as a share of all: there are a hundred ways, and the best is searched again.
+constexpr int64_t tries_of_a_way = 100;
 
 // Modules that a design without a bandwidth or size of its own is taken to have.
 struct UsualMemory {
@@ -127,13 +135,12 @@ class MappedKernels : public DescribedKernels {
       return {.seconds = seconds};
     }
     const TensorBits bits = tensor_bits(shape);
-    double cycles = 0;
     for (CountedProblem& own : problems) {
       set_bits(own.problem, bits, architecture_.levels.back().word_bits, sum_bits(architecture_));
-      cycles += own.count * cycles_of(own.problem);
     }
-    const double array = cycles / architecture_.clock_hz;
-    const double vector = softmax_operations * attention_scores(shape, problems) / vector_rate;
+    const double scores = attention_scores(shape, problems);
+    const double array = (scores > 0 ? attention_cycles(problems) : cycles_of_all(problems)) / architecture_.clock_hz;
+    const double vector = softmax_operations * scores / vector_rate;
     const Estimate seconds{.value = array + vector,
                            .low = std::max(low_share * array, vector),  // beside the products, at best
                            .high = high_share * (array + vector),
@@ -187,8 +194,69 @@ class MappedKernels : public DescribedKernels {
     return least + (most - least) * static_cast<double>(size - below) / static_cast<double>(above - below);
   }
 
-  double searched_cycles(const Problem& problem) const {
+  double cycles_of_all(std::span<const CountedProblem> problems) const {
+    double cycles = 0;
+    for (const CountedProblem& own : problems) cycles += own.count * cycles_of(own.problem);
+    return cycles;
+  }
+
+  // Queries by keys and scores by values in turn. Scores stay on the chip where that is faster.
+  double attention_cycles(std::span<const CountedProblem> problems) const {
+    double cycles = 0;
+    for (size_t i = 0; i + 1 < problems.size(); i += 2) {
+      const Problem &scores = problems[i].problem, &values = problems[i + 1].problem;
+      cycles += has_few_scores(scores, values) ? cycles_of_all(problems.subspan(i, 2))
+                                               : problems[i].count * cycles_together(scores, values);
+    }
+    return cycles;
+  }
+
+  static bool has_few_scores(const Problem& scores, const Problem& values) {
+    double words = 0;
+    for (const Problem* product : {&scores, &values}) {
+      for (const ProblemTensor& tensor : product->tensors) words += tensor_words(tensor, *product);
+    }
+    return 2 * tensor_words(scores.tensors.back(), scores) < few_scores * words;
+  }
+
+  double cycles_together(const Problem& scores, const Problem& values) const {
+    std::vector<AcceleratorLayer> layers = {{.name = "scores", .problem = scores},
+                                            {.name = "values", .problem = values, .from_previous = true}};
     std::vector<int64_t> key;
+    double asked = 0, searched = 0;
+    for (AcceleratorLayer& layer : layers) {
+      asked += operations(layer.problem);
+      for (ProblemDimension& dimension : layer.problem.dimensions) dimension.size = nearest_on_grid(dimension.size);
+      searched += operations(layer.problem);
+      add_to_key(key, layer.problem);
+    }
+    return remembered(std::move(key), [&] { return fused_cycles(layers); }) * asked / searched;
+  }
+
+  // Fused at the outermost level inside the chip that can hold what passes between the layers.
+  double fused_cycles(std::span<const AcceleratorLayer> layers) const {
+    FusionOptions options{.mapper = mapper_options(), .alone_tries = tries_, .most_layers = 2};
+    options.mapper.most_tries = std::max<int64_t>(1, tries_ / tries_of_a_way);
+    options.finalist_tries = tries_;
+    double least = 0;
+    for (options.level = 1; options.level + 1 < std::ssize(architecture_.levels); ++options.level) {
+      if (architecture_.levels[options.level].kind != LevelKind::storage) continue;
+      const FusionResult result = fuse_layers(architecture_, layers, constraints_, options);
+      least = result.together.latency_cycles;
+      if (result.groups.size() == 1) return least;
+    }
+    if (least > 0) return least;
+    for (const AcceleratorLayer& layer : layers) least += searched_cycles(layer.problem);
+    return least;
+  }
+
+  MapperOptions mapper_options() const {
+    return {.objective = {.first = MappingMetric::latency, .second = MappingMetric::energy},
+            .most_tries = tries_,
+            .ends_when_settled = true};
+  }
+
+  static void add_to_key(std::vector<int64_t>& key, const Problem& problem) {
     for (const ProblemDimension& dimension : problem.dimensions) key.push_back(dimension.size);
     for (const ProblemTensor& tensor : problem.tensors) {
       for (const double bits : {tensor.bits, tensor.outside_bits, tensor.sum_bits}) {
@@ -198,21 +266,30 @@ class MappedKernels : public DescribedKernels {
         for (const ProjectionTerm& term : rank) key.push_back(term.coefficient);
       }
     }
+  }
+
+  template <class Search>
+  double remembered(std::vector<int64_t> key, const Search& search) const {
     {
       const std::lock_guard lock(mutex_);
       if (const auto found = cycles_.find(key); found != cycles_.end()) return found->second;
     }
-    const MapperOptions options{.objective = {.first = MappingMetric::latency, .second = MappingMetric::energy},
-                                .most_tries = tries_,
-                                .ends_when_settled = true};
-    const MapperResult result = search_mappings(architecture_, problem, constraints_(problem), options);
-    if (!result.best) {
-      throw InputError({.source = architecture_.name, .value = problem.name, .expected = result.reason});
-    }
-    const double cycles = result.best->evaluation.latency_cycles();
+    const double cycles = search();
     const std::lock_guard lock(mutex_);
     cycles_.emplace(std::move(key), cycles);
     return cycles;
+  }
+
+  double searched_cycles(const Problem& problem) const {
+    std::vector<int64_t> key;
+    add_to_key(key, problem);
+    return remembered(std::move(key), [&] {
+      const MapperResult result = search_mappings(architecture_, problem, constraints_(problem), mapper_options());
+      if (!result.best) {
+        throw InputError({.source = architecture_.name, .value = problem.name, .expected = result.reason});
+      }
+      return result.best->evaluation.latency_cycles();
+    });
   }
 
   Architecture architecture_;

@@ -27,7 +27,8 @@ void check_sheet(const Device& device, const Architecture& architecture);
 Json device_json(const AcceleratorDesign& design);
 
 // Multiplications by the best mapping found in so many tries, with tensors as wide as their formats; the rest by the
-// bandwidth of the sheet or by the vector unit, whichever takes longer, and attention's softmax after its products.
+// bandwidth of the sheet or by the vector unit, whichever takes longer, and attention's softmax after its products,
+// whose scores stay on the chip (workload/fusion.h) where that is faster.
 // Searches once for each shape. Sizes that change from step to step (tokens, keys) are searched at four sizes to a
 // doubling: times of a layer are interpolated over its tokens, those of attention scaled by its operations. The
 // constraints are called from many threads.

@@ -86,6 +86,24 @@ TEST(DesignedDevice, longer_contexts_take_longer) {
   EXPECT_GT(seconds(longer), 4 * seconds(shape));
 }
 
+TEST(DesignedDevice, scores_of_a_prompt_stay_on_the_chip_where_there_is_room) {
+  AttentionShape prompt{.phase = AttentionPhase::prefill, .batch = 1, .heads = 8, .kv_heads = 8};
+  prompt.head_dim = 64;
+  prompt.q_len = prompt.kv_len = 1024;
+  const auto on = [&](int64_t buffer_words) {
+    Architecture own = design();
+    own.levels.front().bandwidth.shared = 32;  // scores on their way out and in again would take most of the time
+    own.levels[1].depth = buffer_words;
+    own.vector.operations_per_cycle = 1e9;
+    return KernelPredictor(device_of(own), mapped_kernels(own, none, 1000)).estimate(prompt).seconds.value;
+  };
+  const double scores = 8.0 * 1024 * 1024, others = 4 * 8.0 * 1024 * 64;
+  // The mask halves the work; scores would go out once and come back once.
+  const double through_memory = (2 * scores + others) / 2 / 32 / 1e9;
+  EXPECT_LT(on(1 << 20), 0.5 * through_memory);
+  EXPECT_GT(on(128), 0.9 * through_memory);  // no room for one query's scores
+}
+
 Architecture integer_design() {
   Architecture own = design();
   own.levels.back().component = "intmac";

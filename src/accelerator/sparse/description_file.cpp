@@ -148,18 +148,23 @@ ComputeOptimization compute_optimization(const JsonView& view) {
   return read_zero_action(view) == ZeroAction::gate ? ComputeOptimization::gate : ComputeOptimization::skip;
 }
 
-// Nothing where the tensors are those of another problem.
-std::optional<ReadCondition> read_condition(const JsonView& target, const JsonView& on, const NamedParts& parts) {
-  ReadCondition condition;
+// One for each tensor that the target means, and a tensor does not decide about itself where a role means several. None
+// where the tensors are those of another problem.
+std::vector<ReadCondition> read_conditions(const JsonView& target, const JsonView& on, const NamedParts& parts) {
   if (on.items().empty()) on.fail("the tensors whose zeros decide");
+  std::vector<int> deciding;
   for (const JsonView& item : on.items()) {
     const std::vector<int> tensors = sparse_tensors_in(item, parts);
-    condition.on.insert(condition.on.end(), tensors.begin(), tensors.end());
+    deciding.insert(deciding.end(), tensors.begin(), tensors.end());
   }
   const std::vector<int> targets = sparse_tensors_in(target, parts);
-  if (condition.on.empty() || targets.empty()) return std::nullopt;
-  condition.target = targets.front();
-  return condition;
+  std::vector<ReadCondition> conditions;
+  for (const int own : targets) {
+    ReadCondition condition{.target = own, .on = deciding};
+    if (targets.size() > 1) std::erase(condition.on, own);
+    if (!condition.on.empty()) conditions.push_back(std::move(condition));
+  }
+  return conditions;
 }
 
 void read_sparsity_energy(const JsonView& view, SparseEnergy& energy) {
@@ -204,8 +209,9 @@ void read_sparsity_level(const JsonView& view, int index, const NamedParts& part
     for (const JsonView& read : reads->items()) {
       read.allow_only({"action", "target", "on"});
       const ZeroAction action = read_zero_action(read.at("action"));
-      const auto condition = read_condition(read.at("target"), read.at("on"), parts);
-      if (condition) sparsity.reads.push_back({.action = action, .level = index, .options = {*condition}});
+      for (ReadCondition& condition : read_conditions(read.at("target"), read.at("on"), parts)) {
+        sparsity.reads.push_back({.action = action, .level = index, .options = {std::move(condition)}});
+      }
     }
   }
 }
@@ -244,7 +250,9 @@ void read_timeloop_actions(const JsonView& view, int level, const Problem& probl
     ReadOptimization read{.action = read_zero_action(item.at("type")), .level = level};
     for (const JsonView& option : item.at("options").items()) {
       const JsonView on = either_spelling_at(option, "condition-on");
-      read.options.push_back(read_condition(option.at("target"), on, {problem}).value());
+      for (ReadCondition& condition : read_conditions(option.at("target"), on, {problem})) {
+        read.options.push_back(std::move(condition));
+      }
     }
     if (read.options.empty()) item.at("options").fail("one option or more");
     sparsity.reads.push_back(std::move(read));
@@ -314,7 +322,8 @@ bool has_own_densities(const JsonView& view, const std::string& layer) {
 
 void check_network_sparsity(const JsonView& view, std::span<const NamedProblem> layers) {
   view.allow_only({"densities", "levels", "compute", "layers"});
-  std::vector<std::string> names, tensors = {"inputs", "weights", "outputs"};
+  const std::vector<std::string> roles = {"inputs", "weights", "outputs"};
+  std::vector<std::string> names, tensors = roles;
   for (const NamedProblem& layer : layers) {
     names.push_back(layer.name);
     for (std::string& tensor : tensor_names(*layer.problem)) tensors.push_back(std::move(tensor));
@@ -326,7 +335,8 @@ void check_network_sparsity(const JsonView& view, std::span<const NamedProblem> 
     }
   }
   const auto check_tensor = [&](const JsonView& at, const std::string& name) {
-    if (std::ranges::find(tensors, name) != tensors.end()) return;
+    const bool is_role = std::ranges::any_of(roles, [&](const auto& role) { return equal_ignoring_case(name, role); });
+    if (is_role || std::ranges::find(tensors, name) != tensors.end()) return;
     fail_with_nearest(at, name, "a tensor of a layer, or inputs, weights or outputs", tensors);
   };
   const auto check_tensors = [&](const JsonView& listed) {

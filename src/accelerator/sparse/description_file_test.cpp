@@ -76,6 +76,34 @@ TEST(SparsityFile, complaints_say_where_and_what_was_meant) {
           .expected.empty());
 }
 
+TEST(SparsityFile, a_role_is_found_in_any_case) {
+  const Design design;
+  const std::vector<double> word = {1, 1};
+  for (const char* role : {"weights", "Weights", "WEIGHTS"}) {
+    const std::string text = R"({"densities": {")" + std::string(role) + R"(": 0.25}})";
+    EXPECT_EQ(design.read(text).densities[1]->empty_probability(word), 0.75) << role;
+    const Json document = parse_json(text, "zeros.json");
+    const NamedProblem layer{.name = "fc", .problem = &design.problem};
+    EXPECT_NO_THROW(check_network_sparsity(JsonView(document, "zeros.json"), {&layer, 1})) << role;
+  }
+}
+
+TEST(SparsityFile, a_role_of_several_tensors_gates_each_of_them_by_the_others) {
+  Design design;
+  design.problem.tensors.insert(design.problem.tensors.begin() + 1, design.problem.tensors.front());
+  design.problem.tensors[1].name = "C";  // a second input
+  const SparsityDescription sparsity = design.read(
+      R"({"levels": {"buffer": {"reads": [{"action": "gate", "target": "inputs", "on": ["weights"]},
+                                          {"action": "skip", "target": "inputs", "on": ["Inputs"]}]}}})");
+  ASSERT_EQ(sparsity.reads.size(), 4U);
+  for (int input = 0; input < 2; ++input) {
+    EXPECT_EQ(sparsity.reads[input].options.front().target, input);
+    EXPECT_EQ(sparsity.reads[input].options.front().on, std::vector<int>{2});
+    EXPECT_EQ(sparsity.reads[2 + input].options.front().target, input);
+    EXPECT_EQ(sparsity.reads[2 + input].options.front().on, std::vector<int>{1 - input});
+  }
+}
+
 TEST(SparsityFile, a_matrix_of_another_size_is_refused) {
   EXPECT_FALSE(Design()
                    .complaint(R"({"densities": {"A": {"distribution": "measured", "file": "no such matrix"}}})")

@@ -124,13 +124,24 @@ class Fuser {
   // The best way to run the layers together; nothing when they cannot be.
   std::optional<FusedGroup> together(size_t first, size_t count) const {
     std::optional<FusedGroup> best;
+    Turn best_turn;
+    const auto try_turn = [&](const Turn& turn, const MapperOptions& mapper) {
+      std::optional<FusedGroup> group = attempt(first, count, turn, mapper);
+      if (!group || (best && cost(group->totals) >= cost(best->totals))) return;
+      best = std::move(group);
+      best_turn = turn;
+    };
     for (const int64_t heads : divisors(heads_of(first))) {
       for (const int64_t rows : divisors(rows_of(first + count - 1))) {  // equal turns
-        for (const bool weights_stay : {false, true}) {
-          std::optional<FusedGroup> group = attempt(first, count, {.rows = rows, .heads = heads}, weights_stay);
-          if (group && (!best || cost(group->totals) < cost(best->totals))) best = std::move(group);
+        for (const bool stay : {false, true}) {
+          try_turn({.rows = rows, .heads = heads, .weights_stay = stay}, options_.mapper);
         }
       }
+    }
+    if (best && options_.finalist_tries > options_.mapper.most_tries) {
+      MapperOptions more = options_.mapper;
+      more.most_tries = options_.finalist_tries;
+      try_turn(best_turn, more);
     }
     return best;
   }
@@ -162,6 +173,7 @@ class Fuser {
   // What the last layer makes in one turn.
   struct Turn {
     int64_t rows = 1, heads = 1;
+    bool weights_stay = false;
   };
 
   int64_t rows_of(size_t index) const { return chain_[index].layer->problem.dimensions[chain_[index].rows].size; }
@@ -186,7 +198,8 @@ class Fuser {
     group.mappings.push_back(std::move(found));
   }
 
-  std::optional<FusedGroup> attempt(size_t first, size_t count, const Turn& size, bool weights_stay) const {
+  std::optional<FusedGroup> attempt(size_t first, size_t count, const Turn& size, const MapperOptions& mapper) const {
+    const bool weights_stay = size.weights_stay;
     // One turn of each layer, from the last back to the first.
     std::vector<Problem> turn(count);
     int64_t made = size.rows;
@@ -231,7 +244,7 @@ class Fuser {
         if (words_held(level) < 1) return std::nullopt;
       }
       if (!constraint_faults(constraints, smaller, turn[i]).empty()) return std::nullopt;
-      MapperResult found = search_mappings(smaller, turn[i], constraints, options_.mapper);
+      MapperResult found = search_mappings(smaller, turn[i], constraints, mapper);
       if (!found.best) return std::nullopt;
       add(group, turn[i], std::move(*found.best), group.turns * own.layer->count);
     }

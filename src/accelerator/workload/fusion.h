@@ -18,6 +18,7 @@ struct FusionOptions {
   int64_t alone_tries = 50'000;  // mappings of a layer alone: as many as without fusion, or fusion would seem to pay
   int level = 1;                 // that holds what passes between layers
   size_t most_layers = 4;        // in a group
+  int64_t finalist_tries = 0;    // mappings of the best way to run a group, which is searched again; 0 = it is not
 };
 
 struct FusedGroup {
