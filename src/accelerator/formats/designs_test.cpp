@@ -56,6 +56,7 @@ TEST(Designs, peaks_are_those_their_makers_publish) {
   EXPECT_NEAR(tera_operations("tpu_v4"), 275, 0.5);
   EXPECT_NEAR(tera_operations("eyeriss_v1"), 2 * 0.0336, 1e-6);
   EXPECT_NEAR(tera_operations("npu_pim"), 1.2288, 1e-6);
+  EXPECT_NEAR(tera_operations("hbm_pim"), 4 * 1.2288, 1e-6);
   EXPECT_NEAR(tera_operations("tensor_core_sm") * 108, 312, 1);
 }
 
