@@ -31,6 +31,7 @@ struct DispatchTime {
   double kernels = 0;               // device busy with kernels
   double communication = 0;         // device busy with collectives, and with nothing else
   double hidden_communication = 0;  // beside kernels, in steps of two batches; not a part of the sum
+  double hidden_attention = 0;      // in memory that computes, beside the device; not a part of the sum
   double launch_gap = 0;  // device idle between kernels whose launches were already queued, start and end of the step
   double host_stall = 0;  // device idle because the host had not launched yet
   double host = 0;        // host busy; not a part of the sum

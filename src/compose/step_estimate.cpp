@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "compose/calibrated_stack.h"
+#include "compose/computing_memory.h"
 #include "compose/serving_engine.h"
 #include "compose/two_batch.h"
 #include "model/onnx/summary.h"
@@ -260,14 +261,20 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
   const Dispatch kind = options.dispatch.value_or(stack.dispatch_of(request.phase, tokens));
   StepEstimate result{.request = request, .plan = plan, .stack = stack.name, .dispatch = kind};
   result.padded_batch = padded_batch_of(request, stack, kind);
-  const std::optional<StepRequest> half = options.two_batch_overlap ? half_of(request) : std::nullopt;
+  const std::optional<ComputingMemory>& memory = predictor.device().computing_memory;
+  const bool works_beside =
+      options.beside_memory && memory && memory->beside && request.phase == StepPhase::decode && request.batch > 1;
+  const bool cuts = options.two_batch_overlap || works_beside;
+  const std::optional<StepRequest> half = cuts ? half_of(request) : std::nullopt;
   for (int64_t stage = 0; stage < plan.pipeline; ++stage) {
     StageEstimate whole =
         estimate_stage(model, request, plan, stage, predictor, stack, kind, options, result.padded_batch);
     if (half) {
       const StageEstimate part =
           estimate_stage(model, *half, plan, stage, predictor, stack, kind, options, (result.padded_batch + 1) / 2);
-      whole = in_two_batches(whole, part, stage, predictor.correlations(), predictor.device(), options.collectives);
+      whole = options.two_batch_overlap ? in_two_batches(whole, part, stage, predictor.correlations(),
+                                                         predictor.device(), options.collectives)
+                                        : beside_memory(whole, part, predictor);
       result.two_batches |= whole.time.hidden_communication > 0;
     }
     result.stages.push_back(std::move(whole));

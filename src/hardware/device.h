@@ -70,6 +70,13 @@ struct LikeDevice {
   std::string name, title, instruction_set;
 };
 
+// Units beside the banks of a device's memory that run the attention of decodes where keys and values lie.
+struct ComputingMemory {
+  std::string design;   // as JSON: a design (accelerator/formats), or the name of one that ships
+  bool beside = false;  // also while the device reads its memory for other sequences of the batch
+  std::string source;
+};
+
 struct Device {
   std::string name;                  // what users type: h100_sxm
   std::string title;                 // NVIDIA H100 SXM5 80 GB
@@ -83,6 +90,7 @@ struct Device {
   // For hardware that is designed rather than bought: its design as JSON (accelerator/formats). Kernel times then come
   // from mappings onto it.
   std::string accelerator;
+  std::optional<ComputingMemory> computing_memory;  // nothing = the device runs attention itself
 
   MaybeFact<int> processors;  // SMs, CUs, tensor cores of a TPU, CPU cores
   MaybeFact<int> fp32_lanes_per_processor;

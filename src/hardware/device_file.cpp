@@ -158,10 +158,18 @@ void check_generation(const Device& device, const JsonView& file) {
   }
 }
 
+ComputingMemory read_computing_memory(const JsonView& entry) {
+  entry.allow_only({"design", "beside", "source"});
+  ComputingMemory memory{.design = entry.at("design").value().dump(0), .source = read_text(entry.at("source"))};
+  if (const std::optional<JsonView> beside = entry.find("beside")) memory.beside = beside->boolean();
+  return memory;
+}
+
 Device read_device(const JsonView& file, const DeviceFinder& find) {
   Device device;
-  std::vector<std::string> keys = {"name",         "title",           "aliases", "vendor", "kind",
-                                   "architecture", "instruction_set", "like",    "note",   "accelerator"};
+  std::vector<std::string> keys = {"name", "title",        "aliases",         "vendor",
+                                   "kind", "architecture", "instruction_set", "like",
+                                   "note", "accelerator",  "computing_memory"};
   for_each_fact(device, [&](const Field& field, auto&) { keys.emplace_back(field.key); });
   keys.emplace_back(mig_key);
   keys.emplace_back(peaks_key);
@@ -179,6 +187,10 @@ Device read_device(const JsonView& file, const DeviceFinder& find) {
   check_generation(device, file);
   device.note = find_text(file, "note");
   if (const std::optional<JsonView> design = file.find("accelerator")) device.accelerator = design->value().dump(0);
+
+  if (const std::optional<JsonView> memory = file.find("computing_memory")) {
+    device.computing_memory = read_computing_memory(*memory);
+  }
 
   // A design may be as small as it likes; a slip of the unit would show against the rest of it.
   const double smallest = device.accelerator.empty() ? 1 : 1e-6;
@@ -299,6 +311,11 @@ std::string device_file_text(const Device& device) {
                                                  {"memory_slices", device.mig->memory},
                                                  {"profiles", std::move(profiles)},
                                                  {"source", device.mig->source}}));
+  }
+  if (const std::optional<ComputingMemory>& memory = device.computing_memory) {
+    file.set("computing_memory", Json::object({{"design", parse_json(memory->design, device.name)},
+                                               {"beside", memory->beside},
+                                               {"source", memory->source}}));
   }
   file.set(std::string(peaks_key), std::move(peaks));
   if (!reached.members().empty()) file.set(std::string(reached_key), std::move(reached));

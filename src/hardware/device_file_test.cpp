@@ -68,6 +68,21 @@ TEST(DeviceFile, a_number_is_kept_in_base_units_with_its_source) {
   EXPECT_EQ(device.dense_peak[static_cast<size_t>(DType::fp8)]->value.value(), 1978.9e12);
 }
 
+TEST(DeviceFile, memory_that_computes_is_read_and_written_back) {
+  const std::string entry = R"("computing_memory": {"design": "attacc", "beside": true, "source": "paper"})";
+  const Device device = parse_device(file_with(entry), "x.json");
+  ASSERT_TRUE(device.computing_memory);
+  EXPECT_EQ(device.computing_memory->design, "\"attacc\"");
+  EXPECT_TRUE(device.computing_memory->beside);
+  const Device again = parse_device(device_file_text(device), "x.json");
+  ASSERT_TRUE(again.computing_memory);
+  EXPECT_EQ(again.computing_memory->design, device.computing_memory->design);
+  EXPECT_EQ(again.computing_memory->source, "paper");
+  EXPECT_THAT(complaint_about(file_with(R"("computing_memory": {"design": "attacc"})")), HasSubstr("source"));
+  EXPECT_THAT(complaint_about(file_with(R"("computing_memory": {"desing": "attacc", "source": "x"})")),
+              HasSubstr("design"));
+}
+
 TEST(DeviceFile, numbers_left_out_are_unknown) {
   const Device device = parse_device(file_with(""), "x.json");
   EXPECT_FALSE(device.processors);

@@ -75,6 +75,18 @@ class DeratedSheet final : public DescribedKernels {
   double widest_;
 };
 
+bool is_decode_attention(const KernelShape& shape) {
+  if (const auto* one = std::get_if<AttentionShape>(&shape)) return one->phase == AttentionPhase::decode;
+  if (const auto* latent = std::get_if<LatentAttentionShape>(&shape)) return latent->phase == AttentionPhase::decode;
+  const auto* mixed = std::get_if<MixedAttentionShape>(&shape);
+  return mixed != nullptr && mixed->decodes > 0 && mixed->prompt_count() == 0;
+}
+
+bool has_prompts_and_decodes(const KernelShape& shape) {
+  const auto* mixed = std::get_if<MixedAttentionShape>(&shape);
+  return mixed != nullptr && mixed->decodes > 0 && mixed->prompt_count() > 0;
+}
+
 // At least `least`, the interval too.
 Estimate at_least(const Estimate& estimate, double least) {
   if (estimate.low >= least) return estimate;
@@ -187,6 +199,37 @@ KernelPredictor KernelPredictor::with_description(std::shared_ptr<const Describe
   return predictor;
 }
 
+KernelPredictor KernelPredictor::with_computing_memory(std::shared_ptr<const DescribedKernels> in_memory) const {
+  KernelPredictor predictor = *this;
+  predictor.in_memory_ = std::move(in_memory);
+  predictor.memory_ = nullptr;  // that of other answers
+  return predictor;
+}
+
+bool KernelPredictor::runs_in_memory(const KernelShape& shape) const {
+  return in_memory_ != nullptr && is_decode_attention(shape);
+}
+
+std::vector<std::string> KernelPredictor::notes() const {
+  std::vector<std::string> sentences;
+  if (described_) sentences = described_->notes();
+  if (!in_memory_) return sentences;
+  sentences.push_back("The attention of decodes runs in the memory, everything else on the device.");
+  for (std::string& own : in_memory_->notes()) sentences.push_back(std::move(own));
+  return sentences;
+}
+
+KernelEstimate KernelPredictor::in_memory(const KernelShape& shape) const {
+  KernelEstimate result{.work = count_work(shape)};
+  const Roofline roof = roofline(shape, result.work, device_);
+  result.compute = roof.compute;
+  result.memory = roof.memory;  // as if it left the memory
+  result.bound = roof.compute > roof.memory ? Bound::compute : Bound::memory;
+  result.seconds = in_memory_->time(shape).seconds;
+  result.tier = Tier::mapped;
+  return result;
+}
+
 KernelPredictor KernelPredictor::remembering() const {
   KernelPredictor predictor = *this;
   if (!predictor.memory_) predictor.memory_ = std::make_shared<EstimateMemory>();
@@ -205,6 +248,15 @@ KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_v
 KernelEstimate KernelPredictor::work_out(const KernelShape& shape, std::string_view variant,
                                          LearnedBasis* basis) const {
   if (const std::optional<KernelShape> run = as_weight_only(shape, device_)) return work_out(*run, {}, basis);
+  if (runs_in_memory(shape)) return in_memory(shape);
+  if (in_memory_ && has_prompts_and_decodes(shape)) {
+    const auto& both = std::get<MixedAttentionShape>(shape);
+    KernelEstimate result = work_out(simplest_shape(prompts_of(both)), variant, basis);
+    const KernelEstimate decodes = in_memory(decodes_of(both));
+    result.seconds = sum_of_correlated(std::vector{result.seconds, decodes.seconds});
+    result.work = count_work(shape);
+    return result;
+  }
   KernelEstimate result{.work = count_work(shape)};
   const Roofline roof = roofline(shape, result.work, device_);
   result.compute = roof.compute;

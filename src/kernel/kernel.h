@@ -80,6 +80,8 @@ class KernelPredictor {
   // The same, with the description for kernels that no learned tier answers for. With Tier::roofline, no change: a
   // bound was asked for.
   KernelPredictor with_description(std::shared_ptr<const DescribedKernels> described) const;
+  // The same, with the attention of decodes by these kernels (Device::computing_memory).
+  KernelPredictor with_computing_memory(std::shared_ptr<const DescribedKernels> in_memory) const;
   // The same to the bit, for callers that ask for the same calls again and again: it keeps some thousands of its
   // answers, and so do its copies, together.
   KernelPredictor remembering() const;
@@ -96,7 +98,9 @@ class KernelPredictor {
 
   const RooflineIntervals& intervals() const { return intervals_; }
   const SheetDerates* derates() const { return described_ ? described_->derates() : nullptr; }
-  std::vector<std::string> notes() const { return described_ ? described_->notes() : std::vector<std::string>(); }
+  std::vector<std::string> notes() const;
+  // By memory that computes, in whole.
+  bool runs_in_memory(const KernelShape& shape) const;
   Tier tier() const { return tier_; }  // that was asked for
   Caches caches() const { return caches_; }
 
@@ -110,11 +114,13 @@ class KernelPredictor {
 
  private:
   KernelEstimate work_out(const KernelShape& shape, std::string_view variant, LearnedBasis* basis) const;
+  KernelEstimate in_memory(const KernelShape& shape) const;
 
   Device device_;
   RooflineIntervals intervals_;
   std::shared_ptr<const LearnedKernels> learned_;
   std::shared_ptr<const DescribedKernels> described_;
+  std::shared_ptr<const DescribedKernels> in_memory_;  // null: the memory does not compute
   Tier tier_;
   Caches caches_;
   ErrorCorrelations correlations_;

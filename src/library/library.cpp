@@ -129,6 +129,14 @@ Cluster usual_cluster(const HardwareCatalogue& catalogue, Node node) {
   return cluster;
 }
 
+std::shared_ptr<const DescribedKernels> kernels_of_design(AcceleratorDesign design) {
+  Architecture architecture = design.architecture;
+  const ConstraintsFor constraints = [design = std::move(design)](const Problem& problem) {
+    return design_constraints(design, problem);
+  };
+  return mapped_kernels(std::move(architecture), constraints);
+}
+
 }  // namespace
 
 fs::path Library::this_program() {
@@ -350,10 +358,14 @@ KernelPredictor Library::predictor(const std::string& device_name, Tier tier) co
   // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
   const std::vector<Device> siblings = swept_devices(device, catalogue, calibrations());
   if (!siblings.empty()) device.name = is_content ? device.name + "_changed" : device_name;
-  return predictor_with(device, siblings, {}, calibrations(), tier, Caches::cold);
+  return with_memory_of(device, predictor_with(device, siblings, {}, calibrations(), tier, Caches::cold));
 }
 
 KernelPredictor Library::predictor(const Device& device, Tier tier) const {
+  return with_memory_of(device, predictor_of_chip(device, tier));
+}
+
+KernelPredictor Library::predictor_of_chip(const Device& device, Tier tier) const {
   if (!device.accelerator.empty()) return designed_predictor(device);
   const HardwareCatalogue catalogue = hardware();
   const auto siblings = [catalogue, device, folder = calibrations()] {
@@ -380,12 +392,15 @@ AcceleratorDesign Library::design_of(const Device& device) const {
 
 KernelPredictor Library::designed_predictor(const Device& device) const {
   AcceleratorDesign design = design_of(device);
-  Architecture architecture = design.architecture;
-  check_sheet(device, architecture);
-  const ConstraintsFor constraints = [design = std::move(design)](const Problem& problem) {
-    return design_constraints(design, problem);
-  };
-  return KernelPredictor(device, mapped_kernels(std::move(architecture), constraints));
+  check_sheet(device, design.architecture);
+  return KernelPredictor(device, kernels_of_design(std::move(design)));
+}
+
+KernelPredictor Library::with_memory_of(const Device& device, KernelPredictor predictor) const {
+  if (!device.computing_memory) return predictor;
+  const Json document = parse_json(device.computing_memory->design, device.name);
+  AcceleratorDesign design = accelerator_designs().design_in(JsonView(document, device.name)).design;
+  return predictor.with_computing_memory(kernels_of_design(std::move(design)));
 }
 
 KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations,

@@ -93,6 +93,8 @@ class Library {
   static std::filesystem::path this_program();
   AcceleratorDesign design_of(const Device& device) const;
   KernelPredictor designed_predictor(const Device& device) const;
+  KernelPredictor predictor_of_chip(const Device& device, Tier tier) const;  // its memory only stores
+  KernelPredictor with_memory_of(const Device& device, KernelPredictor predictor) const;
   KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,
                                  std::function<std::vector<Device>()> more_swept,
                                  const std::filesystem::path& calibrations, Tier tier, Caches caches) const;

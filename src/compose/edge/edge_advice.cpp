@@ -109,8 +109,9 @@ std::vector<EdgeAdvice> edge_advice(const EdgeLowering& lowering, const EdgePred
                                   100 * losses.columns / all, 100 * losses.strided / all));
   double nodes = estimate.call_seconds + estimate.dispatch_seconds;
   if (predictor.calls) {
+    const double constants = constant_bytes(lowering);
     for (const EdgeKindTime& time : estimate.kinds)
-      nodes += static_cast<double>(time.calls) * predictor.dispatch_seconds({.kind = time.kind});
+      nodes += static_cast<double>(time.calls) * predictor.dispatch_seconds({.kind = time.kind}, constants);
   }
   add(nodes,
       fmt::format(

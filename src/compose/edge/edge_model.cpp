@@ -88,17 +88,6 @@ Estimate in_format(const Estimate& fp32, const EdgeCall& call) {
           .kind = std::max(fp32.kind, Confidence::extrapolated)};
 }
 
-// What the products of a model read before they read their weights again.
-double constant_bytes(const EdgeLowering& lowering) {
-  double bytes = 0;
-  for (const EdgeStep& step : lowering.steps) {
-    for (const EdgeCall& call : step.calls)
-      bytes += edge_work(call.kernel).weights_read.value() * format_bytes_share(call.scheme) *
-               static_cast<double>(call.count);
-  }
-  return bytes;
-}
-
 // What the calls of a step spend their time on beside being called.
 class StepTerms {
  public:
@@ -177,6 +166,16 @@ double best_multiply_rate(const EdgePredictor& predictor, std::span<const EdgeKe
 
 }  // namespace
 
+double constant_bytes(const EdgeLowering& lowering) {
+  double bytes = 0;
+  for (const EdgeStep& step : lowering.steps) {
+    for (const EdgeCall& call : step.calls)
+      bytes += edge_work(call.kernel).weights_read.value() * format_bytes_share(call.scheme) *
+               static_cast<double>(call.count);
+  }
+  return bytes;
+}
+
 double EdgeRoofline::seconds(const Work& work) const {
   return std::max(work.flops.value() / flops_per_second, work.bytes().value() / bytes_per_second);
 }
@@ -204,7 +203,7 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
   }
   const EdgeRoofline roofline = edge_roofline(predictor);
   const double constants = constant_bytes(lowering);
-  const double node_seconds = predictor.calls ? predictor.calls->node_ns * 1e-9 : 0;
+  const double node_seconds = predictor.calls ? predictor.calls->node_ns * predictor.start_times(constants) * 1e-9 : 0;
   const Estimate call = predictor.kernel_seconds({.kind = EdgeKernelKind::empty});
   estimate.call_seconds = call.value;
   std::vector<Estimate> parts = {call};

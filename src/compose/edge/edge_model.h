@@ -55,6 +55,9 @@ struct EdgeModelEstimate {
   std::optional<Estimate> joules;  // where the predictor knows the device's power
 };
 
+// What the products of a model read before they read their weights again.
+double constant_bytes(const EdgeLowering& lowering);
+
 // InputError where the predictor knows nothing that can price a kernel.
 EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePredictor& predictor,
                                       const EdgeModelOptions& options = {});

@@ -133,6 +133,10 @@ void add_products(std::vector<EdgeKernel>& plan) {
     plan.push_back(*edge_in_int8(product));
     plan.push_back(*edge_in_int4(product));
   }
+  for (const int64_t length : {256, 1024}) {  // the attention of a decode
+    plan.push_back(edge_product(EdgeKernelKind::batched_matmul, {.batch = 8, .m = 1, .k = 64, .n = length}));
+    plan.push_back(edge_product(EdgeKernelKind::batched_matmul, {.batch = 8, .m = 1, .k = length, .n = 64}));
+  }
   for (const int64_t batch : {2, 8}) {
     for (const int64_t length : {16, 64, 197}) {
       plan.push_back(edge_product(EdgeKernelKind::batched_matmul, {.batch = batch, .m = length, .k = 64, .n = length}));

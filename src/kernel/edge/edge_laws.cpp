@@ -236,6 +236,14 @@ constexpr EdgePrice product_prices[] = {
     {"product", 100, "product of the batch"},
 };
 
+// Runtimes have kernels for few rows too. These wait for the right-hand side, of which a core loads two registers while
+// it multiplies four, so that they take at least half as long as a full tile. Products by constants have prices of
+// their own for one row; the sweep of those by other tensors begins at 16.
+double tiled_product(EdgeKernelKind kind, const MatrixWork& work, const EdgeCore& core) {
+  if (kind != EdgeKernelKind::batched_matmul || work.m > as_double(core.tile_rows / 2)) return work.tiled(core);
+  return work.tiled(core) / 2;
+}
+
 void product_amounts(const EdgeKernel& kernel, const EdgeCore& core, std::span<double> out) {
   const auto& p = std::get<ProductSizes>(kernel.sizes);
   const MatrixWork work{.count = as_double(p.batch), .m = as_double(p.m), .n = as_double(p.n), .k = as_double(p.k)};
@@ -250,7 +258,7 @@ void product_amounts(const EdgeKernel& kernel, const EdgeCore& core, std::span<d
   size_t i = 0;
   out[i++] = 1;
   out[i++] = work.multiply_adds();
-  out[i++] = work.tiled(core);
+  out[i++] = tiled_product(kernel.kind, work, core);
   out[i++] = split.near;
   out[i++] = split.far - from_memory;
   out[i++] = from_memory;

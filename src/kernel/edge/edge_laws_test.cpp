@@ -116,6 +116,15 @@ TEST(EdgeLaws, a_row_reads_its_weights_from_as_far_as_the_model_reaches) {
   EXPECT_GT(from_memory(200e6), 0.9);
 }
 
+TEST(EdgeLaws, one_row_by_another_tensor_takes_half_a_tile_of_four) {
+  const auto tiles = [](int64_t rows) {
+    return amounts(edge_product(EdgeKernelKind::batched_matmul, {.batch = 8, .m = rows, .k = 64, .n = 512}))[2];
+  };
+  EXPECT_EQ(tiles(1), tiles(4) / 2);
+  EXPECT_EQ(tiles(2), tiles(4) / 2);
+  EXPECT_EQ(tiles(3), tiles(4));
+}
+
 TEST(EdgeLaws, there_is_no_step_where_a_tensor_outgrows_the_cache) {
   const EdgeCore core;
   const auto capacity = static_cast<int64_t>(core.cache_bytes / 12);  // an addition touches three tensors of fp32

@@ -80,7 +80,11 @@ struct EdgePredictor {
   Estimate kernel_seconds_in_model(const EdgeKernel& kernel, double touched_between = 0) const;
 
   // Of that, the runtime's own time.
-  double dispatch_seconds(const EdgeKernel& kernel) const;
+  double dispatch_seconds(const EdgeKernel& kernel, double touched_between = 0) const;
+
+  // How many times as long the runtime takes to start an operator whose code and descriptors were pushed out of the
+  // core's own cache meanwhile. 1 for kernels that were timed by themselves.
+  double start_times(double touched_between) const;
 
   bool operator==(const EdgePredictor&) const = default;
 };

@@ -76,6 +76,22 @@ TEST(EdgePredictor, weights_that_were_evicted_between_are_part_of_the_terms_and_
   EXPECT_GT(beyond.high / beyond.value, evicted.high / evicted.value);
 }
 
+TEST(EdgePredictor, an_operator_starts_later_where_constants_push_the_runtime_out_of_the_cache) {
+  EdgePredictor predictor = made_up_predictor(1);
+  const EdgeKernel sum = edge_tensor(EdgeKernelKind::add, {.elements = 1000});
+  EXPECT_EQ(predictor.start_times(1e12), 1);  // kernels timed by themselves
+  predictor.calls = EdgeCallCosts{.node_ns = 300};
+  EXPECT_DOUBLE_EQ(predictor.dispatch_seconds(sum), 300e-9);
+  EXPECT_NEAR(predictor.dispatch_seconds(sum, 1e12), 1192e-9, 1e-11);
+  EXPECT_NEAR(predictor.kernel_seconds_in_model(sum, 1e12).value - predictor.kernel_seconds_in_model(sum).value, 892e-9,
+              1e-11);
+  EXPECT_LT(predictor.start_times(1000), 1.01);  // a model that fits
+  predictor.calls->setup_ns = 1000;              // learned from whole networks
+  EXPECT_EQ(predictor.start_times(1e12), 1);
+  predictor.calls = EdgeCallCosts{.node_ns = 2000};  // a sweep that was cold already
+  EXPECT_EQ(predictor.start_times(1e12), 1);
+}
+
 TEST(EdgePredictor, a_tensor_operation_without_a_sweep_is_priced_by_its_bytes) {
   EdgePredictor predictor = made_up_predictor(1);
   predictor.kinds[EdgeKernelKind::traffic] = {

@@ -52,6 +52,7 @@ StepParts parts_of(const StepEstimate& step) {
     parts.time.kernels += stage.time.kernels;
     parts.time.communication += stage.time.communication;
     parts.time.hidden_communication += stage.time.hidden_communication;
+    parts.time.hidden_attention += stage.time.hidden_attention;
     parts.time.launch_gap += stage.time.launch_gap;
     parts.time.host_stall += stage.time.host_stall;
     parts.time.host += stage.time.host;
@@ -106,6 +107,10 @@ std::string dispatch_text(const StepEstimate& step) {
     text += fmt::format("; two batches hide {} of communication ({:.0f}%)", duration_text(time.hidden_communication),
                         100 * time.hidden_communication / traveled);
   }
+  if (time.hidden_attention > 0) {
+    text += fmt::format("; half of the batch at a time: attention in the memory hides {}",
+                        duration_text(time.hidden_attention));
+  }
   if (step.padded_batch > step.request.batch) {
     text += fmt::format("; padded to {}, which costs {}", counted(step.padded_batch, "sequence"),
                         duration_text(parts.padding));
@@ -131,6 +136,7 @@ Json dispatch_json(const StepEstimate& step) {
                            {"least_certain_operator", wide.name},
                            {"least_certain_share", wide.share}});
   if (step.two_batches) gap.set("hidden_communication_seconds", parts.time.hidden_communication);
+  if (parts.time.hidden_attention > 0) gap.set("hidden_attention_seconds", parts.time.hidden_attention);
   return gap;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "compose/calibrated_stack.h"
+#include "compose/computing_memory.h"
 #include "compose/linear_kernels.h"
 #include "compose/step_estimate.h"
 #include "compose/two_batch.h"
@@ -141,10 +142,41 @@ class ComposedSteps final : public StepTimes {
     const Estimate read = attention(batch);
     parts_.push_back(read);
     if (batch.drafted_tokens > 0) parts_.push_back(draft_attention(batch));
-    return with_host(around.host, batch, around, read.value);
+    const Estimate serial = with_host(around.host, batch, around, read.value);
+    if (!may_run_beside_memory(batch)) return serial;
+    const Estimate halves = beside_memory_of(batch, frame_of);
+    return halves.value < serial.value ? halves : serial;
   }
 
  private:
+  bool may_run_beside_memory(const StepBatch& batch) const {
+    const std::optional<ComputingMemory>& memory = config_.models.kernels.device().computing_memory;
+    return memory && memory->beside && batch.prompts.empty() && batch.decodes > 1 && batch.drafted_tokens == 0 &&
+           batch.tokens_of_all_ranks == 0;
+  }
+
+  // Half of the decodes on the device while the memory runs the attention of the others.
+  template <class FrameOf>
+  Estimate beside_memory_of(const StepBatch& batch, const FrameOf& frame_of) {
+    const StepBatch fewer = half_of_decodes(batch);
+    const Frame half = frame_of(fewer.decodes);
+    const Estimate read = attention(fewer);
+    double layers = 0;
+    for (const Reader& reader : decode_readers_) layers += reader.count;
+    const double both = seconds_beside_memory(read.value, half.device.value, layers);
+    const Estimate& longer = read.value > half.device.value ? read : half.device;
+    parts_.assign(1, scaled(longer, both / longer.value));
+    parts_.push_back(kept(heads_, batch.sampled_tokens(), [&](int64_t n) { return head(n); }));
+    return with_host(2 * half.host, batch, half, 2 * read.value);
+  }
+
+  static StepBatch half_of_decodes(const StepBatch& batch) {
+    StepBatch fewer = batch;
+    fewer.decodes = (batch.decodes + 1) / 2;
+    fewer.decode_context_tokens = batch.decode_context_tokens * fewer.decodes / std::max<int64_t>(1, batch.decodes);
+    return fewer;
+  }
+
   // The sum of parts_, and at least what the host needs.
   Estimate with_host(double host, const StepBatch& batch, const Frame& around, double read) const {
     const Estimate device = sum_with_correlation(parts_, config_.models.kernels.correlations().between);
@@ -184,10 +216,7 @@ class ComposedSteps final : public StepTimes {
     }
     // Halves of prompts do half of the work; the kernel of half the decodes is less than twice as fast.
     Estimate read = attention(batch);
-    StepBatch fewer = batch;
-    fewer.decodes = (batch.decodes + 1) / 2;
-    fewer.decode_context_tokens = batch.decode_context_tokens * fewer.decodes / std::max<int64_t>(1, batch.decodes);
-    const double read_by_half = batch.prompts.empty() ? attention(fewer).value : read.value / 2;
+    const double read_by_half = batch.prompts.empty() ? attention(half_of_decodes(batch)).value : read.value / 2;
     inside.add_attention(read_by_half * inside.layer_share);
     const double outside = whole.device.value - whole.half.serial + 2 * half.gaps - whole.gaps;
     parts_.assign(1, scaled(whole.device, std::max(0.0, outside) / whole.device.value));
@@ -210,7 +239,9 @@ class ComposedSteps final : public StepTimes {
     return {.phase = StepPhase::decode, .batch = sequences, .context_len = 1};
   }
 
-  ExecutionOptions options() const { return {.times_only = true, .collectives = config_.models.collectives.get()}; }
+  ExecutionOptions options() const {
+    return {.beside_memory = false, .times_only = true, .collectives = config_.models.collectives.get()};
+  }
 
   StepEstimate estimate(StepRequest request) const {
     request.kv_dtype = config_.kv_dtype;
