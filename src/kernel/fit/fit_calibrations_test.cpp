@@ -179,6 +179,18 @@ TEST_F(FitCalibrationsTest, a_probe_takes_a_few_rows_of_each_group_and_finds_the
   EXPECT_NEAR(learned.estimate(shape, "", Tier::measured)->seconds.value / sheet, 1.6, 0.15);
 }
 
+TEST_F(FitCalibrationsTest, a_probe_stays_as_it_was_when_the_cross_tier_below_it_changes) {
+  write_norms("a100_sxm", 300);
+  write_norms("l40s", 300);
+  write_norms("h100_sxm", 300, 1.6);
+  fit("out", {.date = "2026-01-01", .without = {"hopper"}, .probe_rows = 25}, Sweeps::withheld);
+  const DeviceCalibration probe = read_device_calibration(path("out", "h100_sxm"));
+  fit("out", {.date = "2026-01-02"}, Sweeps::none);  // has seen the device, which the probe's had not
+  const DeviceCalibration kept = read_device_calibration(path("out", "h100_sxm"));
+  EXPECT_EQ(kept.groups, probe.groups);
+  for (const double offset : kept.shared) EXPECT_EQ(offset, 0) << "a probe moves no constants";
+}
+
 TEST_F(FitCalibrationsTest, a_generation_has_a_title_an_instruction_set_and_devices) {
   for (const char* name : {"hopper", "Hopper", "sm_90", "h100_sxm", "h200_sxm"})
     EXPECT_EQ(generation_named(name, hardware()), "sm_90") << name;

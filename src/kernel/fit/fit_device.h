@@ -19,8 +19,8 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
                              const FitOptions& options);
 
 // Puts a sweep that was fitted earlier on top of new cross constants: kernels that it measured keep theirs, those that
-// it did not measure take what its kernels have in common beside the new ones. False where nothing changes, and where
-// `measured` lacks rows of one of its groups.
+// it did not measure take what its kernels have in common beside the new ones. False where nothing changes, as with a
+// probe, and where `measured` lacks rows of one of its groups.
 bool rebase_sweep(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& measured,
                   DeviceCalibration& sweep);
 
