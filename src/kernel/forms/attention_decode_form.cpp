@@ -61,6 +61,12 @@ bool is_vector(const AttentionShape& shape, const AttentionVariant& variant) {
   return variant.widest_group > 0 && shape.heads > variant.widest_group * shape.kv_heads;
 }
 
+// FlashInfer multiplies whole tiles, whether queries fill them or not.
+double planned_rows(const AttentionShape& shape, double rows) {
+  const auto tile = static_cast<double>(planned_tile_rows(static_cast<int64_t>(rows), shape.head_dim));
+  return std::ceil(rows / tile) * tile;
+}
+
 struct Times {
   double problems = 0, parts = 1, keys = 0, rows = 1;
   double compute = 0, stream = 0;  // seconds per key
@@ -101,8 +107,8 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   double matmul = 4 * head_dim / (peak / processors) * c[matmul_excess];
   if (t.fp8_multiply) matmul *= c[fp8_excess];
   if (head_dim > 256) matmul *= c[wide_excess];
-  t.compute =
-      std::max(t.rows, c[least_rows]) * (matmul + c[exponential_excess] / (device.exponentials_per_clock * clock));
+  const double least = variant.plans_tiles ? planned_rows(shape, t.rows) : c[least_rows];
+  t.compute = std::max(t.rows, least) * (matmul + c[exponential_excess] / (device.exponentials_per_clock * clock));
   const bool bulk = variant.overlap == Overlap::asynchronous;
   t.stream = 2 * head_dim * cached / (c[bulk ? bulk_stream_rate : stream_rate] * clock);
   // FlashAttention 2 keeps keys times head_dim of a block constant.

@@ -44,6 +44,16 @@ TEST_F(DecodeForm, a_longer_context_is_never_faster) {
   }
 }
 
+TEST_F(DecodeForm, flashinfer_multiplies_whole_tiles_of_16_or_64_rows) {
+  const auto of_group = [&](int64_t group) {
+    return seconds({.batch = 64, .heads = group, .kv_heads = 1, .head_dim = 64, .kv_len = 2048, .kv_dtype = DType::fp8},
+                   "fi_fidecode", "rtx_pro_6000_server");
+  };
+  EXPECT_NEAR(of_group(16) / of_group(4), 1, 0.05);
+  EXPECT_GT(of_group(17) / of_group(16), 1.2);
+  EXPECT_NEAR(of_group(64) / of_group(17), 1, 0.05);
+}
+
 TEST_F(DecodeForm, a_larger_batch_is_never_faster_but_for_the_join_it_no_longer_needs) {
   for (const char* device : devices) {
     const double join = constant("join_cycles") / traits_named(device).clock;

@@ -10,7 +10,11 @@ TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant
   const int64_t group = std::max<int64_t>(1, shape.heads / shape.kv_heads);
   const bool backward = shape.pass == Pass::backward;
   const int64_t packed = variant.packs_heads && !encoder && !backward ? group : 1;
-  const int64_t rows = encoder ? variant.encoder_rows : shape.head_dim <= 64 ? variant.rows_narrow : variant.rows;
+  const bool planned = variant.plans_tiles && !encoder && !backward;
+  const int64_t rows = planned                ? planned_tile_rows(shape.q_len * packed, shape.head_dim)
+                       : encoder              ? variant.encoder_rows
+                       : shape.head_dim <= 64 ? variant.rows_narrow
+                                              : variant.rows;
   const int64_t keys = encoder ? variant.encoder_keys : wide ? variant.keys_wide : variant.keys;
   const int64_t padding = encoder ? variant.encoder_padding : 1;
   const int64_t value_dim = shape.value_dim > 0 ? shape.value_dim : shape.head_dim;
@@ -50,6 +54,12 @@ TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant
   }
   if (fp8_multiply) pass.cast_bytes = batch * q_len * heads * static_cast<double>(shape.head_dim) * (element + 1);
   pass.launches = variant.extra_launches - (shape.writes_kv || encoder ? 0 : 1);
+  pass.kv_heads = kv_heads;
+  if (planned) {
+    const int64_t seen = shape.window > 0 ? std::min(shape.kv_len, shape.window + rows) : shape.kv_len;
+    pass.planned_keys = static_cast<double>(seen);
+    pass.merged_rows = batch * q_len * heads;
+  }
   if (backward) {
     // Five products for the two of the forward pass (scores again, then the gradients of V, of the probabilities, of Q
     // and of K), in tiles of keys that walk the queries: the same mask, mirrored. Outputs and their gradients are read

@@ -26,6 +26,7 @@ struct AttentionVariant {
   bool transposes_values = false;   // fp8: V is transposed inside the kernel; measured on Hopper, no faster than bf16
   bool packs_heads = false;         // prefill: the query heads of a kv head share tiles
   int rows = 64, rows_narrow = 64;  // prefill tile; the second for head_dim <= 64
+  bool plans_tiles = false;         // planned_tile_rows instead, and prefill splits keys where tiles are few
   int keys = 64, keys_wide = 64;    // prefill key block; the second for head_dim > 128
   int encoder_rows = 128, encoder_keys = 64;
   int encoder_padding = 32;        // encoder: head_dim is padded to a multiple of this
@@ -70,8 +71,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_padding = 16,
      .extra_launches = 1,
      .fills_processor = true},
-    {.name = "fi_fiprefill", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128, .decodes_apart = true},
-    {.name = "fi_fidecode", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128, .decodes_apart = true},
+    {.name = "fi_fiprefill", .kernel = "flashinfer", .packs_heads = true, .plans_tiles = true, .decodes_apart = true},
+    {.name = "fi_fidecode", .kernel = "flashinfer", .packs_heads = true, .plans_tiles = true, .decodes_apart = true},
     {.name = "fi_trtllmprefill",
      .kernel = "trtllm_gen",
      .overlap = Overlap::asynchronous,
@@ -123,6 +124,12 @@ inline constexpr AttentionVariant attention_variants[] = {
      .keys = 128,
      .encoder_keys = 128},
 };
+
+// FA2DetermineCtaTileQ of FlashInfer, by the rows of one sequence.
+inline int64_t planned_tile_rows(int64_t rows, int64_t head_dim) {
+  if (rows > 64 && head_dim < 256) return 128;
+  return rows > 16 ? 64 : 16;
+}
 
 // Everything but the kernel's name that the variant and the group of a call depend on (Form::kind_key).
 inline uint64_t attention_kind_key(const AttentionShape& shape) {

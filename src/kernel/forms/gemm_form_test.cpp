@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "kernel/forms/gemm_tiles.h"
+#include "kernel/forms/matmul_tile.h"
 #include "kernel/test_support.h"
 
 namespace foretoken::gemm_form_test {
@@ -39,6 +40,18 @@ TEST(GemmForm, fp4_on_graphics_blackwell_has_one_tile_for_any_number_of_rows) {
   EXPECT_EQ(tile(257), tile(256));
   EXPECT_EQ(tile(16384), tile(1));
   EXPECT_GE(tile(1), 0) << "not the fastest of many";
+}
+
+TEST(GemmForm, pairs_of_processors_share_the_fp8_tiles_of_data_center_blackwell) {
+  const GpuGeneration& generation = *traits_named("b200_sxm").generation;
+  const auto tile = [&](int64_t m) {
+    return gemm_dispatch(GemmKernel::cutlass, {.m = m, .n = 4096, .k = 8192, .scheme = Scheme::fp8}, generation).tile;
+  };
+  EXPECT_EQ(tile(16), matmul_tile_index({32, 64}));
+  EXPECT_EQ(tile(64), matmul_tile_index({64, 64}));
+  EXPECT_EQ(tile(65), matmul_tile_index({64, 128}));
+  EXPECT_EQ(tile(256), matmul_tile_index({64, 128}));
+  EXPECT_EQ(tile(257), matmul_tile_index({128, 128}));
 }
 
 TEST(GemmForm, measurements_with_cold_caches_are_posed_as_such) {

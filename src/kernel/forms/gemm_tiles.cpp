@@ -26,7 +26,10 @@ constexpr Rule fp8_ada[] = {
 };
 constexpr Rule fp8_hopper[] = {
     {16, any, {16, 64}}, {64, 1280, {16, 64}}, {64, any, {64, 64}}, {128, any, {64, 128}}, {any, any, {128, 128}}};
-constexpr Rule fp8_blackwell[] = {{16, any, {32, 128}}, {64, any, {64, 128}}, {any, any, {128, 128}}};
+// A pair of processors multiplies one tile there (KernelScheduleAuto with an even cluster, CUTLASS' sm100_common.inl):
+// each has half of its rows, which are our columns where the operands are swapped (m <= 64).
+constexpr Rule fp8_blackwell[] = {
+    {16, any, {32, 64}}, {64, any, {64, 64}}, {256, any, {64, 128}}, {any, any, {128, 128}}};
 constexpr Rule fp8_graphics_blackwell[] = {
     {16, any, {16, 64}}, {32, any, {32, 64}}, {256, any, {64, 64}}, {any, any, {128, 128}}};
 constexpr MatmulTile nvfp4_graphics_blackwell = {128, 128};  // for any m: nvfp4_scaled_mm_sm120_kernels.cu
@@ -53,7 +56,7 @@ int cutlass_tile(const GemmShape& shape, CutlassTiles tiles) {
     case CutlassTiles::hopper:
       return first_match(fp8_hopper, m, n);
     case CutlassTiles::blackwell:
-      return m == 64 && shape.k < 4096 ? matmul_tile_index({64, 64}) : first_match(fp8_blackwell, m, n);
+      return first_match(fp8_blackwell, m, n);
     case CutlassTiles::graphics_blackwell:
       return first_match(fp8_graphics_blackwell, m, n);
   }

@@ -26,6 +26,20 @@ constexpr FormConstant table[tile_pass::constant_count] = {
     {"cast_rate", 22, 2, 100, "bytes per clock and processor of the query cast to fp8"},
 };
 
+// FlashInfer's plan (PrefillBinarySearchKVChunkSize): the shortest parts of at least 128 keys with which the blocks of
+// all kv heads are no more than two to a processor.
+double planned_parts(const TilePass& pass, double processors) {
+  constexpr double blocks_per_processor = 2, fewest_keys = 128;
+  const double most_blocks = std::floor(blocks_per_processor * processors / pass.kv_heads);
+  const double most_parts = std::floor(most_blocks / (pass.problems * pass.walk.tiles / pass.kv_heads));
+  if (pass.planned_keys <= 0 || most_parts < 2) return 1;
+  return std::ceil(pass.planned_keys / std::max(fewest_keys, std::ceil(pass.planned_keys / most_parts)));
+}
+
+// Clocks a processor spends on merging the parts of one row, a block at a time (VariableLengthMergeStates): L40S and
+// RTX PRO 6000 give the same.
+constexpr double merge_row_cycles = 1100;
+
 }  // namespace
 
 std::span<const FormConstant> tile_pass_constants() {
@@ -48,9 +62,14 @@ TilePassTimes tile_pass_times(const TilePass& pass, const DeviceTraits& device, 
   t.exponential = c[exponential_excess] / (device.exponentials_per_clock * clock);
   const double pair = pass.overlap == Overlap::asynchronous ? soft_maximum(t.matmul, t.exponential, c[overlap_power])
                                                             : t.matmul + t.exponential;
-  t.mean_tile = pair * pass.tile_pairs * pass.walk.mean_blocks + c[tile_overhead];
-  t.longest_tile = pair * pass.tile_pairs * pass.walk.most_blocks + c[tile_overhead];
-  t.tile_count = pass.problems * pass.walk.tiles;
+  t.key_parts = planned_parts(pass, processors);
+  const double longest_walk =
+      t.key_parts > 1 ? std::min(pass.walk.most_blocks,
+                                 std::ceil(pass.planned_keys / t.key_parts / (pass.tile_pairs / pass.tile_rows)))
+                      : pass.walk.most_blocks;
+  t.mean_tile = pair * pass.tile_pairs * pass.walk.mean_blocks / t.key_parts + c[tile_overhead];
+  t.longest_tile = pair * pass.tile_pairs * longest_walk + c[tile_overhead];
+  t.tile_count = pass.problems * pass.walk.tiles * t.key_parts;
   t.waves = t.tile_count / processors;
   t.balanced = t.mean_tile * t.waves * (1 + c[rounding] * (std::ceil(t.waves) / t.waves - 1));
   t.tiles =
@@ -64,8 +83,9 @@ TilePassTimes tile_pass_times(const TilePass& pass, const DeviceTraits& device, 
       pass.write_rows * c[write_row_cycles] + pass.write_bytes / (pass.fp8_cache ? c[fp8_write_rate] : c[write_rate]);
   t.write = std::max(pass.write_bytes * t.dram_share / dram_rate, write_clocks / (processors * clock)) +
             pass.cast_bytes / (c[cast_rate] * processors * clock);
+  if (t.key_parts > 1) t.merge = (c[launch_cycles] + pass.merged_rows * merge_row_cycles / processors) / clock;
   t.floor = floor_clocks(c[floor_cycles], c[launch_cycles], pass.launches + (pass.cast_bytes > 0 ? 0.5 : 0)) / clock;
-  t.total = t.floor + soft_maximum(t.tiles, t.memory, c[join_power]) + t.write;
+  t.total = t.floor + soft_maximum(t.tiles, t.memory, c[join_power]) + t.write + t.merge;
   return t;
 }
 
@@ -81,9 +101,14 @@ std::vector<Explained> explain_tile_pass(const TilePass& pass, const TilePassTim
       {fact, "dram_traffic_share", t.dram_share, "share", "of the traffic that DRAM serves; L2 serves the rest"},
       {fact, "l2_rate", device.processors * device.clock * c[tile_pass::cache_rate], "B/s", "at which L2 serves it"},
       {part, "launch", t.floor, "s", "launches of an empty call"},
-      {part, "attention", t.total - t.floor - t.write, "s", "the pass over the tiles; its limits hide one another"},
+      {part, "attention", t.total - t.floor - t.write - t.merge, "s",
+       "the pass over the tiles; its limits hide one another"},
   };
   if (t.write > 0) lines.push_back({part, "cache_write", t.write, "s", "new keys and values written, queries cast"});
+  if (t.merge > 0) {
+    lines.push_back({fact, "key_parts", t.key_parts, "", "parts that the keys of a tile are split into"});
+    lines.push_back({part, "merge", t.merge, "s", "results of those parts merged"});
+  }
   lines.push_back({limit, "tiles_multiply", t.tiles, "s", "multiplies and exponentials of all tiles, in waves"});
   lines.push_back({limit, "memory", t.memory, "s", "queries, keys, values and results through DRAM and L2"});
   return lines;

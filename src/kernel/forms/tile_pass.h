@@ -56,16 +56,21 @@ struct TilePass {
   bool fp8_cache = false;
   double cast_bytes = 0;  // query quantized before the call
   double launches = 0;    // beside the one in the floor; negative for a bare call
+  // Where the kernel is planned so that few tiles split their keys over the processors, and another kernel merges what
+  // comes out: keys that a tile may see, at most, as the plan counts them (0 = it never splits), and rows to merge.
+  double planned_keys = 0, merged_rows = 0;
+  double kv_heads = 1;
 };
 
 struct TilePassTimes {
   double matmul = 0, exponential = 0;      // seconds per query-key pair on one processor
   double mean_tile = 0, longest_tile = 0;  // seconds
   double tile_count = 0, waves = 0;
-  double balanced = 0;  // all tiles, evenly spread
-  double tiles = 0;     // with rounding to waves and the longest tile at the end
+  double key_parts = 1;  // that the keys of a tile are split into
+  double balanced = 0;   // all tiles, evenly spread
+  double tiles = 0;      // with rounding to waves and the longest tile at the end
   double dram_share = 0, memory = 0;
-  double write = 0, floor = 0;
+  double write = 0, merge = 0, floor = 0;
   double total = 0;
 };
 
