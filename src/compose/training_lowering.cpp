@@ -10,6 +10,8 @@
 namespace foretoken {
 namespace {
 
+// Drawing random numbers beside the multiplies of a fused kernel: some six instructions for each score (assumed).
+constexpr double dropped_attention_time = 1.2;
 constexpr int64_t expert_tile = 128;  // rows of a tile of grouped multiplies (CUTLASS, DeepGEMM)
 
 class TrainingLowering {
@@ -44,8 +46,10 @@ class TrainingLowering {
       add(CostKind::linear, shape);
       return;
     }
-    add(CostKind::quantized, shape).cast_elements =
-        static_cast<double>(call_->count) * static_cast<double>(shape.batch * shape.m * shape.k);
+    TrainingCall& added = add(CostKind::quantized, shape);
+    // Gradients of weights read what was cast for the two other multiplies, by columns.
+    if (pass_ == TrainingPass::backward_weight) return;
+    added.cast_elements = static_cast<double>(call_->count) * static_cast<double>(shape.batch * shape.m * shape.k);
   }
   void place(const LatentProjectionShape& shape) { add(CostKind::linear, shape); }
   void place(const AttentionShape& shape) {
@@ -74,7 +78,8 @@ class TrainingLowering {
     } else {
       add(CostKind::attention, shape);
     }
-    for (size_t i = first; i < calls_.size(); ++i) calls_[i].share = share;
+    const bool drops = rules_.dropout.attention && rules_.attention == AttentionKernel::flash;
+    for (size_t i = first; i < calls_.size(); ++i) calls_[i].share = share * (drops ? dropped_attention_time : 1);
   }
 
   // Of the work of one long document, where documents are cut over ranks or kernels do not know them.
@@ -129,14 +134,26 @@ class TrainingLowering {
     if (shape.pass != Pass::backward) return;  // frozen
     const TrainingPass input = pass_;
     pass_ = TrainingPass::backward_weight;
-    multiply("_up_wgrad", experts * first, shape.hidden, padded).cast_elements = cast;
+    multiply("_up_wgrad", experts * first, shape.hidden, padded);
     multiply("_down_wgrad", experts * inter, shape.hidden, padded);
     pass_ = input;
   }
 
-  void place(const CollectiveShape& shape) {
+  void place(const NormShape& shape) {
+    add(CostKind::passes, shape);
+    if (!rules_.dropout.hidden || !shape.adds_residual || !backward_) return;
+    // The mask is a byte written and read; its gradient is a pass of its own. Forward, it is part of the sum.
+    add(CostKind::passes,
+        ElementwiseShape{.elements = 3 * shape.rows * shape.width / 2, .inputs = 1, .outputs = 1, .dtype = shape.dtype},
+        "_dropout");
+  }
+
+  void place(CollectiveShape shape) {
     // Gradients are reduced once a step, not for each micro-batch.
     if (shape.ranks <= 1 || shape.axis == ParallelAxis::data || shape.axis == ParallelAxis::pipeline) return;
+    if (shape.axis == ParallelAxis::tensor && shape.kind == CollectiveKind::all_gather) {
+      shape.bytes *= backward_ ? rules_.gathered.backward : rules_.gathered.forward;
+    }
     add(shape.axis == ParallelAxis::context  ? CostKind::context
         : shape.axis == ParallelAxis::expert ? CostKind::expert
                                              : CostKind::tensor,

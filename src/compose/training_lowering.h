@@ -44,11 +44,23 @@ struct TrainingCall {
   double expert_elements = 0;  // of tokens and activations that are put in order for experts, and back
 };
 
+// Bytes that tensor ranks gather before a multiply, relative to 16-bit activations: quantized layers quantize first.
+struct GatheredShares {
+  double forward = 1, backward = 1;
+};
+
+// Where activations are dropped at random: what blocks add to the residual stream, and the attention's scores.
+struct Dropout {
+  bool hidden = false, attention = false;
+};
+
 struct TrainingRules {
   AttentionKernel attention = AttentionKernel::flash;
   int64_t sequence_length = 2048;
   int64_t packed_length = 0;   // tokens of each of the documents that fill a sequence; 0 = one document
   double expert_capacity = 0;  // an expert takes at most so many times its even share of tokens; 0 = all that come
+  GatheredShares gathered;
+  Dropout dropout;
 };
 
 // Keys in reach of a token, twice the mean: sum of squares over sum of documents.

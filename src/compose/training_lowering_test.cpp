@@ -68,6 +68,42 @@ TEST(TrainingLowering, of_unfused_attention_multiplies_twice_as_often_backward) 
   EXPECT_EQ(backward, 2 * forward);
 }
 
+TEST(TrainingLowering, tensor_ranks_gather_what_is_quantized_in_fewer_bytes_and_scatter_the_rest_whole) {
+  const std::vector<Operator> operators = operators_of(llama_like(), {.tensor = 2, .sequence = true});
+  const std::vector<TrainingCall> whole = of_kind(training_calls(operators, {}), CostKind::tensor);
+  const std::vector<TrainingCall> less =
+      of_kind(training_calls(operators, {.gathered = {.forward = 0.5, .backward = 0.75}}), CostKind::tensor);
+  ASSERT_EQ(less.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); ++i) {
+    const auto& before = std::get<CollectiveShape>(whole[i].call.shape);
+    const double share = before.kind != CollectiveKind::all_gather ? 1
+                         : whole[i].pass == TrainingPass::forward  ? 0.5
+                                                                   : 0.75;
+    EXPECT_EQ(std::get<CollectiveShape>(less[i].call.shape).bytes, share * before.bytes) << whole[i].call.name;
+  }
+}
+
+TEST(TrainingLowering, quantized_multiplies_cast_inputs_and_gradients_once) {
+  const Model quantized = with_scheme(llama_like(), Scheme::fp8, Scheme::fp8);
+  for (const TrainingCall& call : of_kind(training_calls(operators_of(quantized), {}), CostKind::quantized)) {
+    EXPECT_EQ(call.cast_elements == 0, call.pass == TrainingPass::backward_weight) << call.call.name;
+  }
+}
+
+TEST(TrainingLowering, dropout_lengthens_attention_and_adds_a_pass_to_the_backward_of_each_sum) {
+  const std::vector<Operator> operators = operators_of(llama_like());
+  const auto sum_of = [&](const Dropout& dropout, CostKind kind) {
+    double sum = 0;
+    for (const TrainingCall& call : of_kind(training_calls(operators, {.dropout = dropout}), kind)) {
+      sum += call.share * static_cast<double>(call.call.count);
+    }
+    return sum;
+  };
+  EXPECT_DOUBLE_EQ(sum_of({.attention = true}, CostKind::attention), 1.2 * sum_of({}, CostKind::attention));
+  EXPECT_EQ(sum_of({.hidden = true}, CostKind::attention), sum_of({}, CostKind::attention));
+  EXPECT_GT(sum_of({.hidden = true}, CostKind::passes), sum_of({}, CostKind::passes));
+}
+
 TEST(TrainingLowering, of_experts_makes_grouped_multiplies_with_tokens_rounded_up_to_a_tile) {
   const std::vector<TrainingCall> calls = training_calls(operators_of(mixtral_like()), {});
   const std::vector<TrainingCall> experts = of_kind(calls, CostKind::experts);

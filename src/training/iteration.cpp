@@ -40,6 +40,13 @@ double exposed_share(TrafficOverlap overlap, double published, double traffic, d
   return std::min(published, std::max(least_exposed, 1 - work / traffic));
 }
 
+// Adapters read their inputs in 16 bits: nothing is quantized before it is gathered.
+GatheredShares gathered_shares(const TrainingJob& job) {
+  if (job.lora.rank > 0) return {};
+  const double whole = bytes_per_element(job.recipe.dtype);
+  return {.forward = job.recipe.gathered_bytes / whole, .backward = job.recipe.gathered_back_bytes / whole};
+}
+
 // Collectives of one group share its links: they are off by the same share.
 void add_same_links(Estimate& sum, const Estimate& part, double times = 1) {
   if (part.value <= 0) return;
@@ -91,6 +98,11 @@ IterationModel::IterationModel(TrainingJob job, TrainingStack stack, TrainingMac
   ensure(device.memory_bandwidth.has_value(), "a kernel predictor's device has a memory bandwidth");
   bandwidth_ = device.memory_bandwidth->value.value();
   check_recipe(job_.recipe, device);
+  const RecipeHabits habits = stack_.habits_of(job_.recipe.name);
+  hides_tensor_ = habits.hides_tensor;
+  if (habits.gathered_parameter_bytes) {
+    job_.gathered_parameter_bytes = std::min(job_.gathered_parameter_bytes, *habits.gathered_parameter_bytes);
+  }
   job_.model = with_recipe(std::move(job_.model), job_.recipe);
   const auto kind_of = [&](const Layer& layer) {
     const auto found = std::find(kinds_.begin(), kinds_.end(), layer);
@@ -150,7 +162,9 @@ const IterationModel::KnownPiece& IterationModel::known_piece(size_t kind, const
                              .dispatcher = plan.dispatcher,
                              .routing = job_.routing,
                              .expert_capacity = job_.expert_capacity,
-                             .packed_length = job_.packed_length};
+                             .packed_length = job_.packed_length,
+                             .dropout = job_.dropout,
+                             .gathered = gathered_shares(job_)};
   KnownPiece piece{.costs = kind < kinds_.size()    ? layer_costs(job_.model, layer, request, machine_)
                             : kind == kinds_.size() ? embedding_costs(job_.model, request, machine_)
                                                     : head_costs(job_.model, request, machine_),
@@ -188,7 +202,9 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
   const double tensor_share = pass == TrainingPass::forward          ? c[tensor_exposed]
                               : pass == TrainingPass::backward_input ? c[tensor_exposed] * c[tensor_backward_share]
                                                                      : 0;
-  set(CostKind::tensor, exposed_share(plan.overlaps.tensor, tensor_share, own.tensor.value, work));
+  const bool never_hidden = plan.overlaps.tensor == TrafficOverlap::published && !hides_tensor_;
+  set(CostKind::tensor,
+      exposed_share(never_hidden ? TrafficOverlap::off : plan.overlaps.tensor, tensor_share, own.tensor.value, work));
   const double traffic = own.context.value;
   if (traffic > 0) {
     const bool ring = plan.context_exchange == ContextExchange::ring;

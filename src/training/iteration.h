@@ -34,6 +34,7 @@ struct TrainingJob {
   Routing routing = Routing::balanced;  // of tokens to experts; published runs force balance
   double expert_capacity = 0;           // see PieceRequest
   int64_t packed_length = 0;            // see PieceRequest
+  Dropout dropout;
   double frozen_weight_bytes = 2;       // of the base under adapters; less than 2: expanded before each multiply
   double gathered_parameter_bytes = 2;  // of each sharded parameter on its way to ranks that compute with it
   double optimizer_state_bytes = 12;    // of each trained parameter: Adam's master weight and moments in fp32
@@ -192,6 +193,7 @@ class IterationModel {
   TrainingMachine machine_;
   TrainingConstants constants_;
   double bandwidth_ = 0;      // of the device's memory, B/s
+  bool hides_tensor_ = true;  // the stack does, in this number format
   std::vector<Layer> kinds_;  // different layers
   std::vector<size_t> kind_of_layer_, kind_of_draft_;
   // Kept from plan to plan. Times last as long as the constants.

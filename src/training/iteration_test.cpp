@@ -292,6 +292,24 @@ TEST_F(TrainingIterationTraffic, of_sharded_parameters_never_pays_where_the_netw
   }
 }
 
+TEST_F(TrainingIterationTraffic, of_tensor_ranks_is_waited_for_in_formats_that_hide_none_of_it) {
+  const auto machine = roofline_machine(1);
+  const TrainingPlan plan{.parallel = {.tensor = 4, .data = 2, .sequence = true}, .global_batch = 8};
+  const TrainingJob job{.model = llama_like(), .recipe = training_recipe("fp8-current")};
+  TrainingStack stack = plain_stack();
+  stack.constants[tensor_exposed] = 0.25;
+  const auto tensor_seconds = [&](const TrainingJob& asked) {
+    return part_of(IterationModel(asked, stack, machine->machine()).estimate(plan), TimePart::tensor);
+  };
+  const double hidden = tensor_seconds(job);
+  stack.recipes["fp8-current"] = {.hides_tensor = false, .gathered_parameter_bytes = std::nullopt};
+  EXPECT_NEAR(tensor_seconds(job), 4 * hidden, 1e-9 * hidden);
+  // Quantized inputs are gathered in fewer bytes than 16-bit ones, which adapters read.
+  TrainingJob wide = job;
+  wide.recipe = training_recipe("bf16");
+  EXPECT_GT(tensor_seconds(wide), hidden);
+}
+
 TEST_F(TrainingIterationTraffic, between_stages_is_the_activations_of_a_micro_batch) {
   const TrainingJob job{.model = llama_like(), .sequence_length = 4096};
   TrainingStack whole = plain_stack();

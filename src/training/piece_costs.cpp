@@ -143,11 +143,14 @@ void add_up(PieceCosts& costs, const ErrorCorrelations& correlations) {
 }
 
 PieceCosts costs_of_operators(const std::vector<Operator>& operators, const PieceRequest& request,
-                              const TrainingMachine& machine, const ExpertTraffic& traffic = {}) {
+                              const TrainingMachine& machine, const GatheredShares& gathered = {},
+                              const ExpertTraffic& traffic = {}) {
   std::vector<TrainingCall> calls = training_calls(operators, {.attention = request.attention,
                                                                .sequence_length = request.sequence_length,
                                                                .packed_length = request.packed_length,
-                                                               .expert_capacity = request.expert_capacity});
+                                                               .expert_capacity = request.expert_capacity,
+                                                               .gathered = gathered,
+                                                               .dropout = request.dropout});
   std::vector<Operator> lowered;
   lowered.reserve(calls.size());
   for (TrainingCall& one : calls) lowered.push_back(std::move(one.call));
@@ -335,7 +338,7 @@ PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceReques
   }
   const auto* experts = std::get_if<Moe>(&layer.feed_forward);
   const ExpertTraffic traffic = experts != nullptr ? traffic_of(model, *experts, request) : ExpertTraffic{};
-  PieceCosts costs = costs_of_operators(operators, request, machine, traffic);
+  PieceCosts costs = costs_of_operators(operators, request, machine, request.gathered, traffic);
   if (experts != nullptr && request.dispatcher == TokenDispatcher::all_to_all) add_sorting(costs, traffic);
   add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
   return costs;

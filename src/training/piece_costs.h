@@ -60,6 +60,8 @@ struct PieceRequest {
   Routing routing = Routing::balanced;
   double expert_capacity = 0;  // an expert takes at most so many times its even share of tokens; 0 = all that come
   int64_t packed_length = 0;   // tokens of each of the documents that fill a sequence; 0 = one document
+  Dropout dropout;
+  GatheredShares gathered;  // by tensor ranks, in layers; the head gathers 16 bits
 };
 
 // The machine that trains. What it points to must outlive the calls.

@@ -22,13 +22,14 @@ enum TrainingConstant {
   loss_factor,       // those of the loss
   board_factor,      // all of the above
   // Bytes of passes that the kernel layer does not know of.
-  fp8_cast_bytes,    // of each element that an 8-bit multiply with one scale for all reads
-  mxfp8_cast_bytes,  // the same with a scale for each block
-  fp4_cast_bytes,    // the same in 4 bits
-  move_bytes,        // of each element that is put in order for routed experts, or back
-  accumulate_bytes,  // of each parameter, for every micro-batch that adds to its gradient
-  optimizer_bytes,   // of each parameter, for every step
-  gradient_bytes,    // that travel for each parameter
+  fp8_cast_bytes,          // of each element that an 8-bit multiply with one scale for all reads
+  fp8_current_cast_bytes,  // the same where the scale is that of the tensor itself, found in a pass of its own
+  mxfp8_cast_bytes,        // the same with a scale for each block
+  fp4_cast_bytes,          // the same in 4 bits
+  move_bytes,              // of each element that is put in order for routed experts, or back
+  accumulate_bytes,        // of each parameter, for every micro-batch that adds to its gradient
+  optimizer_bytes,         // of each parameter, for every step
+  gradient_bytes,          // that travel for each parameter
   // Shares of a communication that computing does not hide.
   tensor_exposed,         // in the forward pass
   tensor_backward_share,  // in the backward pass, over that in the forward pass

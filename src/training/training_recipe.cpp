@@ -15,17 +15,18 @@ namespace {
 constexpr TrainingRecipe recipe_list[] = {
     {"bf16", "everything in bf16"},
     {"fp16", "everything in fp16", Scheme::fp16, DType::fp16},
-    {"fp8", "FP8 linear layers, one scale per tensor", Scheme::fp8, DType::bf16, fp8_factor, fp8_cast_bytes},
+    {"fp8", "FP8 linear layers, one scale per tensor", Scheme::fp8, DType::bf16, fp8_factor, fp8_cast_bytes, false, 1,
+     1},
     {"fp8-delayed", "FP8 linear layers, scales from earlier steps", Scheme::fp8, DType::bf16, fp8_factor,
-     fp8_cast_bytes},
+     fp8_cast_bytes, false, 1, 1},
     {"fp8-current", "FP8 linear layers, scales from the current tensor", Scheme::fp8, DType::bf16, fp8_factor,
-     fp8_cast_bytes},
+     fp8_current_cast_bytes, false, 1, 1},
     {"fp8-block", "FP8 linear layers, one scale per block of 128", Scheme::fp8, DType::bf16, mxfp8_factor,
-     mxfp8_cast_bytes},
+     mxfp8_cast_bytes, false, 1.03, 1.55},
     {"mxfp8", "FP8 linear layers, one scale per 32 values", Scheme::fp8, DType::bf16, mxfp8_factor, mxfp8_cast_bytes,
-     true},
+     true, 1.03, 1.55},
     {"nvfp4", "FP4 linear layers, one scale per 16 values", Scheme::nvfp4, DType::bf16, fp4_factor, fp4_cast_bytes,
-     true},
+     true, 0.56, 0.84},
 };
 
 }  // namespace

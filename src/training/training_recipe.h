@@ -21,6 +21,9 @@ struct TrainingRecipe {
   TrainingConstant factor = linear_factor;  // of the multiplies
   std::optional<TrainingConstant> cast_bytes = std::nullopt;
   bool scales_blocks = false;  // the multiply units apply a scale to each block: Blackwell's, which also take fp4
+  // Of each activation or gradient that tensor ranks gather before a multiply (Transformer Engine quantizes first).
+  // Backward, the mean of both: gradients with block scales are gathered by rows and by columns.
+  double gathered_bytes = 2, gathered_back_bytes = 2;
 };
 
 std::span<const TrainingRecipe> training_recipes();

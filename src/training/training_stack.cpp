@@ -14,6 +14,7 @@
 #include "kernel/forms/call.h"
 #include "library/library.h"
 #include "training/schedule/pipeline_work.h"
+#include "training/training_recipe.h"
 
 namespace foretoken {
 namespace {
@@ -113,6 +114,20 @@ std::optional<StackCoverage> read_coverage(const std::optional<JsonView>& view) 
                        .most_devices = view->at("most_devices").integer({.least = 1, .most = 100'000'000})};
 }
 
+RecipeHabits read_habits(const std::string& recipe, const JsonView& view) {
+  const std::vector<std::string> known = training_recipe_names();
+  if (std::ranges::find(known, recipe) == known.end()) {
+    view.fail(fmt::format("a number format: {}", fmt::join(known, ", ")), nearest_name(recipe, known).value_or(""));
+  }
+  view.allow_only({"hides_tensor", "gathered_parameter_bytes"});
+  RecipeHabits habits;
+  if (const auto hides = view.find("hides_tensor")) habits.hides_tensor = hides->boolean();
+  if (const auto bytes = view.find("gathered_parameter_bytes")) {
+    habits.gathered_parameter_bytes = bytes->number({.least = 0.5, .most = 4});
+  }
+  return habits;
+}
+
 bool names_device(std::string_view name, const Device& device) {
   return name == device.name || name == device.instruction_set || name == generation_of(device);
 }
@@ -136,6 +151,11 @@ AttentionKernel TrainingStack::attention_of(const Layer& layer, const Device& de
                          return place == "all" || names_device(place, device);
                        });
   return unfused ? AttentionKernel::unfused : attention;
+}
+
+RecipeHabits TrainingStack::habits_of(std::string_view recipe) const {
+  const auto found = recipes.find(recipe);
+  return found != recipes.end() ? found->second : RecipeHabits{};
 }
 
 namespace {
@@ -209,6 +229,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
                    "held_logit_bytes",
                    "master_weight_bytes",
                    "usual_recompute",
+                   "recipes",
                    "constants",
                    "on",
                    "fitted",
@@ -250,6 +271,9 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
       if (!module) item.fail(fmt::format("one of {}", fmt::join(layer_module_names(), ", ")));
       stack.usual_recompute.add(*module);
     }
+  }
+  if (const auto recipes = root.find("recipes")) {
+    for (const auto& [recipe, habits] : recipes->members()) stack.recipes[recipe] = read_habits(recipe, habits);
   }
   stack.coverage = read_coverage(root.find("coverage"));
   if (const auto constants = root.find("constants")) {

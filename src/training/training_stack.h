@@ -49,6 +49,12 @@ struct StackUse {
   int64_t devices = 1;
 };
 
+// What a stack does differently in a number format.
+struct RecipeHabits {
+  bool hides_tensor = true;                        // tensor-parallel traffic travels beside multiplies
+  std::optional<double> gathered_parameter_bytes;  // of sharded parameters on their way; nothing = 16 bits
+};
+
 struct TrainingStack {
   std::string name, summary, source;
   AttentionKernel attention = AttentionKernel::flash;
@@ -60,7 +66,8 @@ struct TrainingStack {
   double held_gradient_bytes = 0;  // in memory, for each parameter; 0 = as they travel
   double held_logit_bytes = 4;     // in memory at the loss, for each logit: one fp32 copy where the loss is fused
   double master_weight_bytes = 4;  // of an optimizer that has a copy of the weights
-  LayerModules usual_recompute;    // what its published recipes compute again, where a model has it
+  std::map<std::string, RecipeHabits, std::less<>> recipes;  // by the name of the number format
+  LayerModules usual_recompute;  // what its published recipes compute again, where a model has it
   TrainingConstants constants = usual_training_constants();
   // Where they differ on a generation of devices (sm_90), on some of it (sm_103) or on one device; the narrower counts.
   std::map<std::string, std::map<TrainingConstant, double>, std::less<>> on;
@@ -72,6 +79,7 @@ struct TrainingStack {
 
   TrainingConstants constants_on(const Device& device) const;
   AttentionKernel attention_of(const Layer& layer, const Device& device) const;
+  RecipeHabits habits_of(std::string_view recipe) const;
   // Wider than that of its runs where the use is beyond them.
   RunInterval interval_for(const Model& model, const StackUse& use) const;
   // In which ways: "no published run on NVIDIA L40S". Empty = in none, or not known.

@@ -68,6 +68,17 @@ TEST(TrainingStack, the_narrowest_place_of_a_device_counts) {
   EXPECT_EQ(values("h100_sxm"), (std::vector<double>{1.1, 1.2, 1.3}));
 }
 
+TEST(TrainingStack, says_what_it_does_differently_in_a_number_format) {
+  const TrainingStack stack = parse_training_stack(
+      stack_text("habits", R"("recipes": {"nvfp4": {"hides_tensor": false}, "fp8": {"gathered_parameter_bytes": 1}})"),
+      "stack.json");
+  EXPECT_FALSE(stack.habits_of("nvfp4").hides_tensor);
+  EXPECT_EQ(stack.habits_of("fp8").gathered_parameter_bytes, 1);
+  EXPECT_TRUE(stack.habits_of("bf16").hides_tensor);
+  EXPECT_EQ(stack.habits_of("bf16").gathered_parameter_bytes, std::nullopt);
+  EXPECT_EQ(stack_problem(stack_text("odd", R"("recipes": {"nvfp5": {}})")).suggestion, "nvfp4");
+}
+
 TEST(TrainingStack, attention_with_sinks_is_unfused_on_the_places_that_say_so) {
   const TrainingStack stack =
       parse_training_stack(stack_text("sinks", R"("unfused_sinks": ["sm_90", "gb200"])"), "stack.json");

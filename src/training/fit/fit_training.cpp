@@ -95,6 +95,20 @@ class StackTable {
 
   const TrainingStack& stack(size_t index) const { return stacks_[index]; }
 
+  double value_of(const FreeConstant& one) const {
+    const TrainingStack& stack = stacks_[one.stack];
+    return one.place.empty() ? stack.constants[one.constant] : stack.on.at(one.place).at(one.constant);
+  }
+
+  // What a constant is taken for until runs say otherwise: on a place what it is elsewhere, in a stack what it is in
+  // the one that it extends.
+  double expected(const FreeConstant& one) const {
+    const double usual = training_constant_facts()[one.constant].usual;
+    const std::optional<size_t> parent = one.place.empty() ? parent_of(one.stack) : one.stack;
+    const double known = parent ? stacks_[*parent].constants[one.constant] : usual;
+    return known > 0 ? known : usual;
+  }
+
  private:
   bool says(size_t stack, const std::string& place, TrainingConstant constant) const {
     for (const FreeConstant& one : free_) {
@@ -150,8 +164,8 @@ class TrainingFitter {
         correct_pipelines();
         bool better = false;
         for (size_t i = 0; i < free.size(); ++i) {
-          std::vector<size_t> rows = rows_of(users_[i]);
-          if (!rows.empty()) better |= improve({.constants = {i}, .directions = {1}, .rows = std::move(rows)}, step);
+          // Without runs, towards what it is taken for.
+          better |= improve({.constants = {i}, .directions = {1}, .rows = rows_of(users_[i])}, step);
         }
         // Constants of one stack trade off against each other: also along random mixtures of two.
         for (size_t first = 0; first < free.size(); ++first) {
@@ -226,10 +240,14 @@ class TrainingFitter {
     return rows;
   }
 
-  double distance(const FreeConstant& one, double value) const {
-    const TrainingConstantFacts& facts = training_constant_facts()[one.constant];
-    const double log = portable_log(value / facts.usual);
-    return request_.prior * log * log;
+  // Of all constants as the table has them: one that moves is what others are expected to be.
+  double prior_cost() const {
+    double sum = 0;
+    for (const FreeConstant& one : table_.free()) {
+      const double log = portable_log(table_.value_of(one) / table_.expected(one));
+      sum += log * log;
+    }
+    return request_.prior * sum;
   }
 
   // Constants that are changed together, and the runs that see it.
@@ -239,9 +257,9 @@ class TrainingFitter {
     std::vector<size_t> rows;
   };
 
-  double cost_of(const Move& move, const std::vector<double>& values, const std::vector<double>& errors) const {
-    double sum = 0;
-    for (size_t i = 0; i < move.constants.size(); ++i) sum += distance(table_.free()[move.constants[i]], values[i]);
+  // With the table as the move left it.
+  double cost_of(const Move& move, const std::vector<double>& errors) const {
+    double sum = prior_cost();
     for (const size_t row : move.rows) sum += weights_[row] * softened(errors[row]);
     return sum;
   }
@@ -257,7 +275,7 @@ class TrainingFitter {
     std::vector<FreeConstant>& free = table_.free();
     std::vector<double> values, tried_errors = errors_;
     for (const size_t i : move.constants) values.push_back(free[i].value);
-    double best = cost_of(move, values, errors_);
+    double best = cost_of(move, errors_);
     bool better = false;
     for (const double way : {step, -step}) {
       while (true) {
@@ -271,7 +289,7 @@ class TrainingFitter {
         if (!inside) break;
         set_values(move, tried);
         for (const size_t row : move.rows) tried_errors[row] = quick_error_of(row);
-        const double cost = cost_of(move, tried, tried_errors);
+        const double cost = cost_of(move, tried_errors);
         if (cost > best - 1e-9) break;
         best = cost;
         values = tried;

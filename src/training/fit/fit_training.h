@@ -20,7 +20,7 @@ struct TrainingFitRequest {
   std::vector<std::string> only;      // runs of these stacks; empty = all
   int64_t folds = 5;                  // of the cross-validation; runs of one configuration are in one fold
   int64_t most_rows_of_source = 150;  // evenly chosen, so that large tables do not take longer than they help
-  double prior = 0.001;               // weight of a constant's squared log distance from its usual value
+  double prior = 0.001;               // weight of a constant's squared log distance from what it is taken for
   unsigned threads = 0;               // 0 = as many as the machine runs at once; the result is the same for any number
 };
 

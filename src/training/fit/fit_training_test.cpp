@@ -101,6 +101,19 @@ TEST_F(TrainingFitOfMadeUpRuns, finds_the_constants_that_made_them) {
   EXPECT_GT(fitted.interval.kernels_high, 1.05);
 }
 
+// What runs do not tell about a stack is what it is in the stack that it extends, on a place what it is elsewhere.
+TEST_F(TrainingFitOfMadeUpRuns, leaves_what_no_run_tells_at_what_is_known_of_it) {
+  write_file(folder_ / "newer.json",
+             R"({"format": 1, "name": "newer", "summary": "made up", "source": "made up", "extends": "made-up",
+               "fitted": ["linear_factor", "on.sm_100.linear_factor"], "runs": [{"source": "another"}]})");
+  TrainingCaseLibrary library = made_up_library(stacks());
+  const TrainingFit found = fit_training({.stacks = folder_, .folds = 2, .prior = 1e-3}, library, cases_of(library));
+  ASSERT_EQ(found.stacks.size(), 2U);
+  const Json& newer = found.stacks[found.stacks.front().name == "newer" ? 0 : 1].file;
+  EXPECT_NEAR(newer.find("constants")->find("linear_factor")->number(), true_linear, 0.1 * true_linear);
+  EXPECT_NEAR(newer.find("on")->find("sm_100")->find("linear_factor")->number(), true_linear, 0.1 * true_linear);
+}
+
 // Whatever a run took has no say in its own left-out prediction.
 TEST_F(TrainingFitOfMadeUpRuns, does_not_show_a_run_to_the_fit_it_is_left_out_of) {
   TrainingCaseLibrary library = made_up_library(stacks());

@@ -61,6 +61,11 @@ void says_opposite(SaidSettings& said, const ConfigValue& value) {
   said.*Member = !value.flag();
 }
 
+template <std::optional<bool> SaidSettings::*Member>
+void says_rate(SaidSettings& said, const ConfigValue& value) {  // a share that is more than nothing
+  said.*Member = value.text().find_first_of("123456789") != std::string::npos;
+}
+
 template <std::optional<std::string> SaidSettings::*Member>
 void says_text(SaidSettings& said, const ConfigValue& value) {
   said.*Member = value.text();

@@ -530,4 +530,20 @@ TEST(ImportConfig, arguments_of_the_trainer) {
   EXPECT_EQ(imported.said.offloads_parameters, true);
 }
 
+TEST(ImportDropout, is_what_the_file_says) {
+  const SaidSettings said =
+      import("--tensor-model-parallel-size 2 --hidden-dropout 0.1 --attention-dropout 0.0\n").said;
+  EXPECT_EQ(said.hidden_dropout, true);
+  EXPECT_EQ(said.attention_dropout, false);
+  EXPECT_EQ(import("--tensor-model-parallel-size 2\n").said.hidden_dropout, std::nullopt);
+  const std::string nemo = "model:\n  tensor_model_parallel_size: 2\n  micro_batch_size: 1\n  attention_dropout: 0.1\n";
+  EXPECT_EQ(import(nemo).said.attention_dropout, true);
+}
+
+TEST(ImportTorchtune, tensor_ranks_cut_the_sequence_too) {
+  const std::string file = "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\n";
+  EXPECT_EQ(import(file + "tensor_parallel_dim: 2\n").said.sequence_parallel, true);
+  EXPECT_FALSE(import(file).said.sequence_parallel.value_or(false));
+}
+
 }  // namespace foretoken::import_config_test

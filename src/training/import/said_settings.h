@@ -34,7 +34,8 @@ struct SaidSettings {
   // The step.
   std::optional<int64_t> micro_batch, global_batch, accumulation;
   std::optional<std::string> schedule;  // a name of pipeline_schedule_names()
-  std::optional<bool> packed;           // sequences are filled with several documents
+  std::optional<bool> hidden_dropout, attention_dropout;
+  std::optional<bool> packed;  // sequences are filled with several documents
   std::optional<Recompute> recompute;
   std::optional<LayerModules> recompute_modules;
   std::optional<int64_t> recompute_layers;

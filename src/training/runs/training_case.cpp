@@ -47,6 +47,13 @@ RowAssumptions assumptions_for(const TrainingRow& row) {
   return {.virtual_stages = row.pp > 1 ? std::max<int64_t>(1, row.layers / row.pp) : 1};
 }
 
+// NeMo's recipes of GPT-3 drop 10% of activations and of attention; those of other models nothing
+// (github.com/NVIDIA/NeMo-Framework-Launcher, tag 24.07, launcher_scripts/conf/training).
+Dropout dropout_of(const TrainingRow& row) {
+  const bool drops = row.source == "nemo-24.07" && starts_with_ignoring_case(row.model, "GPT3");
+  return {.hidden = drops, .attention = drops};
+}
+
 // "H100" of "H100-80GB".
 std::string_view chip_of(std::string_view gpu) {
   return gpu.substr(0, gpu.find('-'));
@@ -157,6 +164,7 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
     spec.job = {.model = model_of(row), .sequence_length = row.seq, .recipe = training_recipe(recipe_of(row.dtype))};
     if (row.task == "lora")
       spec.job.lora = {.rank = row.lora_rank > 0 ? row.lora_rank : 16, .on_mlp = row.lora_rank > 0};
+    spec.job.dropout = dropout_of(row);
     spec.job.packed_length = std::min(row.seq, row.packed);
     if (contains_ignoring_case(row.notes, "packed")) spec.job.packed_length = std::min(row.seq, packed_examples);
     spec.plan = plan_of(row, assumptions_for(row));

@@ -104,6 +104,11 @@ void TrainingFlags::declare(Options& options) {
   options.number(
       "--moe-expert-capacity-factor", expert_capacity_, {.least = 0, .most = 1000},
       "Maximum tokens per expert as a multiple of its even share; tokens beyond it are dropped. 0 = no limit");
+  options.number(
+      "--hidden-dropout", hidden_dropout_, {.least = 0, .most = 1},
+      "Dropout probability of what each block adds to the residual stream; any value above 0 costs the same");
+  options.number("--attention-dropout", attention_dropout_, {.least = 0, .most = 1},
+                 "Dropout probability of attention scores; any value above 0 costs the same");
   options.integer("--packed-length", packed_length_, none_or_more,
                   "Length in tokens of the documents packed into each sequence, which do not attend to each other; 0 = "
                   "one document");
@@ -243,7 +248,7 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
     }
     throw InputError({.source = "--model", .value = "not given", .expected = std::move(expected)});
   }
-  TrainingJob job;
+  TrainingJob job{.dropout = {.hidden = hidden_dropout_ > 0, .attention = attention_dropout_ > 0}};
   if (!model_.empty()) {
     job.model = library.models().model(model_);
   } else {
@@ -258,6 +263,8 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
     if (said.precision && !given("--precision")) precision = *said.precision;
     if (said.lora_rank && !given("--lora-rank")) rank = *said.lora_rank;
     if (said.fp8_gathers.value_or(false)) job.gathered_parameter_bytes = 1;
+    if (!given("--hidden-dropout")) job.dropout.hidden = said.hidden_dropout.value_or(false);
+    if (!given("--attention-dropout")) job.dropout.attention = said.attention_dropout.value_or(false);
   }
   job.recipe = training_recipe(precision);
   job.lora = {.rank = rank, .on_attention = lora_target_ != "mlp", .on_mlp = lora_target_ != "attention"};

@@ -72,6 +72,7 @@ struct TrainingFlags {
   std::string lora_target_ = "all", routing_ = "balanced";
   double expert_capacity_ = 0;
   int64_t packed_length_ = 0;
+  double hidden_dropout_ = 0, attention_dropout_ = 0;
 
   std::string optimizer_ = "adam";
   bool offload_optimizer_ = false;

@@ -57,6 +57,8 @@ constexpr KeyRule megatron_rules[] = {
     {"make-vocab-size-divisible-by", says_count<&S::vocabulary_multiple>},
     {"tokenizer-type", says_tokenizer},
     {"swiglu", says_flag<&S::gated>},
+    {"hidden-dropout", says_rate<&S::hidden_dropout>},
+    {"attention-dropout", says_rate<&S::attention_dropout>},
     {"position-embedding-type", says_positions},
     {"use-rotary-position-embeddings", says_opposite<&S::learned_positions>},
     {"untie-embeddings-and-output-weights", says_opposite<&S::tied_embeddings>},

@@ -79,6 +79,8 @@ constexpr KeyRule nemo_rules[] = {
     {"model.make_vocab_size_divisible_by", says_count<&S::vocabulary_multiple>},
     {"model.activation", activation},
     {"model.gated_linear_unit", says_flag<&S::gated>},
+    {"model.hidden_dropout", says_rate<&S::hidden_dropout>},
+    {"model.attention_dropout", says_rate<&S::attention_dropout>},
     {"model.position_embedding_type", says_positions},
     {"model.share_embeddings_and_output_weights", says_flag<&S::tied_embeddings>},
     {"model.bias", says_flag<&S::biases>},

@@ -65,6 +65,7 @@ void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::
   if (!said.accumulation) said.accumulation = 1;
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   if (!said.recompute) said.recompute = Recompute::none;
+  if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;  // as its plans for training say
   note_unknown_optimizer(said, entries, "optimizer._component_", notes);
 }
 
