@@ -1,7 +1,6 @@
 #include "serving/serving_run.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -84,13 +83,15 @@ EndReach reach_of(double value, const std::vector<ServingMetrics>& ends,
 
 Headline ServingRun::headline(const std::function<double(const ServingMetrics&)>& number) const {
   const double value = number(metrics);
-  const EndReach steps = reach_of(value, at_bounds, number), drafts = reach_of(value, at_acceptance, number);
+  const EndReach steps = reach_of(value, at_bounds, number), drafts = reach_of(value, at_acceptance, number),
+                 sending = reach_of(value, at_sending, number);
   std::vector<double> seeds = {value};
   for (const ServingMetrics& other : other_seeds) seeds.push_back(number(other));
   const double from_seeds = normal_half_width_90 * standard_deviation(seeds);
   return {.value = value,
-          .low = std::max(0.0, value - portable_hypot(steps.below, drafts.below, from_seeds)),
-          .high = value + portable_hypot(steps.above, drafts.above, from_seeds)};
+          .low = std::max(0.0,
+                          value - portable_hypot(portable_hypot(steps.below, drafts.below, from_seeds), sending.below)),
+          .high = value + portable_hypot(portable_hypot(steps.above, drafts.above, from_seeds), sending.above)};
 }
 
 ServingRun run_serving(const ServingRunRequest& request) {
@@ -103,6 +104,7 @@ ServingRun run_serving(const ServingRunRequest& request) {
                     .metrics = own.metrics,
                     .at_bounds = {},
                     .at_acceptance = {},
+                    .at_sending = {},
                     .other_seeds = {},
                     .interval_s = series.interval_s(),
                     .series = series.points(),
@@ -112,13 +114,14 @@ ServingRun run_serving(const ServingRunRequest& request) {
       result.at_bounds.push_back(run_once(request, bound, seed, {}).metrics);
     }
     for (const size_t end : {size_t{0}, size_t{1}}) {
-      std::array unknown = {at_acceptance(request.config, end), at_sending_cost(request.config, own.metrics, end)};
-      for (std::optional<SimulationConfig>& config : unknown) {
-        if (!config) continue;
+      const auto add_run = [&](std::optional<SimulationConfig> config, std::vector<ServingMetrics>& runs) {
+        if (!config) return;
         ServingRunRequest other = request;
         other.config = std::move(*config);
-        result.at_acceptance.push_back(run_once(other, request.config.bound, seed, {}).metrics);
-      }
+        runs.push_back(run_once(other, request.config.bound, seed, {}).metrics);
+      };
+      add_run(at_acceptance(request.config, end), result.at_acceptance);
+      add_run(at_sending_cost(request.config, own.metrics, end), result.at_sending);
     }
   }
   for (int64_t i = 1; i <= request.more_seeds; ++i) {

@@ -33,7 +33,7 @@ struct ServingRun {
   ServingMetrics metrics;
   std::vector<ServingMetrics> at_bounds;  // low and high step times; empty where not asked for
   // Low and high acceptance of drafts, and costs of sending answers, where these are not known and matter.
-  std::vector<ServingMetrics> at_acceptance;
+  std::vector<ServingMetrics> at_acceptance, at_sending;
   std::vector<ServingMetrics> other_seeds;
   double interval_s = 0;  // of `series`
   std::vector<TimePoint> series;
@@ -41,8 +41,8 @@ struct ServingRun {
 
   bool has_intervals() const { return !at_bounds.empty() || !other_seeds.empty(); }
   // Any number of the metrics. Errors of step times go the same way in all steps, so their bounds are those of the
-  // run; those of an unknown acceptance and 1.645 standard deviations of seeds are added in quadrature. No number of
-  // the metrics is below 0.
+  // run; those of an unknown acceptance, of an unknown cost of sending and 1.645 standard deviations of seeds are added
+  // in quadrature. No number of the metrics is below 0.
   Headline headline(const std::function<double(const ServingMetrics&)>& number) const;
 };
 

@@ -104,12 +104,12 @@ TEST(ServingRun, an_unknown_cost_of_sending_widens_the_interval_of_ttft_where_it
   FrontCosts& front = request.config.replicas.front().front;
   front = {.piece = Seconds(8e-3), .piece_low = Seconds(6e-3), .piece_high = Seconds(12e-3)};
   const ServingRun busy = run_serving(request);
-  EXPECT_EQ(busy.at_acceptance.size(), 2U);
+  EXPECT_EQ(busy.at_sending.size(), 2U);
   const Headline ttft = busy.headline([](const ServingMetrics& metrics) { return metrics.ttft.mean_ms; });
   EXPECT_LT(ttft.low, 0.9 * ttft.value);
   EXPECT_GT(ttft.high, 1.1 * ttft.value);
   front = {.piece = Seconds(8e-5), .piece_low = Seconds(6e-5), .piece_high = Seconds(12e-5)};
-  EXPECT_TRUE(run_serving(request).at_acceptance.empty()) << "nobody waits for a process that is mostly idle";
+  EXPECT_TRUE(run_serving(request).at_sending.empty()) << "nobody waits for a process that is mostly idle";
 }
 
 }  // namespace foretoken::serving_run_test

@@ -82,15 +82,16 @@ void EngineMetrics::request_stepped(const RequestStep& own, const StepRecord& st
     counts.cached_tokens += own.context_tokens;  // before its first step: what the prefix cache had
   }
   if (own.yields == 0) return;
+  const Picoseconds seen = step.end + own.sending;
   if (request.tokens_out == 0) {
     counts.prompt_tokens += request.input_tokens;
-    counts.ttft.add(seconds(step.end - request.arrival));
+    counts.ttft.add(seconds(seen - request.arrival));
   } else {
-    counts.itl.add(seconds(step.end - request.last_token));
+    counts.itl.add(seconds(seen - request.last_token));
   }
   if (!request.pooled) counts.generation_tokens += own.yields;
   request.tokens_out += own.yields;
-  request.last_token = step.end;
+  request.last_token = seen;
 }
 
 void EngineMetrics::request_ended(const RequestRecord& record) {

@@ -53,6 +53,21 @@ TEST(OnlineRun, requests_of_one_body_go_to_one_server_and_enter_its_engine_toget
   }
 }
 
+TEST(OnlineRun, a_client_may_leave_while_the_end_of_its_answer_is_sent) {
+  LinearTimes times({});
+  SimulationConfig config = two_engines(times, "sglang");
+  for (ReplicaConfig& replica : config.replicas) replica.front = {.piece = Seconds(10)};
+  RecordedRun told;
+  OnlineRun run(config, told);
+  run.submit({.id = 0, .input_tokens = 10, .output_tokens = 1}, 0);
+  run.submit({.id = 1, .input_tokens = 10, .output_tokens = 1}, 0);
+  EXPECT_TRUE(run.cancel(0, 5 * one_second)) << "the engine is done with it, the client has nothing yet";
+  EXPECT_FALSE(run.cancel(0, 5 * one_second)) << "it is not here any more";
+  while (run.next_event() != end_of_time) run.advance(run.next_event() + 1);
+  ASSERT_EQ(told.requests.size(), 1U) << "nobody is told of the other";
+  EXPECT_EQ(told.requests.front().id, 1);
+}
+
 TEST(OnlineRun, gives_what_the_simulation_of_the_same_arrivals_gives_however_often_time_is_told) {
   for (const SchedulerKind& kind : scheduler_kinds()) {
     SCOPED_TRACE(kind.name);

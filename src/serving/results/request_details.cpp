@@ -21,10 +21,10 @@ void RequestDetails::request_stepped(const RequestStep& own, const StepRecord& s
   if (own.yields == 0) return;
   Open& open = open_[own.request];
   // Equal steps share their time evenly.
-  const Picoseconds each = (step.end - step.begin) / step.repeats;
-  if (open.last_token >= 0) add(open, step.begin + each - open.last_token, 1);
-  add(open, each, step.repeats - 1);
-  open.last_token = step.end;
+  const Picoseconds first = step.begin + (step.end - step.begin) / step.repeats + own.sending;
+  if (open.last_token >= 0) add(open, first - open.last_token, 1);
+  open.last_token = step.end + own.last_sending;
+  if (step.repeats > 1) add(open, (open.last_token - first) / (step.repeats - 1), step.repeats - 1);
 }
 
 void RequestDetails::request_ended(const RequestRecord& record) {

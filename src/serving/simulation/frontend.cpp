@@ -22,10 +22,13 @@ Picoseconds Frontend::sent(int64_t pieces, Picoseconds made) {
   return sender_free_;
 }
 
-// Either it falls behind all the while, or it catches up before the last step ends.
-Picoseconds Frontend::sent(int64_t pieces, int64_t steps, Picoseconds first, Picoseconds last) {
-  sender_free_ = std::max(std::max(sender_free_, first) + steps * pieces * piece_, last + pieces * piece_);
-  return sender_free_;
+// After the first step, either it falls behind all the while, or it catches up before the last step ends.
+Frontend::Sent Frontend::sent(int64_t pieces, int64_t steps, Picoseconds first, Picoseconds last) {
+  const Picoseconds of_first = sent(pieces, first);
+  if (steps == 1) return {of_first, of_first};
+  if (piece_ == 0) return {of_first, last};
+  sender_free_ = std::max(of_first + (steps - 1) * pieces * piece_, last + pieces * piece_);
+  return {of_first, sender_free_};
 }
 
 }  // namespace foretoken

@@ -21,7 +21,12 @@ class Frontend {
   // When clients have the last of so many pieces that a step made now. Of later calls never earlier.
   Picoseconds sent(int64_t pieces, Picoseconds made);
   // The same of equal steps, the first and the last of which ended then.
-  Picoseconds sent(int64_t pieces, int64_t steps, Picoseconds first, Picoseconds last);
+  struct Sent {
+    Picoseconds first = 0, last = 0;  // the last piece of each
+  };
+  Sent sent(int64_t pieces, int64_t steps, Picoseconds first, Picoseconds last);
+  // One piece takes so long.
+  Picoseconds piece() const { return piece_; }
   // Other processes take their place, with nothing to read or send.
   void restart() { free_ = sender_free_ = 0; }
 

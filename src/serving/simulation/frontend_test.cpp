@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "serving/load/closed_loop.h"
+#include "serving/results/observer_list.h"
+#include "serving/results/request_details.h"
+#include "serving/simulation/replica.h"
 #include "serving/test_support.h"
 
 namespace foretoken::frontend_test {
@@ -85,8 +88,12 @@ TEST(Frontend, pieces_of_answers_are_sent_one_after_the_other) {
   EXPECT_EQ(front.sent(3, 0), 4 * millisecond);
   EXPECT_EQ(front.sent(1, 10 * millisecond), 11 * millisecond) << "it was free";
   // Two pieces every millisecond are more than it can send, one every two milliseconds are not.
-  EXPECT_EQ(front.sent(2, 10, 12 * millisecond, 21 * millisecond), 32 * millisecond);
-  EXPECT_EQ(front.sent(1, 20, 34 * millisecond, 72 * millisecond), 73 * millisecond);
+  const Frontend::Sent many = front.sent(2, 10, 12 * millisecond, 21 * millisecond);
+  EXPECT_EQ(many.first, 14 * millisecond);
+  EXPECT_EQ(many.last, 32 * millisecond);
+  const Frontend::Sent few = front.sent(1, 20, 34 * millisecond, 72 * millisecond);
+  EXPECT_EQ(few.first, 35 * millisecond);
+  EXPECT_EQ(few.last, 73 * millisecond);
   front.restart();
   EXPECT_EQ(front.sent(1, 0), millisecond);
 }
@@ -127,6 +134,84 @@ TEST(Frontend, steps_that_make_more_pieces_than_it_can_send_make_clients_wait) {
     for (const RequestRecord& record : full) sum += to_seconds(record.e2el()).value();
     EXPECT_NEAR(sum / 1000 * tokens_per_second(full) / 100, 100, 8);
   }
+}
+
+// What a hundred clients see of steps of 1 ms where a piece takes 20 us to send.
+struct SeenRun {
+  RecordedRun told;
+  RequestDetails details{1'000'000};
+};
+void run_with_slow_sender(bool repeats, int64_t thinking_tokens, SeenRun& seen) {
+  LinearTimes times({.step = 1e-3, .token = 0, .context_token = 0});
+  SimulationConfig config;
+  config.replicas.push_back({.options = {.max_num_seqs = 1000, .num_gpu_blocks = 100'000},
+                             .times = &times,
+                             .front = {.piece = Seconds(20e-6)}});
+  config.repeat_decodes = repeats;
+  std::vector<Request> requests = sent(std::vector<double>(300, 0.0));
+  for (Request& request : requests) {
+    request.output_tokens = 100;
+    request.thinking_tokens = thinking_tokens;
+  }
+  const std::unique_ptr<RequestSource> source = closed_loop(listed(std::move(requests)), 100);
+  ObserverList all({&seen.told, &seen.details});
+  simulate(config, *source, all);
+}
+
+TEST(Frontend, gaps_between_tokens_are_those_that_clients_see) {
+  for (const bool repeats : {false, true}) {
+    SeenRun seen;
+    run_with_slow_sender(repeats, 0, seen);
+    Picoseconds decoding = 0;
+    for (const RequestRecord& record : seen.told.requests) decoding += record.last_token - record.first_token;
+    EXPECT_EQ(seen.told.gaps, 300 * 99);
+    EXPECT_NEAR(static_cast<double>(seen.told.gap_time) / static_cast<double>(decoding), 1, 1e-6) << repeats;
+    EXPECT_GT(decoding / (300 * 99), 3 * millisecond / 2) << "a hundred tokens take 2 ms to send, a step 1 ms";
+    for (const RequestDetail& detail : seen.details.by_id()) {
+      Picoseconds sum = 0;
+      for (const RequestDetail::Gaps& gaps : detail.gaps) {
+        EXPECT_GE(gaps.gap, 0);
+        sum += gaps.gap * gaps.count;
+      }
+      const Picoseconds own = detail.record.last_token - detail.record.first_token;
+      EXPECT_NEAR(static_cast<double>(sum) / static_cast<double>(own), 1, 1e-6) << detail.record.id;
+    }
+  }
+}
+
+TEST(Frontend, an_answer_behind_thinking_begins_when_the_client_sees_it) {
+  for (const bool repeats : {false, true}) {
+    SeenRun seen;
+    run_with_slow_sender(repeats, 40, seen);
+    for (const RequestDetail& detail : seen.details.by_id()) {
+      Picoseconds answered = detail.record.first_token;
+      int64_t left = 40;
+      for (const RequestDetail::Gaps& gaps : detail.gaps) {
+        const int64_t taken = std::min(left, gaps.count);
+        answered += taken * gaps.gap;
+        left -= taken;
+      }
+      EXPECT_NEAR(to_seconds(detail.record.answered - answered).value(), 0, 1e-9) << detail.record.id << ' ' << repeats;
+    }
+  }
+}
+
+TEST(Frontend, a_replica_that_stops_loses_answers_that_were_not_sent) {
+  LinearTimes times({.step = 1e-3, .token = 0, .context_token = 0});
+  const SimulationConfig run;
+  RecordedRun told;
+  Replica replica(0, {.options = {.num_gpu_blocks = 1000}, .times = &times, .front = {.piece = Seconds(0.1)}}, run,
+                  told);
+  for (Request& request : sent({0, 0})) replica.arrive(std::move(request), 0);
+  while (*replica.next_event() < one_second / 10) replica.advance(*replica.next_event());
+  EXPECT_TRUE(told.requests.empty()) << "both have ended, and the first piece takes 100 ms";
+  const std::vector<Replica::Interrupted> lost = replica.shut_down(one_second / 10);
+  ASSERT_EQ(lost.size(), 2U);
+  EXPECT_EQ(lost[1].request.id, 1);
+  EXPECT_EQ(lost[1].request.input_tokens, 1000);
+  EXPECT_EQ(lost[1].tokens_out, 1);
+  EXPECT_TRUE(told.requests.empty());
+  EXPECT_TRUE(replica.idle());
 }
 
 TEST(Frontend, costs_nothing_where_it_has_no_costs) {

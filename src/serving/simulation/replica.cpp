@@ -32,6 +32,7 @@ class GapCounter {
   GapCounter& operator=(const GapCounter&) = delete;
 
   void add(Picoseconds gap, int64_t count) {
+    if (count == 0) return;
     if (gap != gap_) flush();
     gap_ = gap;
     count_ += count;
@@ -71,6 +72,7 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       stage_seconds_(stage_free_.size()) {
   ensure(times_ != nullptr, "a replica has step times");
   ensure(options_.policy != QueuePolicy::deadline || !options_.ttft_goals.empty(), "deadlines come from goals");
+  ensure(!keeps_cache_ || !front_.sends_pieces(), "a worker that hands its prompts over sends no answers");
 }
 Replica::~Replica() = default;
 
@@ -146,7 +148,7 @@ bool Replica::cancel(int64_t id) {
   const auto found = std::find_if(sequences_.begin(), sequences_.end(), [&](const Sequence& sequence) {
     return sequence.request.id == id && !sequence.spare && !sequence.cancelled;
   });
-  if (found == sequences_.end()) return false;
+  if (found == sequences_.end()) return forget_answer(id);
   Sequence& sequence = *found;
   const auto is_it = [&](const OnTheWay& one) { return one.sequence == &sequence; };
   if (std::erase_if(on_the_way_, is_it) == 0 && std::erase(inbox_, &sequence) == 0) scheduler_->release(sequence);
@@ -158,6 +160,14 @@ bool Replica::cancel(int64_t id) {
   } else {
     free_place(sequence);
   }
+  return true;
+}
+
+// The engine has done all of it, and its last pieces are still to be sent.
+bool Replica::forget_answer(int64_t id) {
+  const auto is_it = [&](const Answered& one) { return one.record.id == id; };
+  if (std::erase_if(on_the_way_back_, is_it) == 0) return false;
+  --outstanding_;
   return true;
 }
 
@@ -204,9 +214,9 @@ void Replica::receive(int64_t id, bool with_token, Picoseconds now) {
   sequence.computed = sequence.prompt_end = sequence.request.input_tokens - (with_token ? 0 : 1);
   if (with_token) {
     sequence.promised = sequence.produced = 1;
-    sequence.record.first_token = sequence.record.last_token = now;
+    sequence.record.first_token = sequence.record.last_token = front_.sent(1, now);
     if (sequence.request.output_tokens == 1) {
-      end_sequence(sequence, now);
+      end_sequence(sequence);
       return;
     }
   }
@@ -258,8 +268,12 @@ std::vector<Replica::Interrupted> Replica::shut_down(Picoseconds now) {
     }
   }
   scheduler_->settle();
-  for (const RequestRecord& record : std::exchange(on_the_way_back_, {})) tell_end(record);
   std::vector<Interrupted> interrupted;
+  for (Answered& answered : on_the_way_back_) {  // the process that sends them stops too
+    observer_->request_interrupted(answered.record.id);
+    interrupted.push_back({.request = std::move(answered.request), .tokens_out = answered.record.output_tokens});
+  }
+  on_the_way_back_.clear();
   for (Sequence& sequence : sequences_) {
     if (sequence.spare || sequence.cancelled) continue;
     observer_->request_interrupted(sequence.request.id);
@@ -288,7 +302,7 @@ std::optional<Picoseconds> Replica::next_event() const {
   if (!on_the_way_.empty()) next = std::min(on_the_way_.front().through, next.value_or(end_of_time));
   if (!loading_.empty()) next = std::min(loading_.begin()->first, next.value_or(end_of_time));
   if (!on_the_way_back_.empty()) {
-    next = std::min(on_the_way_back_.front().last_token, next.value_or(end_of_time));
+    next = std::min(on_the_way_back_.front().record.last_token, next.value_or(end_of_time));
   }
   return next;
 }
@@ -301,8 +315,8 @@ std::optional<Picoseconds> Replica::next_engine_event() const {
 
 void Replica::advance(Picoseconds now) {
   if (tiers_) tiers_->set_time(now);
-  if (!on_the_way_back_.empty() && on_the_way_back_.front().last_token <= now) {
-    tell_end(on_the_way_back_.front());
+  if (!on_the_way_back_.empty() && on_the_way_back_.front().record.last_token <= now) {
+    tell_end(on_the_way_back_.front().record);
     on_the_way_back_.pop_front();
     return;
   }
@@ -503,22 +517,25 @@ int64_t Replica::steps_until(const Step& run, Picoseconds when) const {
 void Replica::finish_run(Step& run, Picoseconds now) {
   const int64_t steps = run.steps_ahead;
   report(run, run.begin, now, steps);
-  const Picoseconds each = (now - run.begin) / steps;
+  const Picoseconds step_time = (now - run.begin) / steps, first_end = run.begin + step_time;
+  const std::span<const BatchEntry> entries = run.batch.entries();
+  const auto pieces = static_cast<int64_t>(entries.size());
+  const Frontend::Sent sent = front_.sent(pieces, steps, first_end, now);
+  const bool streams = front_.sends_pieces() && steps > 1;
+  const Picoseconds each = streams ? (sent.last - sent.first) / (steps - 1) : step_time;
   {
     GapCounter gaps(*observer_);
-    for (const BatchEntry& entry : run.batch.entries()) {
+    Picoseconds before_last = pieces * front_.piece();  // of the pieces of one step
+    for (const BatchEntry& entry : entries) {
       RequestRecord& record = entry.sequence->record;
-      if (const Picoseconds first_gap = run.begin + each - record.last_token; first_gap != each) {
-        gaps.add(first_gap, 1);
-        gaps.add(each, steps - 1);
-      } else {
-        gaps.add(each, steps);
-      }
-      if (entry.sequence->request.thinking_tokens > 0) note_answer(*entry.sequence, steps, run.begin + each, each);
-      record.last_token = now;
+      before_last -= front_.piece();
+      const Picoseconds first_seen = sent.first - before_last;
+      gaps.add(first_seen - record.last_token, 1);
+      if (entry.sequence->request.thinking_tokens > 0) note_answer(*entry.sequence, steps, first_seen, each);
+      record.last_token = sent.last - before_last;
     }
+    gaps.add(each, (steps - 1) * pieces);
   }
-  front_.sent(static_cast<int64_t>(run.batch.entries().size()), steps, run.begin + each, now);
   scheduler_->repeat(run.batch, steps);
   totals_.steps += steps;
   run.begin = now;
@@ -550,12 +567,12 @@ void Replica::finish_step(Step& step) {
     if (sequence.produced == 0) {
       record.first_token = seen;
     } else {
-      gaps.add(step.end - record.last_token, 1);
+      gaps.add(seen - record.last_token, 1);
     }
-    if (sequence.request.thinking_tokens > 0) note_answer(sequence, entry.yields, step.end, 0);
-    record.last_token = step.end;
+    if (sequence.request.thinking_tokens > 0) note_answer(sequence, entry.yields, seen, 0);
+    record.last_token = seen;
     sequence.produced += entry.yields;
-    if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, seen);
+    if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence);
   };
   const std::span<const BatchEntry> entries = step.batch.entries();
   size_t next = 0;
@@ -566,20 +583,22 @@ void Replica::finish_step(Step& step) {
       for (const BatchEntry& entry : decodes.entries) finish(entry);
       continue;
     }
-    if (decodes.ended++ == 0) decodes.last_token = decodes.entries.front().sequence->record.last_token;
     const auto count = static_cast<int64_t>(decodes.entries.size());
-    gaps.add(step.end - decodes.last_token, count);
-    front_.sent(count, step.end);
-    decodes.last_token = step.end;
+    const Picoseconds seen = front_.sent(count, step.end);
+    if (decodes.ended++ > 0) {
+      gaps.add(seen - decodes.last_token, count);
+    } else {
+      for (const BatchEntry& entry : decodes.entries) gaps.add(seen - entry.sequence->record.last_token, 1);
+    }
+    decodes.last_token = seen;
   }
   for (; next < entries.size(); ++next) finish(entries[next]);
 }
 
-void Replica::end_sequence(Sequence& sequence, Picoseconds seen) {
+void Replica::end_sequence(Sequence& sequence) {
   ensure(sequence.steps_in_flight == 0, "a sequence ends with its last step");
   RequestRecord record = sequence.record;
   record.output_tokens = sequence.request.pooled ? 0 : sequence.produced;
-  record.last_token = seen;
   watched_ -= sequence.watched ? 1 : 0;
   if (keeps_cache_) {
     scheduler_->set_aside(sequence);
@@ -589,7 +608,7 @@ void Replica::end_sequence(Sequence& sequence, Picoseconds seen) {
     free_place(sequence);
   }
   if (front_.sends_pieces()) {
-    on_the_way_back_.push_back(record);
+    on_the_way_back_.push_back({.request = std::move(sequence.request), .record = record});
   } else {
     tell_end(record);
   }
@@ -627,14 +646,25 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .adapter_loads = step.adapter_loads};
   observer_->step_ran(record);
   if (watched_ == 0) return;
+  // The same pieces are sent when the step is finished.
+  Frontend ahead = front_, run_ahead = front_;
+  const Picoseconds first_end = begin + (end - begin) / repeats;
+  auto left = static_cast<int64_t>(step.batch.entries().size());
+  const Picoseconds run_sent = repeats > 1 ? run_ahead.sent(left, repeats, first_end, end).last : 0;
   for (const BatchEntry& entry : step.batch.entries()) {
+    --left;
+    const bool makes_piece = entry.yields > 0 && !entry.sequence->cancelled;
+    const Picoseconds seen = makes_piece ? ahead.sent(1, first_end) : first_end;
     if (!entry.sequence->watched) continue;
-    observer_->request_stepped({.request = entry.sequence->request.id,
-                                .new_tokens = entry.new_tokens + entry.drafts.verified,
-                                .context_tokens = entry.context_tokens,
-                                .decodes = entry.decodes,
-                                .yields = entry.yields},
-                               record);
+    observer_->request_stepped(
+        {.request = entry.sequence->request.id,
+         .new_tokens = entry.new_tokens + entry.drafts.verified,
+         .context_tokens = entry.context_tokens,
+         .decodes = entry.decodes,
+         .yields = entry.yields,
+         .sending = seen - first_end,
+         .last_sending = repeats > 1 ? run_sent - left * front_.piece() - end : seen - first_end},
+        record);
   }
 }
 

@@ -98,6 +98,12 @@ class Replica {
     AdapterLoads adapter_loads;  // before its first kernel
   };
 
+  // A request whose last pieces no client has seen yet.
+  struct Answered {
+    Request request;
+    RequestRecord record;
+  };
+
   struct OnTheWay {
     Sequence* sequence = nullptr;
     Picoseconds through = 0;
@@ -128,7 +134,8 @@ class Replica {
   Request cut(Request&& request) const;  // its output, at max_model_len
   Sequence& new_sequence(Request&& request);
   void free_place(Sequence& sequence);
-  void end_sequence(Sequence& sequence, Picoseconds seen);
+  void end_sequence(Sequence& sequence);
+  bool forget_answer(int64_t id);
   void tell_end(const RequestRecord& record);
   void report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats);
   Picoseconds duration(const Estimate& seconds) const;
@@ -161,7 +168,7 @@ class Replica {
   std::map<int64_t, Sequence*> outside_;           // by request: hold cache here, and are to move or to come
   std::multimap<Picoseconds, Sequence*> loading_;  // wait apart for tiers below, until then
   std::optional<Picoseconds> wakes_;               // an engine that waits reads all that arrives at one instant
-  std::deque<RequestRecord> on_the_way_back_;      // ended here, their last pieces not seen yet
+  std::deque<Answered> on_the_way_back_;           // in the order in which clients have their last pieces
   std::vector<Ended> ended_;
   int64_t outstanding_ = 0;
   int64_t watched_ = 0;  // of them, by an observer

@@ -65,6 +65,24 @@ RequestRecord colocated(const Request& request) {
   return run.requests.front();
 }
 
+TEST(Disaggregation, decode_workers_send_tokens_that_came_with_the_cache_too) {
+  const auto served = [](double piece_seconds, int64_t output) {
+    LinearTimes times({});
+    SimulationConfig config = config_of({.first_token = FirstToken::transfer}, times);
+    for (ReplicaConfig& replica : config.replicas) replica.front.piece = Seconds(piece_seconds);
+    ListedRequests source({one_request(500, output)});
+    RecordedRun run;
+    simulate(config, source, run);
+    return run.requests.front();
+  };
+  constexpr double piece = 1e-3;
+  for (const int64_t output : {1, 20}) {
+    const RequestRecord at_once = served(0, output), sent = served(piece, output);
+    EXPECT_NEAR(seconds_between(at_once.first_token, sent.first_token), piece, 1e-9) << output;
+    EXPECT_NEAR(seconds_between(at_once.last_token, sent.last_token), piece, 1e-9) << output;
+  }
+}
+
 TEST(Disaggregation, at_no_load_adds_the_transfer_to_the_colocated_latency) {
   const Request request = one_request(500, 20);
   const RequestRecord alone = colocated(request);
