@@ -24,6 +24,7 @@ TEST(VendorStack, engines_have_stacks_of_their_own_on_amds_gpus) {
     EXPECT_EQ(name_on("vllm-0.11", of_device), "vllm-0.10-rocm");
     EXPECT_EQ(name_on("vllm-0.10", of_device), "vllm-0.10-rocm");
     EXPECT_EQ(name_on("sglang", of_device), "sglang-rocm");
+    EXPECT_EQ(name_on("sglang-0.5.10", of_device), "sglang-0.5.10-rocm");
     EXPECT_EQ(name_on("torch-graph", of_device), "torch-graph");
   }
   for (const char* name : {"vllm", "vllm-0.14", "vllm-0.11", "vllm-0.10", "sglang"}) {
@@ -36,6 +37,12 @@ TEST(VendorStack, every_form_that_ships_is_there_and_has_no_further_form) {
   for (const std::string& name : shipped.names()) {
     for (const auto& [platform, form] : shipped.stack(name).on) EXPECT_TRUE(shipped.stack(form).on.empty()) << form;
   }
+}
+
+// Its scheduler does not hide the host's part of steps with drafts, whatever the GPU.
+TEST(VendorStack, releases_keep_their_host_times_on_amds_gpus) {
+  EXPECT_EQ(shipped.stack("sglang-0.5.10-rocm").costs.step_host, shipped.stack("sglang-0.5.10").costs.step_host);
+  EXPECT_LT(shipped.stack("sglang-rocm").costs.step_host, shipped.stack("sglang-0.5.10").costs.step_host);
 }
 
 Stack made_up(const std::string& name, const std::string& members) {
