@@ -44,6 +44,34 @@ TEST(ComposedSteps, decodes_take_what_a_step_of_them_takes) {
   }
 }
 
+// Attention at a steady rate, in memory that computes.
+class StreamedAttention final : public DescribedKernels {
+ public:
+  Time time(const KernelShape& shape) const override {
+    const double seconds = count_work(shape).bytes().value() / 1e13;
+    return {.seconds = {.value = seconds, .low = seconds, .high = seconds, .kind = Confidence::extrapolated}};
+  }
+};
+
+TEST(ComposedSteps, decodes_beside_memory_that_computes_take_what_a_step_of_them_takes) {
+  ComposedStepsConfig setup = config();
+  Device device = setup.models.kernels.device();
+  device.computing_memory = ComputingMemory{.design = "{}", .beside = true, .source = "test"};
+  setup.models.kernels = KernelPredictor(device).with_computing_memory(std::make_shared<StreamedAttention>());
+  const auto times = compose_steps(setup);
+  bool cuts = false;
+  for (const int64_t count : {2, 32, 256}) {
+    for (const int64_t context : {128, 7168}) {  // nodes of the grid
+      const StepRequest request{.phase = StepPhase::decode, .batch = count, .context_len = context};
+      const StepEstimate whole = estimate_step(setup.model, request, setup.plan, setup.models.kernels, setup.stack);
+      cuts |= whole.stages.front().time.hidden_attention > 0;
+      EXPECT_NEAR(times->step_seconds(decodes(count, context)).value / whole.seconds.value, 1, 0.03)
+          << count << "x" << context;
+    }
+  }
+  EXPECT_TRUE(cuts);
+}
+
 TEST(ComposedSteps, a_prompt_takes_what_a_step_of_it_takes) {
   const ComposedStepsConfig setup = config();
   const auto times = compose_steps(setup);
