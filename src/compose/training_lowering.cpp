@@ -44,12 +44,31 @@ class TrainingLowering {
   void place(const GemmShape& shape) {
     if (!facts(shape.scheme).quantizes_activations) {
       add(CostKind::linear, shape);
+      add_adapter_passes(shape);
       return;
     }
     TrainingCall& added = add(CostKind::quantized, shape);
     // Gradients of weights read what was cast for the two other multiplies, by columns.
     if (pass_ == TrainingPass::backward_weight) return;
     added.cast_elements = static_cast<double>(call_->count) * static_cast<double>(shape.batch * shape.m * shape.k);
+  }
+  // What an adapter gives is scaled and added to what its frozen matrix gives, each in a kernel; so are gradients.
+  void add_adapter_passes(const GemmShape& shape) {
+    const std::string_view name = call_->name;
+    const auto pass = [&](std::string_view suffix, int64_t width, int64_t inputs) {
+      add(CostKind::passes,
+          ElementwiseShape{
+              .elements = shape.m * width, .inputs = inputs, .outputs = 1, .dtype = facts(shape.scheme).math},
+          suffix);
+    };
+    if (name.ends_with("_lora_b")) {
+      pass("_scale", shape.n, 1);
+      pass("_sum", shape.n, 2);
+    } else if (name.ends_with("_lora_b_dgrad")) {
+      pass("_scale", shape.k, 1);
+    } else if (name.ends_with("_lora_a_dgrad")) {
+      pass("_sum", shape.n, 2);
+    }
   }
   void place(const LatentProjectionShape& shape) { add(CostKind::linear, shape); }
   void place(const AttentionShape& shape) {

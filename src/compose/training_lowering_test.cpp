@@ -90,6 +90,21 @@ TEST(TrainingLowering, quantized_multiplies_cast_inputs_and_gradients_once) {
   }
 }
 
+TEST(TrainingLowering, adapters_are_scaled_and_summed_in_passes_of_their_own) {
+  const auto operators = stage_operators(
+      llama_like(), {.phase = StepPhase::train, .batch = 1, .input_len = 512, .lora = {.rank = 16, .on_mlp = false}},
+      {}, 0);
+  double forward = 0, backward = 0;
+  for (const TrainingCall& call : of_kind(training_calls(operators, {}), CostKind::passes)) {
+    if (call.call.name.find("qkv_proj_lora") == std::string::npos) continue;
+    const auto& shape = std::get<ElementwiseShape>(call.call.shape);
+    (call.pass == TrainingPass::forward ? forward : backward) +=
+        static_cast<double>(shape.elements * (shape.inputs + shape.outputs));
+  }
+  EXPECT_EQ(forward, 512 * 24 * 64 * 5);
+  EXPECT_EQ(backward, 512 * (24 * 64 * 2 + 1024 * 3));
+}
+
 TEST(TrainingLowering, dropout_lengthens_attention_and_adds_a_pass_to_the_backward_of_each_sum) {
   const std::vector<Operator> operators = operators_of(llama_like());
   const auto sum_of = [&](const Dropout& dropout, CostKind kind) {
