@@ -17,12 +17,21 @@ KernelEstimate expert_estimate(const MoeShape& shape, std::string_view variant, 
                                const Stack& stack) {
   if (variant == "triton" && !takes_triton(shape)) variant = {};
   KernelEstimate best = predictor.estimate(shape, variant);
-  if (!stack.tuned_experts || shape.scheme != Scheme::fp8) return best;
+  if (!stack.tuned_experts) return best;
+  if (const auto tuned = tuned_experts(shape, best.seconds.value, predictor)) best.seconds = tuned->seconds;
+  return best;
+}
+
+std::optional<TunedExperts> tuned_experts(const MoeShape& shape, double untuned_seconds,
+                                          const KernelPredictor& predictor) {
+  if (shape.scheme != Scheme::fp8) return std::nullopt;
   MoeShape blocks = shape;
   blocks.scheme = Scheme::fp8_block;
-  for (const std::string_view other : {std::string_view(), std::string_view("fi_cutlass")}) {
-    const KernelEstimate tried = predictor.estimate(blocks, other);
-    if (tried.seconds.value < best.seconds.value) best.seconds = tried.seconds;
+  std::optional<TunedExperts> best;
+  for (const std::string_view variant : {std::string_view(), std::string_view("fi_cutlass")}) {
+    const KernelEstimate tried = predictor.estimate(blocks, variant);
+    if (tried.seconds.value >= (best ? best->seconds.value : untuned_seconds)) continue;
+    best = {.seconds = tried.seconds, .variant = variant};
   }
   return best;
 }

@@ -65,6 +65,16 @@ TEST_F(KernelCommand, the_parts_and_the_correction_make_up_the_time) {
   }
 }
 
+TEST_F(KernelCommand, says_where_engines_run_a_tuned_kernel_instead) {
+  const std::string sizes = " --tokens 64 --hidden 4096 --inter 14336 --topk 2 --experts 8";
+  expect_mentions(run_foretoken("kernel moe --device h200_sxm --dtype fp8" + sizes), "--dtype fp8_block");
+  for (const std::string line : {"kernel moe --device h200_sxm --dtype fp8_block", "kernel moe --device h200_sxm",
+                                 "kernel moe --device mi300x --dtype fp8"}) {
+    const Outcome run = run_foretoken(line + sizes);
+    EXPECT_EQ(run.out.find("without tuning"), std::string::npos) << run.out;
+  }
+}
+
 TEST_F(KernelCommand, says_what_the_interval_rests_on_and_which_size_left_the_sweep) {
   const std::string sizes = " --n 8192 --k 8192";
   expect_mentions(run_foretoken("kernel gemm --device h100_sxm --m 4096" + sizes), "held-out rows");

@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "compose/device_formats.h"
+#include "compose/expert_kernels.h"
+#include "compose/vendor_stack.h"
 #include "kernel/explain.h"
 #include "kernel/family.h"
 #include "kernel/forms/eager_form.h"
@@ -169,6 +171,10 @@ class KernelCommand : public Command {
     if (std::string note = unmeasured_note(predictor, shape, variant, explanation.estimate); !note.empty()) {
       notes.push_back(std::move(note));
     }
+    if (std::string note = untuned_note(predictor, shape, variant, explanation.estimate, stacks_of(library));
+        !note.empty()) {
+      notes.push_back(std::move(note));
+    }
     const std::vector<MeasuredRow> rows = rows_like(shape, explanation, predictor.device(), library);
     const KernelReport report{.family = family,
                               .given = given,
@@ -215,6 +221,25 @@ class KernelCommand : public Command {
         variant, predictor.device().name,
         estimate.tier == Tier::cross ? "measurements of other devices" : "the roofline", predictor.device().name,
         duration_text(usual.seconds.value));
+  }
+
+  // Where engines run a faster kernel than the one that was measured in this format.
+  static std::string untuned_note(const KernelPredictor& predictor, const KernelShape& shape, std::string_view variant,
+                                  const KernelEstimate& estimate, const StackCatalogue& stacks) {
+    const auto* const experts = std::get_if<MoeShape>(&shape);
+    if (experts == nullptr || !variant.empty()) return {};
+    const Stack engine =
+        stack_on(predictor.device(), "vllm", [&](const std::string& name) { return stacks.stack(name); });
+    if (!engine.tuned_experts) return {};
+    const std::optional<TunedExperts> tuned = tuned_experts(*experts, estimate.seconds.value, predictor);
+    constexpr double much_faster = 0.8;
+    if (!tuned || tuned->seconds.value > much_faster * estimate.seconds.value) return {};
+    return fmt::format(
+        "The kernel for experts with one fp8 scale per tensor was measured without tuning. Serving engines tune "
+        "theirs: "
+        "in `step` and `serve`, the stacks of vLLM, SGLang and TensorRT-LLM take {} for these sizes, as --dtype "
+        "fp8_block{} does.",
+        duration_text(tuned->seconds.value), tuned->variant.empty() ? "" : fmt::format(" --kernel {}", tuned->variant));
   }
 
   // A narrow cache is read on any device; a narrow multiply needs the arithmetic.
