@@ -164,6 +164,7 @@ constexpr EngineKind kinds[] = {
      .limits = trtllm_limits,
      .decodes_share_token_budget = true,
      .limits_of_all_ranks = false,
+     .sequences_of_each_stage = true,  // _torch/pyexecutor/_util.py: max_num_sequences = max_batch_size * pp_size
      .prompts_stop_drafting_ranks = false,
      .block_size = 32,
      .latent_block_size = 32,

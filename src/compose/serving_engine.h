@@ -44,8 +44,9 @@ struct EngineKind {
   double memory_fraction;  // default; 0 = as `fraction` works out
   double (*fraction)(double memory_bytes, const EngineFlags& flags, const ParallelPlan& plan) = nullptr;
   StepLimits (*limits)(double memory_gib, const Device& device, const ParallelPlan& plan);
-  bool decodes_share_token_budget;  // a step's limit of tokens holds for decodes too, not for prompts alone
-  bool limits_of_all_ranks;         // ranks in lock step share the limits that users give, and the engine's own
+  bool decodes_share_token_budget;       // a step's limit of tokens holds for decodes too, not for prompts alone
+  bool limits_of_all_ranks;              // ranks in lock step share the limits that users give, and the engine's own
+  bool sequences_of_each_stage = false;  // the limit of requests holds for the batch of each pipeline stage
   bool
       prompts_stop_drafting_ranks;  // with drafts, ranks in lock step decode nothing while one of them computes prompts
   // Requests at once that the engine sets for this model, or where decodes verify drafts; 0 = as limits say. Null = it

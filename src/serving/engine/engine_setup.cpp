@@ -56,8 +56,9 @@ SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPl
     if (was_given) throw InputError(shortage_problem(memory));
     throw EngineDoesNotFit(memory);
   }
+  const bool is_of_each_stage = engine_kind(flags.engine).sequences_of_each_stage;
   return {.max_num_batched_tokens = flags.max_num_batched_tokens,
-          .max_num_seqs = flags.max_num_seqs,
+          .max_num_seqs = flags.max_num_seqs * (is_of_each_stage ? plan.pipeline : 1),
           .max_model_len = flags.max_model_len,
           .num_gpu_blocks = static_cast<int64_t>(memory.blocks.value),
           .block_size = memory.layout.block_tokens > 0 ? memory.layout.block_tokens : flags.block_size,

@@ -21,6 +21,18 @@ TEST(EngineSetup, an_encoder_takes_whole_prompts_as_many_as_may_run) {
   EXPECT_GE((options.num_gpu_blocks - 1) * options.block_size, 7 * 512) << "block 0 is nobody's";
 }
 
+TEST(EngineSetup, each_pipeline_stage_of_tensorrt_llm_has_a_batch_of_its_own) {
+  const auto seats = [](const char* engine, int64_t stages) {
+    ServingMemory memory;
+    memory.starts = true;
+    memory.flags = {.engine = engine, .max_num_seqs = 128};
+    return scheduler_options(memory, {.pipeline = stages}).max_num_seqs;
+  };
+  EXPECT_EQ(seats("trtllm", 1), 128);
+  EXPECT_EQ(seats("trtllm", 2), 256) << "max_num_sequences = max_batch_size * pp_size";
+  EXPECT_EQ(seats("vllm-0.19", 2), 128);
+}
+
 TEST(EngineSetup, vllm_balances_its_ranks_and_nothing_else) {
   EXPECT_EQ(usual_router("vllm-0.19", 4), "data_parallel");
   EXPECT_EQ(usual_router("vllm-0.19", 1), "round_robin");
