@@ -19,6 +19,8 @@ struct PublicRecipe {
   // Of rows from this day on, whatever they say: the recipe had changed by then. Empty = of any day.
   std::string_view since = {};
   std::string_view weights = {};  // as in the column weight_dtype; empty = any
+  std::string_view arrival = {};  // part of that column; empty = any
+  std::string_view gpu = {};      // likewise, where siblings ran otherwise
 };
 std::span<const PublicRecipe> public_recipes();
 

@@ -207,7 +207,8 @@ std::string ServingCaseReader::options_text() const {
     const bool same_engine = engine == recipe.engine || engine.starts_with(std::string(recipe.engine) + " ");
     if (!has(text("source"), recipe.source) || !same_engine || !has(text("model"), recipe.model) ||
         (!recipe.generation.empty() && recipe.generation != generation()) ||
-        (!recipe.weights.empty() && recipe.weights != text("weight_dtype"))) {
+        (!recipe.weights.empty() && recipe.weights != text("weight_dtype")) || !has(text("arrival"), recipe.arrival) ||
+        !has(text("gpu"), recipe.gpu)) {
       continue;
     }
     if (!recipe.since.empty()) {
@@ -244,10 +245,24 @@ bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const
     result.pool = *decode;
     return true;
   }
+  const std::string flags = options_text();
+  LabelledNumbers published(flags);
+  const int64_t tensor = published.count("tensor parallel ", some_ranks);
+  const int64_t pipeline = std::max<int64_t>(1, published.count("pipeline parallel ", some_ranks));
   if (text("tp").empty()) {
     result.devices = count("num_gpus", 0);
     why = result.devices > 0 ? "" : "neither a parallel layout nor the number of devices is given";
-    return result.devices > 0;
+    if (result.devices == 0) return false;
+    if (tensor == 0 || result.devices % (tensor * pipeline) != 0) return true;
+    const bool attends_apart = has(flags, "attention DP on");
+    result.pool = {.replicas = result.devices / (tensor * pipeline),
+                   .plan = {.tensor = attends_apart ? 1 : tensor,
+                            .pipeline = pipeline,
+                            .data = attends_apart ? tensor : 1,
+                            .expert = attends_apart ? tensor : 1,
+                            .exchange = ExpertExchange::all_gather}};
+    result.devices = 0;
+    return true;
   }
   const auto ranks = [&](std::string_view column) { return std::max<int64_t>(1, count(column, 1)); };
   const int64_t most = std::max({ranks("tp"), ranks("pp"), ranks("ep"), ranks("dp")});
@@ -255,7 +270,6 @@ bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const
     why = fmt::format("{} ranks: expected at most {}", most, some_ranks.most);
     return false;
   }
-  const std::string flags = options_text();
   ParallelPlan& plan = result.pool.plan;
   plan = {.tensor = ranks("tp"), .pipeline = ranks("pp"), .expert = ranks("ep")};
   result.pool.replicas = ranks("dp");
@@ -352,12 +366,16 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   } else if (result.engine.starts_with("trtllm")) {
     engine.engine = "trtllm";
     result.stack = is_asynchronous_trtllm(text("engine_version")) ? "trtllm" : "trtllm-1.1";
+    if (has(result.engine, "Triton backend")) result.stack = "trtllm-engine";
     result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";
     engine.memory_fraction = numbers.number("KV fraction ", share);
     if (engine.memory_fraction == 0) engine.memory_fraction = numbers.number("fraction for KV ", share);
     engine.max_num_batched_tokens = numbers.count("max_num_tokens ", some_tokens);
     if (from_lab) engine.max_num_batched_tokens = 4096;
     engine.max_num_seqs = numbers.count("max batch ", some_tokens);
+    if (engine.max_num_batched_tokens > 0) {  // decodes take a token each
+      engine.max_num_seqs = std::min(engine.max_num_seqs, engine.max_num_batched_tokens);
+    }
     if (!has(flags, "for 1k/1k with TP<8 batch_wait") ||
         (count("isl", 0) == 1024 && count("osl", 0) == 1024 && result.pool.plan.tensor < 8)) {
       result.batch_wait_timeout_iters = numbers.count("batch_wait_timeout_iters ", {.least = 0, .most = 1'000'000});
@@ -446,6 +464,7 @@ bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) cons
   }
   if (input > 0 && output > 0) {
     const bool varied = has(lengths, "[0.8,1.0]");
+    result.lengths_are_assumed = has(lengths, "fixed length (assumed)");
     const auto range = [&](int64_t nominal) {
       return LengthRange{varied ? std::max<int64_t>(1, nominal * 4 / 5) : nominal, nominal};
     };

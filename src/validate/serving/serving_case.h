@@ -58,6 +58,7 @@ struct ServingCase {
   bool acceptance_is_forced = false;  // to that length, whatever the texts are
   LoadSpec load;                      // but for the requests of a trace
   bool prompts_are_assumed = false;   // nobody published the mean length of the data set's prompts
+  bool lengths_are_assumed = false;   // all alike; the row does not say so
   std::optional<CaseTrace> trace;     // whose requests are replayed
   std::vector<MeasuredValue> measured;
 };

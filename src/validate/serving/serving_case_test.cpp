@@ -277,6 +277,60 @@ TEST_F(ServingCases, a_recipe_is_found_for_an_engine_named_with_its_release) {
   EXPECT_NE(seats("T", "MI300X-192GB"), 1792);
 }
 
+TEST_F(ServingCases, submissions_to_mlperf_run_published_layouts) {
+  const auto case_of = [&](const std::string& gpu, const std::string& model, const std::string& lengths,
+                           const std::string& arrival) {
+    write_file(file_,
+               "case_id,source,tier,gpu,num_gpus,model,engine,weight_dtype,mode,isl,osl,length_spec,arrival,rate_rps,"
+               "tp,req_s\na,MLPerf Inference v5.1 (closed),C," +
+                   gpu + ",8," + model + ",trtllm,fp8,agg,,,\"" + lengths + "\"," + arrival + ",2,,2\n");
+    ServingCaseReader reader(file_, hardware_);
+    EXPECT_TRUE(reader.next());
+    const auto point = reader.read(why_);
+    EXPECT_TRUE(point) << why_;
+    return *point;
+  };
+  const std::string long_mix = "long-context mix, in<=20000", server = "open loop (Server latency limits)";
+  const ServingCase online = case_of("B200-SXM-180GB", "Llama-3.1-405B-Instruct", long_mix, server);
+  EXPECT_EQ(online.devices, 0) << "no layout has to be chosen";
+  EXPECT_EQ(online.pool.plan.tensor, 4);
+  EXPECT_EQ(online.pool.replicas, 2);
+  EXPECT_EQ(online.flags.max_num_batched_tokens, 2048);
+  const ServingCase offline = case_of("B200-SXM-180GB", "Llama-3.1-405B-Instruct", long_mix, "all at t=0");
+  EXPECT_EQ(offline.pool.plan.tensor, 2);
+  EXPECT_EQ(offline.pool.plan.pipeline, 2);
+  EXPECT_EQ(offline.pool.replicas, 2);
+  EXPECT_EQ(case_of("H200-SXM-141GB", "Llama-2-70B-chat", "OpenOrca, 24576 samples", server).pool.replicas, 8);
+  EXPECT_EQ(case_of("H100-SXM-80GB", "Llama-2-70B-chat", "OpenOrca, 24576 samples", server).devices, 8)
+      << "its sibling's layout would not fit";
+  const ServingCase experts = case_of("B200-SXM-180GB", "DeepSeek-R1", "math/QA/code reasoning mix", server);
+  EXPECT_EQ(experts.pool.plan.data, 8) << "attention DP";
+  EXPECT_EQ(experts.pool.plan.expert, 8);
+  EXPECT_EQ(experts.pool.replicas, 1);
+  EXPECT_EQ(experts.batch_wait_timeout_iters, 9);
+}
+
+// Clients that start together and ask for the same lengths stay in step, and each waits for the prompts of all others;
+// where the row does not say that lengths were all alike, the interval of TTFT reaches to clients that drifted apart.
+TEST_F(ServingCases, lengths_that_are_assumed_widen_the_interval_of_ttft) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const ServingFacts facts = serving_facts(library);
+  const auto ttft = [&](const std::string& lengths) {
+    auto point = read("a,T,C,H100-SXM-80GB,Llama-3.1-8B,sglang,0.5.9,bf16,,1,1,1,,agg,4000,50," + lengths +
+                      ",closed loop,32,,64,,5000,mean,60,mean,,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    ServingSpecMaker maker(library, std::nullopt, {});
+    maker.open(*point);
+    EngineBuilder builder(facts);
+    const ServingSpecs specs = maker.specs(*point);
+    return predicted_values(*point, specs, simulate_point(builder, specs)).front();
+  };
+  const Headline known = ttft("fixed length"), assumed = ttft("fixed length (assumed)");
+  EXPECT_EQ(assumed.value, known.value);
+  EXPECT_EQ(assumed.high, known.high);
+  EXPECT_LT(assumed.low, 0.7 * known.low);
+}
+
 TEST_F(ServingCases, the_recipes_of_gpt_oss_say_which_kernels_its_experts_run) {
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   ServingSpecMaker maker(library, std::nullopt, {});

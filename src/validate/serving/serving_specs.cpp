@@ -238,6 +238,8 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
     engine.replicas = 1;
     load.arrivals.rate /= static_cast<double>(result.stands_for);
     result.shortened = std::isfinite(load.arrivals.rate);
+    // Every n-th of requests that arrive by chance: gaps are sums of n exponential ones.
+    load.arrivals.burstiness = static_cast<double>(result.stands_for);
     load.num_prompts =
         std::clamp<int64_t>(load.num_prompts / result.stands_for, 1, enough_requests(load.arrivals.rate));
   }
@@ -249,11 +251,33 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
     }
   }
   result.deployment.router = usual_router(point.flags.engine, point.pool.replicas);
+  result.may_be_out_of_step = point.lengths_are_assumed && load.max_concurrency > 1;
   return result;
 }
 
-ServingRun simulate_point(EngineBuilder& builder, const ServingSpecs& specs) {
-  if (!specs.shortened) return simulate_serving(builder, specs.engine, specs.load, specs.deployment).run;
+namespace {
+
+// Of the same clients at the same pace, each of which asks a little after the one before.
+ServingMetrics run_out_of_step(EngineBuilder& builder, ServingSpecs specs, double requests_per_second) {
+  constexpr double even_gaps = 1000;
+  specs.load.arrivals.rate = requests_per_second;
+  specs.load.arrivals.burstiness = even_gaps;
+  specs.deployment.step_bounds = false;
+  specs.deployment.more_seeds = 0;
+  return simulate_serving(builder, specs.engine, specs.load, specs.deployment).run.metrics;
+}
+
+}  // namespace
+
+PointRun simulate_point(EngineBuilder& builder, const ServingSpecs& specs) {
+  if (!specs.shortened) {
+    PointRun result{.run = simulate_serving(builder, specs.engine, specs.load, specs.deployment).run,
+                    .out_of_step = {}};
+    if (const double pace = result.run.metrics.request_throughput; specs.may_be_out_of_step && pace > 0) {
+      result.out_of_step = run_out_of_step(builder, specs, pace);
+    }
+    return result;
+  }
   std::vector<ServingRun> runs;
   for (const StepBound bound : {StepBound::value, StepBound::low, StepBound::high}) {
     DeploymentSpec deployment = specs.deployment;
@@ -269,7 +293,7 @@ ServingRun simulate_point(EngineBuilder& builder, const ServingSpecs& specs) {
   }
   ServingRun result = std::move(runs.front());
   result.at_bounds = {runs[1].metrics, runs[2].metrics};
-  return result;
+  return {.run = std::move(result), .out_of_step = {}};
 }
 
 namespace {
@@ -291,15 +315,26 @@ double assumed_prompts_spread(const ServingCase& point) {
   return assumed_mean * input / (input + output);
 }
 
+// An end of what is not known about the load, which has nothing to do with how long steps take.
+void reach_to(double other, Headline& value) {
+  if (other < value.value) {
+    value.low = std::max(0.0, value.value - portable_hypot(value.value - value.low, value.value - other));
+  } else {
+    value.high = value.value + portable_hypot(value.high - value.value, other - value.value);
+  }
+}
+
 }  // namespace
 
-std::vector<Headline> predicted_values(const ServingCase& point, const ServingSpecs& specs, const ServingRun& run) {
+std::vector<Headline> predicted_values(const ServingCase& point, const ServingSpecs& specs, const PointRun& simulated) {
+  const ServingRun& run = simulated.run;
   if (run.metrics.completed == 0) {
     throw InputError({.source = point.id, .value = "no request", .expected = "requests that fit the engine"});
   }
   std::vector<Headline> values;
   for (const MeasuredValue& measured : point.measured) {
     Headline value = run.headline(measured.predicted);
+    if (simulated.out_of_step) reach_to(measured.predicted(*simulated.out_of_step), value);
     if (measured.metric == "out_tok_s" || measured.metric == "req_s") {
       for (double* one : {&value.value, &value.low, &value.high}) *one *= static_cast<double>(specs.stands_for);
       const double spread =

@@ -25,6 +25,14 @@ struct ServingSpecs {
   DeploymentSpec deployment;
   int64_t stands_for = 1;  // equal replicas of which one is asked about, with its part of the load
   bool shortened = false;  // fewer requests of an open load than were sent
+  // Lengths of a closed loop are assumed to be all alike, so that clients that start together stay in step. Those of
+  // the real run may have drifted apart.
+  bool may_be_out_of_step = false;
+};
+
+struct PointRun {
+  ServingRun run;
+  std::optional<ServingMetrics> out_of_step;  // the same with clients that ask one after the other
 };
 
 // Makes such questions; models and devices that several rows name are opened once.
@@ -66,9 +74,9 @@ class ServingSpecMaker {
 };
 
 // The run that the specs ask for. Where it is shortened, throughput is that of the arrivals' time (arrival_window.h).
-ServingRun simulate_point(EngineBuilder& builder, const ServingSpecs& specs);
+PointRun simulate_point(EngineBuilder& builder, const ServingSpecs& specs);
 
-// Each measured value of the row, as the run has it.
-std::vector<Headline> predicted_values(const ServingCase& point, const ServingSpecs& specs, const ServingRun& run);
+// Each measured value of the row, as the run has it. Its interval holds what is not known of the load, too.
+std::vector<Headline> predicted_values(const ServingCase& point, const ServingSpecs& specs, const PointRun& simulated);
 
 }  // namespace foretoken
