@@ -122,7 +122,9 @@ Json checked_item(const PageFlag& flag, const JsonView& value, const Library& li
 
 // Designs of accelerators are refused: they may name further files.
 Json checked_device(const JsonView& description, const Library& library) {
-  if (description.has("accelerator")) description.at("accelerator").fail("nothing: designs are read from files only");
+  for (const char* key : {"accelerator", "computing_memory"}) {
+    if (description.has(key)) description.at(key).fail("nothing: designs are read from files only");
+  }
   parse_device(description.value().dump(0), "device", library.hardware().like_finder());  // complains
   return description.value();
 }
