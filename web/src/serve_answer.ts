@@ -114,7 +114,8 @@ export async function sweep(form: ServingForm, percentile: number, goals: Goal[]
     say(`Other loads: ${i + 1} of ${loadFactors.length}`, i / loadFactors.length);
     const { answer } = await run<ServeAnswer>({ command: 'serve', ...form.flags(load), metric_percentiles: [percentile], intervals: false }, signal);
     if (answer.completed === 0) break;
-    points.push({ load: load.value, ttft: estimate(answer, `p${percentile}_ttft_ms`), tpot: estimate(answer, `p${percentile}_tpot_ms`), throughput: answer.output_throughput });
+    points.push({ load: load.value, ttft: estimate(answer, `p${percentile}_ttft_ms`), tpot: estimate(answer, `p${percentile}_tpot_ms`), throughput: answer.output_throughput,
+      speed: Number(answer.mean_tpot_ms) > 0 ? 1000 / Number(answer.mean_tpot_ms) : 0 });
     plot.show(latencyAgainstLoad(points, asked.kind === 'rate' ? 'requests/s' : 'concurrent requests', asked.value, percentile, goals));
     const first = points[0];
     if (factor > 1 && first && points.at(-1)!.ttft.value > 100 * first.ttft.value) break;

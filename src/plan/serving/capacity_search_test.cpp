@@ -19,6 +19,29 @@ TEST(CapacitySearch, finds_the_rate_at_which_a_limit_breaks_from_any_start) {
   }
 }
 
+// Guesses may be wrong in any way: they cost trials, not the answer.
+TEST(CapacitySearch, guesses_change_the_number_of_trials_and_not_the_answer) {
+  RandomStream stream(2, "capacity");
+  int good = 0, bad = 0, none = 0;
+  for (int i = 0; i < 200; ++i) {
+    const double limit = 1 + 9 * stream.uniform(), start = 1 + 9 * stream.uniform();
+    const auto search_with = [&](int& trials, const std::function<std::optional<double>(double)>& guess) {
+      const CapacitySearch search{.start = start, .tolerance = 0.02};
+      const double found = highest_rate(search, [&](double rate) {
+        ++trials;
+        return TriedRate{.holds = rate <= limit, .reach = guess(rate)};
+      });
+      EXPECT_LE(found, limit);
+      EXPECT_GE(found, limit / 1.02);
+    };
+    search_with(none, [](double) { return std::nullopt; });
+    search_with(bad, [&](double) { return 0.5 + stream.uniform(); });
+    search_with(good, [&](double rate) { return limit / rate * (0.97 + 0.06 * stream.uniform()); });
+  }
+  EXPECT_LT(good, none * 0.6);
+  EXPECT_LT(bad, none * 1.5);
+}
+
 TEST(CapacitySearch, a_higher_limit_never_has_a_lower_rate) {
   double before = 0;
   for (double limit = 0.5; limit < 50; limit *= 1.3) {

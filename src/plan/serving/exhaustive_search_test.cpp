@@ -19,15 +19,26 @@ const Traffic& short_answers() {
   return traffic;
 }
 
-// Every layout that starts, by the same runs that finalists have, each to its end.
+// Every layout that starts, by the same runs that finalists have, and the best of them by those of a promise, each to
+// its end.
 std::vector<PlanPoint> every_layout(const ServingQuestion& question, const Traffic& traffic,
                                     const ServingFacts& facts) {
+  constexpr double may_still_win = 1.15;
   EngineShelf shelf(question, facts, traffic);
   LayoutSimulator simulator(question, traffic, shelf, {}, Shortcuts::none);
   std::vector<PlanPoint> all;
+  std::optional<LayoutScore> best;
   const LayoutSpace space = layout_space(question);
-  for (const ServingLayout& layout : space.layouts) all.push_back(simulator.evaluate(layout, Effort::full));
-  return all;
+  for (const ServingLayout& layout : space.layouts) {
+    all.push_back(simulator.evaluate(layout, Effort::full));
+    best = std::max(best, layout_score(question, layout, all.back().capacity.value));
+  }
+  std::vector<PlanPoint> promised;
+  for (const PlanPoint& one : all) {
+    if (!best || layout_score(question, one.layout, one.capacity.value * may_still_win) < best) continue;
+    promised.push_back(simulator.evaluate(one.layout, Effort::promised));
+  }
+  return promised;
 }
 
 // The winner is the best of all, or tied with it within what capacities tell.

@@ -61,7 +61,7 @@ std::vector<Variant> variants_of(const ServingQuestion& question, const ServingL
   if (!engine.speculates && engine.pipeline == 1 && !winner.decode) {
     constexpr int64_t drafts = 3;
     SpeculativeConfig config{.method = &draft_method("eagle3"), .num_speculative_tokens = drafts};
-    config.assume_usual();
+    config.assume_usual(question.random_texts);
     Variant variant{fmt::format("EAGLE-3 drafts ({} tokens)", drafts),
                     "it needs a draft head trained for this model, and accepts as many drafts as such heads usually do",
                     base};

@@ -36,7 +36,7 @@ std::optional<LayoutExplanation> explain_layout(const ServingQuestion& question,
   const ServingLayout part = simulator.long_part(layout, rate);
   const double own_rate = rate * static_cast<double>(part.devices()) / static_cast<double>(layout.devices());
   ServingRunRequest request =
-      simulator.run_request(part, engines, own_rate, simulator.requests_for(Effort::full, own_rate));
+      simulator.run_request(part, engines, own_rate, simulator.requests_for(Effort::promised, own_rate));
   request.config.bound = question.pessimistic ? StepBound::high : StepBound::value;
   const auto first_decode = static_cast<int32_t>(part.pool.replicas);
   StepMix of_pool(0, first_decode), of_decode(first_decode, std::numeric_limits<int32_t>::max());

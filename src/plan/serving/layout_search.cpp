@@ -146,10 +146,19 @@ class LayoutSearch {
     return hope > best_hope(other);
   }
 
-  // Whether a point may win: simulated at length, where anything is that serves what is asked.
+  // Whether a point is ranked: simulated at length, where a promised one serves what is asked. Where the search was
+  // stopped before, by what there is.
   bool is_final(const PlanPoint& point) const {
     if (limits_.closed_form) return point.effort == Effort::closed_form;
-    return point.effort == Effort::full || (result_.stopped && !settled_);
+    if (serves_by(Effort::promised)) return is_at_length(point);
+    return result_.stopped && (is_at_length(point) || !serves_by(Effort::full));
+  }
+  static bool is_at_length(const PlanPoint& point) {
+    return point.effort == Effort::full || point.effort == Effort::promised;
+  }
+  bool serves_by(Effort effort) const {
+    return std::any_of(candidates_.begin(), candidates_.end(),
+                       [&](const Candidate& one) { return one.point && one.point->effort == effort && found(one); });
   }
 
   void say(const std::string& text) const {
@@ -423,9 +432,10 @@ class LayoutSearch {
   void keep_contenders(std::vector<size_t>& chosen) const {
     std::optional<LayoutScore> best = to_beat_;
     std::map<std::string, size_t> of_group;
+    const bool has_promise = serves_by(Effort::promised);
     for (const Candidate& one : candidates_) {
-      if (!one.point || one.point->effort != Effort::full) continue;
-      best = std::max(best, found(one));
+      if (!one.point || !is_at_length(*one.point)) continue;
+      if (!has_promise || one.point->effort == Effort::promised) best = std::max(best, found(one));
       ++of_group[one.plain_group.empty() ? one.group : one.plain_group];
     }
     if (!best) {
@@ -443,18 +453,68 @@ class LayoutSearch {
   // Simulates the best at length. True where none of them serves what is asked and there may be others that do.
   // `most_capable`: the cheapest all turned out too slow at length.
   bool settle(bool most_capable = false) {
-    for (size_t left = limits_.full; left > 0;) {
+    size_t left = limits_.full, promises = limits_.full;
+    while (true) {
       const std::vector<size_t> next = finalists(left, most_capable);
-      if (next.empty()) return false;
-      say(fmt::format("the best {} at length", next.size()));
-      evaluate(next, Effort::full);
-      left -= next.size();
-      settled_ = std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) {
-        return one.point && one.point->effort == Effort::full && found(one);
-      });
-      if (!settled_) return true;
+      if (!next.empty()) {
+        say(fmt::format("the best {} at length", next.size()));
+        evaluate(next, Effort::full);
+        left -= next.size();
+        if (!serves_by(Effort::full) && !serves_by(Effort::promised)) return true;
+        continue;
+      }
+      // Others may come near once less is promised of the best.
+      if (promises == 0 || !promise_next()) break;
+      --promises;
     }
-    return false;
+    return had_finalists_ && !serves_by(Effort::promised);
+  }
+
+  // What is promised is judged by many more requests, which takes long: only of the best, and of rivals that may be
+  // better once they are judged alike. False where none is left.
+  bool promise_next() {
+    const std::optional<size_t> next = to_promise();
+    if (!next) return false;
+    had_finalists_ = true;
+    Candidate& one = candidates_[*next];
+    say("what the best is sure to sustain");
+    const double estimated = ranked(*one.point);
+    evaluate({*next}, Effort::promised);
+    kept_by_promises_ = std::max(kept_by_promises_.value_or(0), ranked(*one.point) / estimated);
+    return true;
+  }
+
+  // Nothing where the best is promised. Others are expected to keep as much of their estimates as those before.
+  std::optional<size_t> to_promise() const {
+    std::optional<LayoutScore> promised = to_beat_;
+    for (const Candidate& one : candidates_) {
+      if (one.point && one.point->effort == Effort::promised) promised = std::max(promised, found(one));
+    }
+    std::vector<size_t> rivals;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& one = candidates_[i];
+      if (!one.point || one.point->effort != Effort::full || !found(one)) continue;
+      const auto expected = layout_score(question_, *one.layout, ranked(*one.point) * kept_by_promises_.value_or(1));
+      if (!promised || expected > promised) rivals.push_back(i);
+    }
+    if (rivals.empty()) return std::nullopt;
+    const auto best_rival = std::max_element(rivals.begin(), rivals.end(), [&](size_t a, size_t b) {
+      return found(candidates_[a]) < found(candidates_[b]);
+    });
+    return simplest_of_ties(rivals, *best_rival);
+  }
+
+  // Of the finalists that capacities cannot tell from the best.
+  size_t simplest_of_ties(const std::vector<size_t>& finalists, size_t best) const {
+    const auto least = tie_score(question_, *candidates_[best].layout, ranked(*candidates_[best].point));
+    std::vector<size_t> tied;
+    for (const size_t i : finalists) {
+      if (i == best || found(candidates_[i]) >= least) tied.push_back(i);
+    }
+    std::vector<const PlanPoint*> points;
+    points.reserve(tied.size());
+    for (const size_t i : tied) points.push_back(&*candidates_[i].point);
+    return tied[preferred_of_ties(question_, points).front()];
   }
 
   // The most promising of those that were simulated shortly.
@@ -488,11 +548,30 @@ class LayoutSearch {
       if (chosen.empty()) return;
       evaluate(chosen, Effort::ranged);
     }
+    // Enough was tried: what is best of each has its interval.
+    std::vector<size_t> without;
+    for (const TriedEngine& tried : result_.tried) {
+      const std::optional<size_t> best = best_shown(tried);
+      if (best && candidates_[*best].point->effort == Effort::quick) without.push_back(*best);
+    }
+    if (!without.empty()) evaluate(without, Effort::ranged);
+  }
+
+  // The simulated layout that the engine's row shows.
+  std::optional<size_t> best_shown(const TriedEngine& tried) const {
+    std::optional<size_t> best;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& one = candidates_[i];
+      if (one.layout->pool.engine.engine != tried.engine || !one.point || one.point->capacity.value <= 0) continue;
+      if (!best || shown_rank(i) > shown_rank(*best)) best = i;
+    }
+    return best;
   }
 
   // What is to be simulated next so that the engine's best is known; nothing where it is.
   std::optional<size_t> to_show(const TriedEngine& tried, bool most_capable) const {
-    std::optional<size_t> best, hope;
+    const std::optional<size_t> best = best_shown(tried);
+    std::optional<size_t> hope;
     const auto is_more_hopeful = [&](size_t a, size_t b) {
       const Candidate &one = candidates_[a], &other = candidates_[b];
       return most_capable ? one.most_requests_per_s > other.most_requests_per_s : best_hope(one) > best_hope(other);
@@ -500,7 +579,6 @@ class LayoutSearch {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& one = candidates_[i];
       if (one.layout->pool.engine.engine != tried.engine) continue;
-      if (one.point && one.point->capacity.value > 0 && (!best || shown_rank(i) > shown_rank(*best))) best = i;
       if (!one.point && (!hope || is_more_hopeful(i, *hope))) hope = i;
     }
     const bool serves = best && found(candidates_[*best]);
@@ -540,7 +618,9 @@ class LayoutSearch {
   const SearchedPart& part_;
   const std::vector<ServingLayout>& layouts_;
   std::optional<LayoutScore> to_beat_;
-  bool settled_ = false;  // something that was simulated at length serves what is asked
+  bool had_finalists_ = false;  // some that serve what is asked as far as they were estimated
+  // Of what finalists were estimated to sustain: the most that one was promised.
+  std::optional<double> kept_by_promises_;
   std::vector<Candidate> candidates_;
   size_t simulated_ = 0;
   struct Reached {

@@ -12,6 +12,7 @@
 #include "base/portable_math.h"
 #include "model/weights.h"
 #include "plan/serving/capacity_search.h"
+#include "plan/serving/pooled_latencies.h"
 #include "plan/serving/wanted_check.h"
 #include "serving/energy/energy_account.h"
 #include "serving/engine/engine_setup.h"
@@ -23,11 +24,9 @@ namespace {
 struct LengthSettings {
   int64_t least_requests;
   double service_times;  // that a run lasts
-  double tolerance;
+  double tolerance;      // of the capacity of one stretch
 };
 
-// Of a thousand requests, ten decide the 99th percentile: where latencies hardly rise with the rate, that puts the
-// capacity anywhere within a factor of two. Capacities that are promised are judged by runs of many more.
 constexpr LengthSettings settings_of(RunLength length) {
   switch (length) {
     case RunLength::brief:
@@ -40,31 +39,59 @@ constexpr LengthSettings settings_of(RunLength length) {
   return {};
 }
 
-constexpr bool takes_long_runs(Effort effort) {
-  return effort == Effort::full || effort == Effort::long_curve;
+// How a rate is judged: by so many runs, each of a stretch of its own of the traffic.
+struct Judging {
+  RunLength length;
+  int64_t stretches;
+  bool surely;  // the limits hold with a probability of 95%, whatever requests of the kind come
+};
+
+// Of a thousand requests, ten decide the 99th percentile: where latencies hardly rise with the rate, that puts the
+// capacity anywhere within a factor of two. Some thousands tell finalists apart, since all of them get the same
+// requests; what is promised of the best is judged by many more.
+constexpr Judging judging_of(Effort effort) {
+  switch (effort) {
+    case Effort::full:
+      return {.length = RunLength::lengthy, .stretches = 1, .surely = false};
+    case Effort::promised:
+    case Effort::long_curve:
+      return {.length = RunLength::lengthy, .stretches = 6, .surely = true};
+    case Effort::closed_form:
+    case Effort::quick:
+    case Effort::ranged:
+    case Effort::curve:
+      break;
+  }
+  return {.length = RunLength::brief, .stretches = 1, .surely = false};
 }
 
-constexpr RunLength length_of(Effort effort) {
-  return takes_long_runs(effort) ? RunLength::lengthy : RunLength::brief;
+// Capacity by several stretches.
+constexpr double pooled_tolerance = 0.02;
+
+constexpr bool takes_long_runs(Effort effort) {
+  return effort == Effort::full || effort == Effort::promised || effort == Effort::long_curve;
 }
 
 constexpr bool draws_curve(Effort effort) {
   return effort == Effort::curve || effort == Effort::long_curve;
 }
 
+// What is promised; curves are drawn around it.
+constexpr bool needs_promise(Effort effort) {
+  return effort == Effort::promised || draws_curve(effort);
+}
+
 // Of the capacity: rates of a curve.
 constexpr std::array shares_of_curve = {0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25};
 
-// Other stretches of the traffic that capacity is also found for.
-constexpr int64_t other_parts = 2;
+// Stretches of the traffic that capacity is found for one by one, to see how much they differ.
+constexpr int64_t compared_stretches = 3;
 
-// Equal engines need not all be simulated: at most 8 of them, and at least 2, until there are requests enough.
-ServingLayout part_of(const ServingLayout& layout, Effort effort, double requests_of_replica) {
-  constexpr double enough_requests = 12'000;
+// Equal engines need not all be simulated.
+ServingLayout part_of(const ServingLayout& layout, int64_t most_replicas) {
   ServingLayout part = layout;
   if (!layout.decode) {
-    const auto wanted = static_cast<int64_t>(std::clamp(enough_requests / requests_of_replica, 2.0, 8.0));
-    part.pool.replicas = std::min<int64_t>(layout.pool.replicas, effort == Effort::full ? wanted : 1);
+    part.pool.replicas = std::min(layout.pool.replicas, most_replicas);
   } else {
     const int64_t equal = std::gcd(layout.pool.replicas, layout.decode->replicas);
     part.pool.replicas /= equal;
@@ -105,12 +132,13 @@ bool keeps_up(const ServingMetrics& metrics, const std::vector<double>& percenti
 // Thrown by an observer: the run breaks a limit whatever comes.
 struct LimitIsLost {};
 
-// Ends a run as soon as so many of its requests are late that no others could bring the percentile back. Percentiles
-// are as numpy has them: of n values, the one at place floor(q (n - 1)) is not above it. Fewer values, such as those
-// of requests with more than one token, need no more that are late.
+// Ends the runs of a rate as soon as so many of their requests are late that no others could bring the percentile back.
+// Percentiles are as numpy has them: of n values, the one at place floor(q (n - 1)) is not above it. Fewer values, such
+// as those of requests with more than one token, need no more that are late.
 class LateRequests final : public RunObserver {
  public:
-  LateRequests(const std::vector<LatencySlo>& slos, int64_t requests) {
+  // `requests` of all runs together.
+  LateRequests(const std::vector<LatencySlo>& slos, int64_t requests) : requests_(requests) {
     for (const LatencySlo& slo : slos) {
       if (slo.metric == SloMetric::itl) continue;
       const auto place = static_cast<int64_t>(slo.percentile / 100 * static_cast<double>(requests - 1));
@@ -121,6 +149,7 @@ class LateRequests final : public RunObserver {
   }
 
   void request_ended(const RequestRecord& record) override {
+    ++ended_;
     if (record.outcome != RequestOutcome::completed) return;
     for (Limit& limit : limits_) {
       const Picoseconds took = limit.metric == SloMetric::ttft   ? record.ttft()
@@ -129,6 +158,7 @@ class LateRequests final : public RunObserver {
       if (took > limit.most && --limit.until_lost == 0) throw LimitIsLost();
     }
   }
+  double ended_share() const { return static_cast<double>(ended_) / static_cast<double>(requests_); }
 
  private:
   struct Limit {
@@ -137,7 +167,25 @@ class LateRequests final : public RunObserver {
     int64_t until_lost;
   };
   std::vector<Limit> limits_;
+  int64_t requests_ = 0, ended_ = 0;
 };
+
+// How far the capacity is, from one rate: the search for it begins near. Latencies rise about with the square of the
+// rate there, and late requests much faster.
+constexpr double farthest_guess = 1.5;
+
+double reach_of(const PlanRun& run, const std::vector<LatencySlo>& slos) {
+  double used = 0;  // of the limit that is nearest
+  for (size_t i = 0; i < slos.size(); ++i) used = std::max(used, run.achieved_ms[i] / slos[i].limit_ms);
+  const double reach = used > 0 ? std::sqrt(1 / used) : farthest_guess;
+  return run.attained ? std::clamp(reach, 1.0, farthest_guess)
+                      : std::clamp(reach, 1 / farthest_guess, 1 - pooled_tolerance / 2);
+}
+
+// Of runs that were lost after this share of their requests.
+double reach_of_lost(double ended_share) {
+  return std::max(std::sqrt(std::sqrt(std::sqrt(ended_share))), 1 / farthest_guess);
+}
 
 // Keeps the steps of a run, so that only those of runs that are shown are metered.
 class StepLog final : public RunObserver {
@@ -225,6 +273,8 @@ std::string_view effort_name(Effort effort) {
       return "long_curve";
     case Effort::full:
       return "full";
+    case Effort::promised:
+      return "promised";
   }
   return "";
 }
@@ -259,7 +309,7 @@ LayoutJudgement LayoutSimulator::judge(const ServingLayout& layout) {
 
 // Requests that all limits are about decode for as long as those allow.
 int64_t LayoutSimulator::requests_for(Effort effort, double rate) const {
-  return requests_for(length_of(effort), rate);
+  return requests_for(judging_of(effort).length, rate);
 }
 
 int64_t LayoutSimulator::requests_for(RunLength length, double rate) const {
@@ -276,8 +326,11 @@ int64_t LayoutSimulator::requests_for(RunLength length, double rate) const {
 }
 
 ServingLayout LayoutSimulator::long_part(const ServingLayout& layout, double rate) const {
+  // At most 8, and at least 2, until there are requests enough.
+  constexpr double enough_requests = 12'000;
   const double rate_of_replica = rate / static_cast<double>(layout.pool.replicas);
-  return part_of(layout, Effort::full, static_cast<double>(requests_for(RunLength::usual, rate_of_replica)));
+  const auto requests = static_cast<double>(requests_for(RunLength::usual, rate_of_replica));
+  return part_of(layout, static_cast<int64_t>(std::clamp(enough_requests / requests, 2.0, 8.0)));
 }
 
 ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
@@ -318,42 +371,131 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
   return request;
 }
 
+struct LayoutSimulator::TriedRun {
+  std::optional<PlanRun> run;  // nothing where it was ended because it is sure to break a limit
+  double reach = 1;            // TriedRate::reach
+};
+
 // All runs of one evaluation.
 struct LayoutSimulator::Trial {
   const LayoutSimulator& simulator;
   const ServingLayout& layout;  // what is simulated
   const LayoutEngines& engines;
-  RunLength length;
+  Judging judging;
   double share;  // of the rate that what is simulated gets
 
   StepBound usual_bound() const { return simulator.question_->pessimistic ? StepBound::high : StepBound::value; }
 
-  // Nothing where it was ended because it is sure to break a limit, unless it is to go `to_its_end`.
-  std::optional<PlanRun> run(double rate, bool to_its_end = false) const {
-    return run(rate, usual_bound(), 0, to_its_end, draw_is_known());
+  // All stretches at a rate, judged together.
+  TriedRun run(double rate, bool to_its_end = false) const {
+    LateRequests late(slos(), requests_at(rate) * judging.stretches);
+    PooledLatencies pool;
+    std::vector<Stretch> runs;
+    for (int64_t part = 0; part < judging.stretches; ++part) {
+      LatencyLog log(requests_at(rate));
+      std::optional<Stretch> one = run_stretch({.rate = rate,
+                                                .bound = usual_bound(),
+                                                .part = part,
+                                                .metered = part == 0 && draw_is_known(),
+                                                .is_lost = to_its_end ? nullptr : &late,
+                                                .log = &log});
+      if (!one) return {.run = {}, .reach = reach_of_lost(late.ended_share())};
+      pool.add(log);
+      runs.push_back(std::move(*one));
+    }
+    const PlanRun all = runs.size() == 1 && !judging.surely ? runs.front().run : pooled(runs, pool);
+    return {.run = all, .reach = reach_of(all, slos())};
   }
-  int64_t requests_at(double rate) const { return simulator.requests_for(length, rate * share); }
-  // Whether every limit is kept; `part` of the traffic: 0 is its usual one.
-  bool attains(double rate, StepBound bound, int64_t part) const {
-    const std::optional<PlanRun> found = run(rate, bound, part, false, false);
-    return found && found->attained;
+  PlanRun run_to_its_end(double rate) const { return *run(rate, true).run; }
+
+  // One stretch of the traffic: 0 is the usual one.
+  TriedRate try_stretch(double rate, StepBound bound, int64_t part) const {
+    LateRequests late(slos(), requests_at(rate));
+    const auto found = run_stretch({.rate = rate, .bound = bound, .part = part, .is_lost = &late});
+    if (!found) return {.holds = false, .reach = reach_of_lost(late.ended_share())};
+    return {.holds = found->run.attained, .reach = reach_of(found->run, slos())};
   }
+  int64_t requests_at(double rate) const { return simulator.requests_for(judging.length, rate * share); }
 
  private:
-  std::optional<PlanRun> run(double rate, StepBound bound, int64_t part, bool to_its_end, bool metered) const {
+  struct StretchOfRun {
+    double rate = 0;
+    StepBound bound = StepBound::value;
+    int64_t part = 0;
+    bool metered = false;
+    LateRequests* is_lost = nullptr;  // null = it goes to its end
+    LatencyLog* log = nullptr;        // null = nobody asks for it
+  };
+  struct Stretch {
+    PlanRun run;
+    bool keeps_up = false;
+  };
+
+  const std::vector<LatencySlo>& slos() const { return simulator.question_->slos; }
+
+  // Means of the runs, with percentiles of all their requests.
+  PlanRun pooled(const std::vector<Stretch>& runs, const PooledLatencies& pool) const {
+    PlanRun all = runs.front().run;
+    const auto mean_of = [&](double PlanRun::*member) {
+      double sum = 0;
+      for (const Stretch& one : runs) sum += one.run.*member;
+      return sum / static_cast<double>(runs.size());
+    };
+    for (double PlanRun::*member :
+         {&PlanRun::output_tokens_per_s, &PlanRun::tokens_per_s_of_user, &PlanRun::goodput, &PlanRun::failed_share}) {
+      all.*member = mean_of(member);
+    }
+    all.requests = 0;
+    for (const Stretch& one : runs) all.requests += one.run.requests;
+    for (size_t i = 0; i < slos().size(); ++i) {
+      if (slos()[i].metric != SloMetric::itl) {
+        all.achieved_ms[i] = pool.percentile_ms(slos()[i]);
+        continue;
+      }
+      // Gaps between tokens are too many to be kept.
+      all.achieved_ms[i] = 0;
+      for (const Stretch& one : runs) all.achieved_ms[i] += one.run.achieved_ms[i] / static_cast<double>(runs.size());
+    }
+    all.attained = keeps_limits(all, pool) &&
+                   (limits_any_waiting() ||
+                    std::all_of(runs.begin(), runs.end(), [](const Stretch& one) { return one.keeps_up; }));
+    return all;
+  }
+
+  bool limits_any_waiting() const { return std::any_of(slos().begin(), slos().end(), limits_waiting); }
+
+  bool keeps_limits(const PlanRun& all, const PooledLatencies& pool) const {
+    const auto late = [&](std::span<const LatencySlo> limits) {
+      return judging.surely ? pool.late_share_at_most(limits) : pool.late_share(limits);
+    };
+    if (const std::optional<double>& joint = simulator.question_->joint_percent) {
+      return (1 - late(slos())) * (1 - all.failed_share) >= *joint / 100;
+    }
+    for (size_t i = 0; i < slos().size(); ++i) {
+      const LatencySlo& slo = slos()[i];
+      const double may_be_late = 1 - slo.percentile / 100;
+      if (all.achieved_ms[i] > slo.limit_ms || all.failed_share > may_be_late) return false;
+      constexpr double rounding = 1e-12;
+      if (judging.surely && late({&slo, 1}) > may_be_late + rounding) return false;
+    }
+    return true;
+  }
+
+  std::optional<Stretch> run_stretch(const StretchOfRun& of) const {
     const ServingQuestion& question = *simulator.question_;
-    const double own_rate = rate * share;
-    const int64_t requests = requests_at(rate);
-    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, part);
-    request.config.bound = bound;
+    const double own_rate = of.rate * share;
+    const int64_t requests = requests_at(of.rate);
+    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, of.part);
+    request.config.bound = of.bound;
     StepLog steps;
-    if (metered) request.observers.push_back(&steps);
+    if (of.metered) request.observers.push_back(&steps);
+    if (of.log != nullptr) request.observers.push_back(of.log);
     WantedCheck wanted(simulator.check_wanted_);
     if (simulator.check_wanted_) request.observers.push_back(&wanted);
     SteadyOutput steady(static_cast<double>(requests) / own_rate);
     request.observers.push_back(&steady);
-    LateRequests late(question.slos, requests);
-    if (!to_its_end && simulator.shortcuts_ == Shortcuts::taken) request.observers.push_back(&late);
+    const bool may_end = of.is_lost != nullptr && simulator.shortcuts_ == Shortcuts::taken;
+    if (may_end) request.observers.push_back(of.is_lost);
     ServingMetrics metrics;
     try {
       metrics = run_serving(request).metrics;
@@ -361,7 +503,7 @@ struct LayoutSimulator::Trial {
       return std::nullopt;
     }
     const auto all = static_cast<double>(metrics.completed + metrics.rejected);
-    PlanRun result{.rate = rate,
+    PlanRun result{.rate = of.rate,
                    .requests = metrics.completed + metrics.rejected,
                    .attained = true,
                    .achieved_ms = {},
@@ -371,20 +513,18 @@ struct LayoutSimulator::Trial {
                    .failed_share = static_cast<double>(metrics.rejected) / all,
                    .computed_again = 1,
                    .joules_per_token = {}};
-    bool waits = false;
     for (const LatencySlo& slo : question.slos) {
       const double achieved = achieved_ms(slo, metrics, request.percentiles);
       result.achieved_ms.push_back(achieved);
       const bool few_fail = result.failed_share <= 1 - slo.percentile / 100;
       result.attained = result.attained && achieved <= slo.limit_ms && few_fail;
-      waits = waits || limits_waiting(slo);
     }
     if (question.joint_percent) {
       const double good = metrics.goodput.value_or(0) * metrics.duration_s;
       result.attained = good >= *question.joint_percent / 100 * all;
     }
     const bool keeps = keeps_up(metrics, request.percentiles, all / own_rate);
-    if (!waits) result.attained = result.attained && keeps;
+    if (!limits_any_waiting()) result.attained = result.attained && keeps;
     // One that keeps up does so for ever: the end of the run, when requests have stopped coming, says nothing.
     const double lasts_s = result.attained || keeps ? all / own_rate : metrics.duration_s;
     result.output_tokens_per_s *= metrics.duration_s / lasts_s;
@@ -393,17 +533,17 @@ struct LayoutSimulator::Trial {
       result.output_tokens_per_s = std::max(result.output_tokens_per_s, steady.tokens_per_s() / share);
     }
     // Nobody is shown the energy of a run that breaks a limit, except those of curves.
-    if (metered && (result.attained || to_its_end)) {
+    if (of.metered && (result.attained || of.is_lost == nullptr || judging.stretches > 1)) {
       result.joules_per_token = joules_per_token(steps, metrics, lasts_s);
     }
     // What host memory below the cache could save.
-    if (length == RunLength::brief && layout.pool.host_gib == 0 && tries_host_memory(question.choices)) {
+    if (judging.length == RunLength::brief && layout.pool.host_gib == 0 && tries_host_memory(question.choices)) {
       const auto computed = static_cast<double>(metrics.input_tokens - metrics.cached_tokens);
-      const int64_t first = simulator.first_request(requests, part);
+      const int64_t first = simulator.first_request(requests, of.part);
       const auto fresh = static_cast<double>(simulator.traffic_->fresh_tokens(requests, first));
       result.computed_again = std::max(1.0, computed / fresh);
     }
-    return result;
+    return Stretch{.run = std::move(result), .keeps_up = keeps};
   }
 
   // Prompts first, as replicas are.
@@ -437,6 +577,20 @@ struct LayoutSimulator::Trial {
   }
 };
 
+TriedRate LayoutSimulator::KeptRuns::added(const TriedRun& tried) {
+  if (tried.run) runs.push_back(*tried.run);
+  return {.holds = tried.run && tried.run->attained, .reach = tried.reach};
+}
+
+const LayoutSimulator::RelativeInterval& LayoutSimulator::interval(const std::string& name,
+                                                                   const std::function<RelativeInterval()>& find) {
+  constexpr size_t most_kept = 4096;
+  if (const auto found = intervals_.find(name); found != intervals_.end()) return found->second;
+  if (intervals_.size() >= most_kept) intervals_.clear();
+  const RelativeInterval within = find();
+  return intervals_[name] = within;
+}
+
 // Latencies rise with the load from those of a request alone to the limits, which they reach at capacity.
 PlanPoint LayoutSimulator::by_closed_form(PlanPoint point, const LayoutJudgement& judgement,
                                           const Estimate& step) const {
@@ -460,50 +614,30 @@ PlanPoint LayoutSimulator::by_closed_form(PlanPoint point, const LayoutJudgement
   return point;
 }
 
-const LayoutSimulator::ShortRuns& LayoutSimulator::short_runs(const ServingLayout& layout, const Trial& trial,
-                                                              double most, double usual) {
+const LayoutSimulator::KeptRuns& LayoutSimulator::short_runs(const ServingLayout& layout, const Trial& trial,
+                                                             double most, double usual) {
   constexpr size_t most_kept = 4096;
   const std::string key = layout.key();
   if (const auto found = short_runs_.find(key); found != short_runs_.end()) return found->second;
   if (short_runs_.size() >= most_kept) short_runs_.clear();
-  ShortRuns& kept = short_runs_[key];
+  KeptRuns kept;
   const CapacitySearch search{
       .start = usual, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(RunLength::brief).tolerance};
   kept.capacity = highest_rate(search, [&](double rate) {
     // The slowest tells how near the layout comes to limits that it never keeps.
-    const std::optional<PlanRun> run = trial.run(rate, rate <= search.lowest);
-    if (run) kept.runs.push_back(*run);
-    return run && run->attained;
+    return kept.added(trial.run(rate, rate <= search.lowest));
   });
-  return kept;
+  return short_runs_[key] = std::move(kept);
 }
 
-// As few of the runs as possible are lengthy: those of the usual length tell where to begin.
-const LayoutSimulator::LongRuns& LayoutSimulator::long_runs(const ServingLayout& layout, const Trial& usual,
-                                                            const Trial& lengthy, const CapacitySearch& search) {
+const LayoutSimulator::KeptRuns& LayoutSimulator::pooled_runs(const std::string& name, const Trial& trial,
+                                                              const CapacitySearch& search) {
   constexpr size_t most_kept = 4096;
-  const std::string key = layout.key();
-  if (const auto found = long_runs_.find(key); found != long_runs_.end()) return found->second;
-  if (long_runs_.size() >= most_kept) long_runs_.clear();
-  LongRuns& kept = long_runs_[key];
-  CapacitySearch next = search;
-  const auto be_within = [&](double tolerance) {
-    next.tolerance = tolerance;
-    next.first_step = 1 + 1.5 * tolerance;
-  };
-  if (usual.requests_at(search.start) < lengthy.requests_at(search.start)) {
-    be_within(settings_of(RunLength::usual).tolerance);
-    kept.usual_capacity = highest_rate(next, [&](double rate) { return usual.attains(rate, usual.usual_bound(), 0); });
-    if (kept.usual_capacity > 0) next.start = kept.usual_capacity;
-  }
-  be_within(settings_of(RunLength::lengthy).tolerance);
-  kept.capacity = highest_rate(next, [&](double rate) {
-    const std::optional<PlanRun> run = lengthy.run(rate, rate <= search.lowest);
-    if (run) kept.runs.push_back(*run);
-    return run && run->attained;
-  });
-  if (kept.usual_capacity <= 0) kept.usual_capacity = kept.capacity;
-  return kept;
+  if (const auto found = pooled_runs_.find(name); found != pooled_runs_.end()) return found->second;
+  if (pooled_runs_.size() >= most_kept) pooled_runs_.clear();
+  KeptRuns kept;
+  kept.capacity = highest_rate(search, [&](double rate) { return kept.added(trial.run(rate, rate <= search.lowest)); });
+  return pooled_runs_[name] = std::move(kept);
 }
 
 // Shares of the capacity, and the rate asked for.
@@ -530,7 +664,8 @@ class LayoutSimulator::Evaluation {
         usual_(most_ * usually_reached(point.layout, judgement.shape).usual),
         step_(step),
         effort_(point.effort),
-        short_part_(part_of(point.layout, Effort::quick, 1)),
+        key_(point.layout.key()),
+        short_part_(part_of(point.layout, 1)),
         long_part_(simulator.long_part(point.layout, most_)),
         simulated_(takes_long_runs(effort_) ? long_part_ : short_part_),
         point_(std::move(point)) {}
@@ -551,12 +686,15 @@ class LayoutSimulator::Evaluation {
  private:
   double capacity() const { return point_.capacity.value; }
 
-  Trial trial_of(const ServingLayout& part, RunLength length) const {
+  Trial trial_of(const ServingLayout& part, const Judging& judging) const {
     return {.simulator = simulator_,
             .layout = part,
             .engines = engines_,
-            .length = length,
+            .judging = judging,
             .share = static_cast<double>(part.devices()) / static_cast<double>(point_.layout.devices())};
+  }
+  Trial trial_of(const ServingLayout& part, RunLength length) const {
+    return trial_of(part, {.length = length, .stretches = 1, .surely = false});
   }
 
   CapacitySearch near(double start, double tolerance) const {
@@ -568,85 +706,108 @@ class LayoutSimulator::Evaluation {
   }
 
   void find_capacity() {
-    const ShortRuns& quick =
+    const KeptRuns& quick =
         simulator_.short_runs(point_.layout, trial_of(short_part_, RunLength::brief), most_, usual_);
-    short_capacity_ = usual_capacity_ = quick.capacity;
-    double highest = short_capacity_;
-    point_.runs = quick.runs;
+    short_capacity_ = quick.capacity;
+    KeptRuns found = quick;
     if (takes_long_runs(effort_) || draws_curve(effort_)) {
-      const double start = short_capacity_ > 0 ? short_capacity_ : most_ * 0.1;
-      const LongRuns& found = simulator_.long_runs(point_.layout, trial_of(long_part_, RunLength::usual),
-                                                   trial_of(long_part_, RunLength::lengthy), near(start, 1));
-      highest = found.capacity;
-      usual_capacity_ = found.usual_capacity;
-      point_.runs = found.runs;
+      find_usual_capacity();
+      found = by_pooled_runs(Effort::full, usual_capacity_);
     }
-    point_.capacity = {.value = highest, .low = highest, .high = highest};
+    if (needs_promise(effort_)) found = by_pooled_runs(Effort::promised, found.capacity);
+    point_.runs = std::move(found.runs);
+    point_.capacity = {.value = found.capacity, .low = found.capacity, .high = found.capacity};
+  }
+
+  // As few of the runs as possible are lengthy: those of the usual length tell where to begin.
+  void find_usual_capacity() {
+    usual_capacity_ = simulator_
+                          .pooled_runs("usual " + key_, trial_of(long_part_, RunLength::usual),
+                                       near(short_capacity_ > 0 ? short_capacity_ : most_ * 0.1,
+                                            settings_of(RunLength::usual).tolerance))
+                          .capacity;
+  }
+
+  const KeptRuns& by_pooled_runs(Effort effort, double start) {
+    return simulator_.pooled_runs(std::string(effort_name(effort)) + " " + key_,
+                                  trial_of(long_part_, judging_of(effort)),
+                                  near(start > 0 ? start : most_ * 0.1, pooled_tolerance));
   }
 
   // The run at capacity is the one that found it, so that everything shown of it is the same.
   void run_curve() {
     const std::vector<PlanRun> known = std::exchange(point_.runs, {});
+    const Trial brief = trial_of(short_part_, RunLength::brief), usual = trial_of(long_part_, RunLength::usual),
+                lengthy = trial_of(long_part_, RunLength::lengthy);
     // Far below the capacity hardly anybody waits: fewer requests tell as much.
     constexpr double far_below = 0.6;
     for (const double rate : simulator_.rates_of_curve(capacity())) {
       const auto same = std::find_if(known.begin(), known.end(), [&](const PlanRun& run) { return run.rate == rate; });
-      const bool is_long = takes_long_runs(effort_);
-      const RunLength length = !is_long                        ? RunLength::brief
-                               : rate < capacity() * far_below ? RunLength::usual
-                                                               : RunLength::lengthy;
-      point_.runs.push_back(
-          same != known.end() ? *same : *trial_of(is_long ? long_part_ : short_part_, length).run(rate, true));
+      const Trial& trial = !takes_long_runs(effort_) ? brief : rate < capacity() * far_below ? usual : lengthy;
+      point_.runs.push_back(same != known.end() ? *same : trial.run_to_its_end(rate));
     }
   }
 
   void run_at_asked_rate() {
     const std::optional<double>& rate = question_.rate;
     if (rate && capacity() >= *rate && point_.at_rate(*rate) == nullptr) {
-      point_.runs.push_back(*trial_of(simulated_, length_of(effort_)).run(*rate, true));
+      point_.runs.push_back(trial_of(simulated_, judging_of(effort_)).run_to_its_end(*rate));
     }
     std::sort(point_.runs.begin(), point_.runs.end(),
               [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
   }
 
   double capacity_with(const Trial& trial, StepBound bound, int64_t part, double start) const {
-    return highest_rate(near(start, settings_of(RunLength::usual).tolerance),
-                        [&](double rate) { return trial.attains(rate, bound, part); });
+    return highest_rate(near(start, settings_of(trial.judging.length).tolerance),
+                        [&](double rate) { return trial.try_stretch(rate, bound, part); });
   }
 
   void find_interval() {
+    const std::string_view kind = is_promised() ? "long " : effort_ == Effort::quick ? "slow end " : "short ";
+    const RelativeInterval& within = simulator_.interval(std::string(kind) + key_, [&] { return relative_interval(); });
+    point_.capacity.low = capacity() * within.low;
+    point_.capacity.high = capacity() * within.high;
+  }
+  bool is_promised() const { return effort_ == Effort::promised; }
+
+  // Of what is promised by longer runs, and with other requests.
+  RelativeInterval relative_interval() const {
     // One of many replicas tells as well what slower and faster steps change.
     constexpr int64_t few = 2;
-    const ServingLayout& alone = simulated_.devices() > few * short_part_.devices() ? short_part_ : simulated_;
-    const Trial ends = trial_of(alone, effort_ == Effort::full ? RunLength::usual : RunLength::brief);
-    const bool is_known = alone == simulated_ && effort_ == Effort::full;
-    const double usual = is_known ? usual_capacity_ : capacity_with(ends, ends.usual_bound(), 0, capacity());
-    double low = 1, high = 1;  // of the capacity
+    const RunLength length = is_promised() ? RunLength::usual : RunLength::brief;
+    const bool is_alone = !is_promised() || simulated_.devices() > few * short_part_.devices();
+    const Trial all = trial_of(simulated_, length), ends = is_alone ? trial_of(short_part_, length) : all;
+    const double usual = !is_promised() ? short_capacity_
+                         : is_alone     ? capacity_with(ends, ends.usual_bound(), 0, capacity())
+                                        : usual_capacity_;
+    RelativeInterval within;
     if (usual > 0 && !question_.pessimistic) {
-      low = std::min(1.0, capacity_with(ends, StepBound::high, 0, usual * step_.value / step_.high) / usual);
+      within.low = std::min(1.0, capacity_with(ends, StepBound::high, 0, usual * step_.value / step_.high) / usual);
     }
-    point_.capacity.low = capacity() * low;
-    if (effort_ == Effort::quick) return;
+    if (effort_ == Effort::quick) return within;
     if (usual > 0) {
       const double faster = step_.low > 0 ? std::min(step_.value / step_.low, 2.0) : 1.15;
-      high = std::max(1.0, capacity_with(ends, StepBound::low, 0, usual * faster) / usual);
+      within.high = std::max(1.0, capacity_with(ends, StepBound::low, 0, usual * faster) / usual);
     }
-    // Which requests come is independent of the step times.
-    const double spread = spread_among_requests();
-    point_.capacity.low = std::max(0.0, capacity() - portable_hypot(capacity() * (1 - low), spread));
-    point_.capacity.high = capacity() + portable_hypot(capacity() * (high - 1), spread);
+    // Which requests come, and where between two rates the capacity lies, are independent of the step times.
+    const double spread = is_promised() ? spread_among_requests(all) : 0;
+    const double tolerance = is_promised() ? pooled_tolerance : settings_of(length).tolerance;
+    within.low = std::max(0.0, 1 - portable_hypot(1 - within.low, spread, tolerance));
+    within.high = 1 + portable_hypot(within.high - 1, spread, tolerance);
+    return within;
   }
 
-  // 90% of the requests that might come, as far as a few draws tell.
-  double spread_among_requests() const {
-    if (effort_ != Effort::full) return 0;
-    const Trial trial = trial_of(simulated_, RunLength::usual);
-    double squares = 0;
-    for (int64_t part = 1; part <= other_parts; ++part) {
-      const double apart = capacity_with(trial, trial.usual_bound(), part, capacity()) - capacity();
-      squares += apart * apart;
+  // 90% of the requests that might come, as far as a few stretches tell.
+  double spread_among_requests(const Trial& trial) const {
+    std::vector<double> capacities = {usual_capacity_};
+    for (int64_t part = 1; part < compared_stretches; ++part) {
+      capacities.push_back(capacity_with(trial, trial.usual_bound(), part, usual_capacity_));
     }
-    return normal_half_width_90 * std::sqrt(squares / static_cast<double>(other_parts));
+    const double mean = std::accumulate(capacities.begin(), capacities.end(), 0.0) / compared_stretches;
+    if (mean <= 0) return 0;
+    double squares = 0;
+    for (const double one : capacities) squares += (one / mean - 1) * (one / mean - 1);
+    return normal_half_width_90 * std::sqrt(squares / (compared_stretches - 1));
   }
 
   LayoutSimulator& simulator_;
@@ -655,10 +816,10 @@ class LayoutSimulator::Evaluation {
   double most_, usual_;  // requests/s by closed form: the bound, and what such layouts reach of it
   Estimate step_;
   Effort effort_;
+  std::string key_;
   ServingLayout short_part_, long_part_, simulated_;
   PlanPoint point_;
-  double short_capacity_ = 0;
-  double usual_capacity_ = 0;  // by runs of the usual length, which ends of the interval are compared with
+  double short_capacity_ = 0, usual_capacity_ = 0;  // by runs of these lengths
 };
 
 PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) {

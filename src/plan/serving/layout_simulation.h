@@ -14,20 +14,22 @@
 namespace foretoken {
 
 struct CapacitySearch;
+struct TriedRate;
 
 enum class Effort : uint8_t {
   closed_form,  // no run: what layouts usually reach of their bounds, with as wide an interval
   quick,        // short runs of one replica at its share of the rate, capacity within 8%
   ranged,       // the same, also at both ends of the step times' intervals
-  curve,        // short runs at rates from a tenth of the full effort's capacity to beyond it and at the rate asked
-                // for, to their end; the run at capacity is that of the full effort
-  long_curve,   // the same by long runs
-  full  // the same as ranged, and long runs of several replicas, capacity within 2%, also with other requests of the
-        // traffic
+  full,       // the same as ranged, and longer runs of several replicas with three stretches of the traffic, which are
+              // judged together, capacity within 2%
+  promised,   // the same with four long stretches: what is sure to hold for other requests of the kind, too
+  curve,      // short runs at rates from a tenth of the promised capacity to beyond it and at the rate asked for, to
+              // their end; the run at capacity is that of the promise
+  long_curve  // the same by long runs
 };
 std::string_view effort_name(Effort effort);
 
-// Lengthy ones say what is promised; the usual ones what changes it.
+// Lengthy ones say what is promised; the usual ones tell finalists apart and what changes the capacity.
 enum class RunLength : uint8_t { brief, usual, lengthy };
 
 // Of a layout's bound (LayoutJudgement::most_requests_per_s), what simulations of such layouts sustain: usually, and in
@@ -96,26 +98,29 @@ class LayoutSimulator {
   ServingLayout long_part(const ServingLayout& layout, double rate) const;
 
  private:
+  struct TriedRun;
   struct Trial;
   class Evaluation;
 
-  // Capacity by short runs, and those of them that went to their end.
-  struct ShortRuns {
+  // A capacity, and those of the runs that led to it that went to their end.
+  struct KeptRuns {
     double capacity = 0;
-    std::vector<PlanRun> runs;
+    std::vector<PlanRun> runs = {};
+
+    TriedRate added(const TriedRun& tried);
   };
-  struct LongRuns {
-    double capacity = 0, usual_capacity = 0;  // by lengthy runs, and by those of the usual length
-    std::vector<PlanRun> runs;                // lengthy ones that went to their end
+  struct RelativeInterval {
+    double low = 1, high = 1;  // of the capacity
   };
   PlanPoint by_closed_form(PlanPoint point, const LayoutJudgement& judgement, const Estimate& step) const;
   std::vector<double> rates_of_curve(double capacity) const;
   int64_t first_request(int64_t requests, int64_t part) const { return traffic_->usual_start() + part * requests; }
   // `most`: the layout's bound, `usual`: where to begin.
-  const ShortRuns& short_runs(const ServingLayout& layout, const Trial& trial, double most, double usual);
-  // `search`: where capacity may lie and where to begin.
-  const LongRuns& long_runs(const ServingLayout& layout, const Trial& usual, const Trial& lengthy,
-                            const CapacitySearch& search);
+  const KeptRuns& short_runs(const ServingLayout& layout, const Trial& trial, double most, double usual);
+  // By all stretches of the trial together. `name`: of the layout and the kind of trial.
+  const KeptRuns& pooled_runs(const std::string& name, const Trial& trial, const CapacitySearch& search);
+  // What `find` finds, once.
+  const RelativeInterval& interval(const std::string& name, const std::function<RelativeInterval()>& find);
   int64_t requests_for(RunLength length, double rate) const;
 
   const ServingQuestion* question_;
@@ -124,8 +129,9 @@ class LayoutSimulator {
   std::function<void()> check_wanted_;
   Shortcuts shortcuts_;
   std::map<std::string, EngineBounds> bounds_;   // by the layout's key with one replica of each engine
-  std::map<std::string, ShortRuns> short_runs_;  // by the layout's key
-  std::map<std::string, LongRuns> long_runs_;    // by the layout's key
+  std::map<std::string, KeptRuns> short_runs_;   // by the layout's key
+  std::map<std::string, KeptRuns> pooled_runs_;  // by name
+  std::map<std::string, RelativeInterval> intervals_;
 };
 
 }  // namespace foretoken

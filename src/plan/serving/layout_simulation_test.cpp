@@ -11,7 +11,7 @@ const ServingLayout one_engine{.pool = {.engine = {.device = "l4", .engine = "vl
 
 // Lengths as of conversations: of the prompts, few are very long.
 Traffic chats(uint64_t seed) {
-  constexpr int64_t count = 20'000;
+  constexpr int64_t count = 30'000;
   constexpr LognormalLength prompt{.mean = 300, .sigma = 0.9, .most = 8192};
   constexpr LognormalLength answer{.mean = 60, .sigma = 0.9, .most = 4096};
   const std::unique_ptr<RequestSource> source = synthetic_load(
@@ -29,28 +29,34 @@ double p99_ttft_ms(const ServingQuestion& question, const Traffic& traffic, doub
 }
 
 // The p99 of the TTFT is that of the prompts as long as few requests wait, so that it hardly rises with the rate: of a
-// thousand requests, a lucky one more or less among the longest ten puts the capacity elsewhere.
+// few thousand requests, a lucky one more or less among the longest puts the capacity elsewhere. A promise holds for
+// most draws of as many other requests, and for all of them together.
 TEST(LayoutSimulation, what_is_promised_holds_for_ten_thousand_other_requests) {
-  constexpr double above_alone = 1.15;
+  constexpr double above_alone = 1.3;
   constexpr int others = 3;
   constexpr int64_t requests = 10'000;
   ServingQuestion question = small_question();
   question.slos = parse_slos("ttft<1000s@p99,tpot<1s@p99", "slo");
-  double promised = 0;
-  for (const uint64_t seed : {1, 2}) {
-    const Traffic traffic = chats(seed);
-    question.slos[0].limit_ms = above_alone * p99_ttft_ms(question, chats(0), 0.2, requests);
-    const ServingFacts facts = roofline_facts();
-    EngineShelf shelf(question, facts, traffic);
-    promised = LayoutSimulator(question, traffic, shelf).evaluate(one_engine, Effort::full).capacity.value;
-    ASSERT_GT(promised, 0);
+  question.slos[0].limit_ms = above_alone * p99_ttft_ms(question, chats(0), 0.2, requests);
+  const ServingFacts facts = roofline_facts();
+  // Of the limit, what other requests see at the capacity: the mean of several draws.
+  const auto share_used = [&](double capacity) {
     double sum = 0;
     for (int other = 0; other < others; ++other) {
-      sum += p99_ttft_ms(question, chats(100 + static_cast<uint64_t>(other)), promised, requests);
+      sum += p99_ttft_ms(question, chats(100 + static_cast<uint64_t>(other)), capacity, requests);
     }
-    const double share = sum / others / question.slos[0].limit_ms;
-    EXPECT_LT(share, 1.05) << "seed " << seed << ", promised " << promised;
-    EXPECT_GT(share, 0.9) << "seed " << seed << ", promised " << promised;
+    return sum / others / question.slos[0].limit_ms;
+  };
+  for (const uint64_t seed : {1, 2}) {
+    const Traffic traffic = chats(seed);
+    EngineShelf shelf(question, facts, traffic);
+    LayoutSimulator simulator(question, traffic, shelf);
+    const PlanPoint promised = simulator.evaluate(one_engine, Effort::promised);
+    ASSERT_NE(promised.at_capacity(), nullptr);
+    EXPECT_GE(promised.at_capacity()->requests, 30'000);
+    const double used = share_used(promised.capacity.value);
+    EXPECT_LT(used, 1) << "seed " << seed << ", " << promised.capacity.value;
+    EXPECT_GT(used, 0.85) << "seed " << seed << ", " << promised.capacity.value;
   }
 }
 
@@ -59,7 +65,7 @@ TEST(LayoutSimulation, a_curve_tells_the_same_at_capacity_as_the_search_for_it) 
   const ServingFacts facts = roofline_facts();
   EngineShelf shelf(question, facts, small_traffic());
   LayoutSimulator simulator(question, small_traffic(), shelf);
-  const PlanPoint full = simulator.evaluate(one_engine, Effort::full);
+  const PlanPoint full = simulator.evaluate(one_engine, Effort::promised);
   ASSERT_NE(full.at_capacity(), nullptr);
   for (const Effort effort : {Effort::curve, Effort::long_curve}) {
     // Another simulator, which has none of those runs.

@@ -33,6 +33,8 @@ struct TriedEngine {
   std::vector<double> alone_ms;  // of each limit: the least that a request alone takes; empty where none starts
 };
 
+bool is_of(const ServingLayout& layout, const TriedEngine& tried);
+
 struct ServingSearchResult {
   int64_t layouts = 0;
   bool by_closed_form = false;                     // nothing was simulated
@@ -43,8 +45,9 @@ struct ServingSearchResult {
   int64_t unexplored = 0;  // not simulated although their bounds are better: the search ended before
   bool stopped =
       false;  // by whoever asked: ranked by what was simulated until then, shortly where nothing was at length
-  std::vector<PlanPoint> points;            // simulated; the longest run of each
-  std::vector<size_t> ranking;              // of `points` at full effort that serve what is asked: best first
+  std::vector<PlanPoint> points;  // simulated; the longest run of each
+  // Of `points` at length that serve what is asked: those with a promised capacity first, the best of each first.
+  std::vector<size_t> ranking;
   std::vector<FrontierRun> frontier;        // most tokens/s of a user first
   std::vector<PlanRun> curve;               // of the winner; lowest rate first
   bool curve_is_long = false;               // by long runs, because short ones contradict its capacity
@@ -69,11 +72,20 @@ struct LayoutScore {
 std::optional<LayoutScore> layout_score(const ServingQuestion& question, const ServingLayout& layout,
                                         double requests_per_s);
 
+// What the winner's score may be lowered to by the tolerance of capacities (2%): layouts that reach it are tied with
+// it.
+std::optional<LayoutScore> tie_score(const ServingQuestion& question, const ServingLayout& winner,
+                                     double requests_per_s);
+// Places of tied points, the one to run first: the cheaper, then that with fewer GPUs; then those that are as fast for
+// a user as any of them (within 5%), and of these the simplest to run: the fewest kinds of parallelism and of changed
+// defaults, and the narrowest groups.
+std::vector<size_t> preferred_of_ties(const ServingQuestion& question, std::span<const PlanPoint* const> tied);
+
 // What a layout is ranked by: its capacity, or the slow end of it.
 double ranked_capacity(const ServingQuestion& question, const ServingSearchResult& result, const PlanPoint& point);
 
 // USD for a million output tokens with the interval of its capacity: faster or slower steps need fewer or more such
-// engines. Nothing where the point has no interval.
+// engines; infinity where the layout sustains nothing at the slow end. Nothing where the point has no interval.
 std::optional<Headline> usd_per_million_interval(const ServingQuestion& question, const PlanPoint& point);
 // The run that a layout is shown by: at the rate asked for where it serves that, else at capacity; null = there is
 // none.
@@ -86,8 +98,10 @@ inline constexpr double short_run_error = 0.08;
 // user (Kleinrock's power, ICC 1979: throughput over time). Null where fewer than three keep them.
 const PlanRun* knee_of(std::span<const PlanRun> curve);
 
-// Layouts of the ranking that cannot be told apart from the winner: at the good end of their intervals they are at
-// least as good as the winner is at the bad end of its own.
+// Layouts of the ranking that cannot be told apart from the winner. On the same devices, step times go the same way for
+// both, so that the ends of their intervals are compared with each other: tied are those that at one of the ends, or in
+// the middle, are as good within what the search may be off by. On other devices: those that at the good end of their
+// intervals are at least as good as the winner is at the bad end of its own.
 std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result);
 
 }  // namespace foretoken

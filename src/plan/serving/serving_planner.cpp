@@ -121,6 +121,34 @@ std::optional<DayPlan> ServingPlanner::day(const ServingSearchResult& result, co
   }
 }
 
+namespace {
+
+bool is_known(const ServingSearchResult& result, const TriedEngine& tried) {
+  return std::any_of(result.points.begin(), result.points.end(),
+                     [&](const PlanPoint& point) { return is_of(point.layout, tried) && point.capacity.value > 0; });
+}
+
+// Rows that nothing was simulated for before the search was stopped, by closed form. Where nothing else serves what is
+// asked, they are the answer.
+void add_closed_forms(ServingSearchResult& result, const ServingSearchResult& closed) {
+  const bool has_winner = !result.ranking.empty();
+  std::vector<bool> wanted(closed.points.size());
+  for (const TriedEngine& tried : result.tried) {
+    if (is_known(result, tried) || (result.without_rate && is_known(*result.without_rate, tried))) continue;
+    for (size_t i = 0; i < closed.points.size(); ++i) wanted[i] = wanted[i] || is_of(closed.points[i].layout, tried);
+  }
+  std::vector<size_t> places(closed.points.size());
+  for (size_t i = 0; i < closed.points.size(); ++i) {
+    places[i] = result.points.size();
+    if (wanted[i]) result.points.push_back(closed.points[i]);
+  }
+  for (const size_t i : closed.ranking) {
+    if (!has_winner && wanted[i]) result.ranking.push_back(places[i]);
+  }
+}
+
+}  // namespace
+
 ServingSearchResult ServingPlanner::search() const {
   const ServingFacts from = facts();
   std::optional<ResultStore> results;
@@ -128,17 +156,24 @@ ServingSearchResult ServingPlanner::search() const {
   const std::unique_ptr<PlanEvaluator> evaluator =
       results ? stored_evaluator(question, from, traffic, threads, *results)
               : threaded_evaluator(question, from, traffic, threads, check_wanted);
-  try {
-    return search_serving_layouts(question, *evaluator, limits, tell, check_wanted);
-  } catch (const SearchStopped&) {
-    // Nothing was simulated yet; closed forms take a second or two.
+  // Closed forms take a second or two.
+  const auto by_closed_form = [&] {
     SearchLimits quick = limits;
     quick.closed_form = true;
-    ServingSearchResult result =
-        search_serving_layouts(question, *threaded_evaluator(question, from, traffic, threads), quick, tell);
+    return search_serving_layouts(question, *threaded_evaluator(question, from, traffic, threads), quick, tell);
+  };
+  ServingSearchResult result;
+  try {
+    result = search_serving_layouts(question, *evaluator, limits, tell, check_wanted);
+  } catch (const SearchStopped&) {
+    result = by_closed_form();  // nothing was simulated yet
     result.stopped = true;
     return result;
   }
+  const bool is_whole = std::all_of(result.tried.begin(), result.tried.end(),
+                                    [&](const TriedEngine& tried) { return is_known(result, tried); });
+  if (result.stopped && !is_whole) add_closed_forms(result, by_closed_form());
+  return result;
 }
 
 }  // namespace foretoken

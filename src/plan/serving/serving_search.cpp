@@ -9,9 +9,6 @@
 namespace foretoken {
 namespace {
 
-// Capacities by long runs are as near as that: layout_simulation.h.
-constexpr double full_tolerance = 0.02;
-
 // Searches every device by itself, so that what is found of one does not depend on the others, and layouts on two kinds
 // of devices after them.
 class SearchOfParts {
@@ -153,9 +150,15 @@ class SearchOfParts {
     std::stable_sort(result.ranking.begin(), result.ranking.end(), [&](size_t a, size_t b) {
       const bool doubtful = is_doubtful(question, result, a);
       if (doubtful != is_doubtful(question, result, b)) return !doubtful;
+      const bool promised = is_promised(result, a);
+      if (promised != is_promised(result, b)) return promised;
       return score(question, result, result.points[a]) > score(question, result, result.points[b]);
     });
     settle_ties(question, result);
+  }
+
+  static bool is_promised(const ServingSearchResult& result, size_t i) {
+    return result.points[i].effort == Effort::promised;
   }
 
   // Those that capacities cannot tell from the first.
@@ -163,26 +166,19 @@ class SearchOfParts {
     std::vector<size_t>& ranking = result.ranking;
     if (ranking.empty()) return;
     const PlanPoint& winner = *result.winner();
-    const double ranked = ranked_capacity(question, result, winner);
-    const double near = std::max(ranked / (1 + full_tolerance), question.rate.value_or(0));
-    const auto least = layout_score(question, winner.layout, near);
-    const bool doubtful = is_doubtful(question, result, ranking.front());
+    const auto least = tie_score(question, winner.layout, ranked_capacity(question, result, winner));
+    const bool doubtful = is_doubtful(question, result, ranking.front()),
+               promised = is_promised(result, ranking.front());
     const auto end = std::find_if(ranking.begin(), ranking.end(), [&](size_t i) {
-      return is_doubtful(question, result, i) != doubtful || score(question, result, result.points[i]) < least;
+      return is_doubtful(question, result, i) != doubtful || is_promised(result, i) != promised ||
+             score(question, result, result.points[i]) < least;
     });
-    const auto cost = [&](size_t i) {
-      const ServingLayout& layout = result.points[i].layout;
-      return question.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
-    };
-    const auto speed = [&](size_t i) {
-      const PlanRun* run = shown_run(question, result.points[i]);
-      return run != nullptr ? run->tokens_per_s_of_user : 0;
-    };
-    const auto needs_host = [&](size_t i) { return result.points[i].layout.pool.host_gib > 0; };
-    std::stable_sort(ranking.begin(), end, [&](size_t a, size_t b) {
-      if (cost(a) != cost(b)) return cost(a) < cost(b);
-      return needs_host(a) != needs_host(b) ? needs_host(b) : speed(a) > speed(b);
-    });
+    const std::vector<size_t> tied(ranking.begin(), end);
+    std::vector<const PlanPoint*> points;
+    points.reserve(tied.size());
+    for (const size_t i : tied) points.push_back(&result.points[i]);
+    auto place = ranking.begin();
+    for (const size_t i : preferred_of_ties(question, points)) *place++ = tied[i];
   }
 
   void draw_curve(ServingSearchResult& result) const {

@@ -28,11 +28,12 @@ TEST(ServingSearch, finds_what_simulating_every_layout_finds) {
   double most = 0;
   const LayoutSpace space = layout_space(question);
   for (const ServingLayout& layout : space.layouts) {
-    most = std::max(most, simulator.evaluate(layout, Effort::full).capacity.value);
+    most = std::max(most, simulator.evaluate(layout, Effort::promised).capacity.value);
   }
   const ServingSearchResult result = search_with(question, {.quick = 1000, .full = 1000}, 1);
   ASSERT_NE(result.winner(), nullptr);
-  EXPECT_EQ(result.winner()->capacity.value, most);
+  EXPECT_EQ(result.winner()->effort, Effort::promised);
+  EXPECT_GE(result.winner()->capacity.value, most / 1.02);
   EXPECT_EQ(result.unexplored, 0);
 }
 
@@ -144,6 +145,9 @@ TEST(ServingSearch, limits_together_are_harder_to_keep_than_each_alone) {
 class FixedEvaluator : public PlanEvaluator {
  public:
   std::function<PlanPoint(const ServingLayout&)> point;
+  std::function<PlanPoint(const ServingLayout&, Effort)> point_at = [this](const ServingLayout& layout, Effort) {
+    return point(layout);
+  };
   std::function<double(const ServingLayout&)> bound = [](const ServingLayout&) { return 1000; };
   std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) override {
     std::vector<LayoutJudgement> judgements;
@@ -155,7 +159,7 @@ class FixedEvaluator : public PlanEvaluator {
   std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) override {
     std::vector<PlanPoint> points;
     for (const ServingLayout& layout : layouts) {
-      points.push_back(point(layout));
+      points.push_back(point_at(layout, effort));
       points.back().layout = layout;
       points.back().effort = effort;
     }
@@ -181,6 +185,76 @@ TEST(ServingSearch, of_layouts_that_capacity_cannot_tell_apart_the_faster_one_wi
   const ServingSearchResult result = search_serving_layouts(question, evaluator);
   ASSERT_NE(result.winner(), nullptr);
   EXPECT_EQ(result.winner()->layout.pool.max_num_seqs, 8);
+}
+
+PlanPoint point_with(double capacity, double low, double high) {
+  return {.layout = {},
+          .capacity = {.value = capacity, .low = low, .high = high},
+          .runs = {{.rate = capacity,
+                    .attained = true,
+                    .achieved_ms = {1, 1},
+                    .output_tokens_per_s = 100,
+                    .tokens_per_s_of_user = 50}}};
+}
+
+TEST(ServingSearch, of_layouts_that_capacity_cannot_tell_apart_the_simplest_to_run_wins) {
+  FixedEvaluator evaluator;
+  evaluator.point = [](const ServingLayout& layout) {
+    const bool is_plain = layout.pool.max_num_seqs == 0 && layout.pool.engine.tensor == 1;
+    const double capacity = is_plain ? 10 : 10.1;
+    return point_with(capacity, capacity, capacity);
+  };
+  ServingQuestion question = small_question();
+  question.rate = 5;  // every layout has both devices or half of them
+  question.objective = PlanObjective::capacity;
+  question.choices.separate_pools = false;
+  const ServingSearchResult result = search_serving_layouts(question, evaluator);
+  ASSERT_NE(result.winner(), nullptr);
+  EXPECT_EQ(result.winner()->layout.pool.max_num_seqs, 0);
+  EXPECT_EQ(result.winner()->layout.pool.engine.tensor, 1);
+  EXPECT_EQ(result.winner()->layout.devices(), 1);
+}
+
+// Slower steps slow down both: intervals that overlap say nothing of which is better.
+TEST(ServingSearch, layouts_of_a_device_are_tied_by_their_ratio_and_not_by_their_intervals) {
+  const ServingQuestion question = small_question();
+  ServingSearchResult result;
+  for (const double capacity : {10.0, 9.5, 8.0}) {
+    result.points.push_back(point_with(capacity, capacity / 2, capacity * 2));
+    result.points.back().effort = Effort::full;
+    result.points.back().layout.pool.engine.device = "l4";
+    result.ranking.push_back(result.ranking.size());
+  }
+  EXPECT_EQ(indistinguishable(question, result), std::vector<size_t>{1}) << "within what a search may be off by";
+  result.points[2].capacity.high = 21;
+  EXPECT_EQ(indistinguishable(question, result), (std::vector<size_t>{1, 2})) << "better where steps are fast";
+}
+
+TEST(ServingSearch, engines_below_the_rate_have_an_interval) {
+  FixedEvaluator evaluator;
+  const auto with_interval = [](const ServingLayout& layout, Effort effort) {
+    // The more seats, the more it serves, and never enough.
+    const double capacity =
+        layout.pool.engine.engine == "vllm" ? 10 : 1 + 0.001 * static_cast<double>(layout.pool.max_num_seqs);
+    return effort == Effort::quick ? point_with(capacity, capacity, capacity)
+                                   : point_with(capacity, capacity * 0.9, capacity * 1.1);
+  };
+  evaluator.point_at = with_interval;
+  ServingQuestion question = small_question();
+  question.choices.engines = {"vllm", "sglang"};
+  question.choices.max_num_seqs.clear();
+  for (int64_t seats = 1; seats <= 40; ++seats) question.choices.max_num_seqs.push_back(seats);
+  question.choices.separate_pools = false;
+  question.objective = PlanObjective::cost;
+  question.rate = 5;
+  const ServingSearchResult result = search_serving_layouts(question, evaluator, {.quick = 8});
+  const PlanPoint* best = nullptr;
+  for (const PlanPoint& point : result.points) {
+    if (point.layout.pool.engine.engine != "sglang") continue;
+    if (best == nullptr || point.capacity.value > best->capacity.value) best = &point;
+  }
+  ASSERT_NE(best, nullptr);
+  EXPECT_LT(best->capacity.low, best->capacity.high);
 }
 
 TEST(ServingSearch, layouts_that_keep_no_limit_do_not_hide_those_that_do) {
@@ -469,9 +543,11 @@ TEST(ServingSearch, host_memory_wins_where_shared_prefixes_do_not_fit_in_the_cac
   EXPECT_LT(found.winner()->kv_tokens, many.lengths().shared_tokens);
   EXPECT_EQ(found.winner()->layout.pool.host_gib, 64);
   EXPECT_THAT(layout_text(found.winner()->layout), HasSubstr("KV offload 64 GiB/GPU"));
+  EngineShelf shelf(question, facts, many);
+  LayoutSimulator simulator(question, many, shelf);
   const auto capacity = [&](int64_t host) {
     for (const PlanPoint& point : found.points) {
-      if (point.layout.pool.host_gib == host) return point.capacity.value;
+      if (point.layout.pool.host_gib == host) return simulator.evaluate(point.layout, Effort::full).capacity.value;
     }
     return 0.0;
   };

@@ -24,8 +24,8 @@ ShownLayout shown_layout(const ServingPlanner& planner, const ServingLayout& lay
   const LayoutSimulator simulator(question, planner.traffic, shelf);
   const LayoutEngines engines = shelf.engines(layout);
   const auto request_at = [&](double requests_per_s) {
-    ServingRunRequest request =
-        simulator.run_request(layout, engines, requests_per_s, simulator.requests_for(Effort::full, requests_per_s));
+    ServingRunRequest request = simulator.run_request(layout, engines, requests_per_s,
+                                                      simulator.requests_for(Effort::promised, requests_per_s));
     request.config.bound = question.pessimistic ? StepBound::high : StepBound::value;
     return request;
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -79,8 +80,12 @@ std::string milliseconds_of(const PlanRun& run) {
 std::string usd_interval_text(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
   const auto digits = [](double usd) { return usd >= 9.995 ? fmt::format("{:.3g}", usd) : fmt::format("{:.2f}", usd); };
   const std::optional<Headline> interval = usd_per_million_interval(question, point);
-  if (interval)
+  if (interval && std::isinf(interval->high)) {
+    return fmt::format("{} ({} or more)", digits(interval->value), digits(interval->low));
+  }
+  if (interval) {
     return fmt::format("{} ({}-{})", digits(interval->value), digits(interval->low), digits(interval->high));
+  }
   const std::optional<double> usd = usd_per_million_tokens(question, point.layout, run);
   return usd ? digits(*usd) : "-";
 }
@@ -107,9 +112,9 @@ std::string decision_text(const ServingPlanReport& report) {
     const PlanPoint& point = *row.point;
     const PlanRun* run = row.serves ? shown_run(question, point) : point.at_capacity();
     const std::string mark = row.is_best ? "best: " : row.is_tied ? "tied: " : row.serves ? "" : "below rate: ";
-    std::vector<std::string> cells = {mark + layout_text(point.layout), devices_text(point.layout),
-                                      fmt::format("{}", point.layout.devices()),
-                                      (point.effort == Effort::full ? "" : "~") + rate_number(point.capacity.value)};
+    std::vector<std::string> cells = {
+        mark + layout_text(point.layout), devices_text(point.layout), fmt::format("{}", point.layout.devices()),
+        (point.effort == Effort::promised ? "" : "~") + rate_number(point.capacity.value)};
     if (question.rate) cells.push_back(fmt::format("{:+.0f}%", 100 * (point.capacity.value / *question.rate - 1)));
     cells.push_back(run != nullptr ? milliseconds_of(*run) : "-");
     cells.push_back(run != nullptr ? usd_interval_text(question, point, *run) : "-");
@@ -117,6 +122,18 @@ std::string decision_text(const ServingPlanReport& report) {
     cells.push_back(rests_on_text(question, point.layout));
     table.add(std::move(cells));
     is_empty = false;
+    if (point.effort == Effort::closed_form && !report.result.by_closed_form) {
+      reasons += wrap_lines(
+          fmt::format("  {} was not simulated before the search was stopped: its row is by closed form.\n", engine),
+          page_width(), 4);
+    }
+    if (run != nullptr && point.capacity.low <= 0) {
+      reasons += wrap_lines(
+          fmt::format(
+              "  {} keeps the limits at no rate at the slow end of its step times: its cost has no upper end.\n",
+              engine),
+          page_width(), 4);
+    }
     const double ranked = ranked_capacity(question, report.result, point);
     if (question.is_judged_by_slow_end(point.layout) && ranked < point.capacity.value) {
       reasons += wrap_lines(
@@ -133,7 +150,7 @@ std::string decision_text(const ServingPlanReport& report) {
                   report.result.by_closed_form ? ", estimated, not simulated: latency is assumed to rise from that of "
                                                  "a single request to the limit at capacity"
                                                : "",
-                  report.result.by_closed_form ? "by closed form" : "from short simulations",
+                  report.result.by_closed_form ? "by closed form" : "from shorter simulations",
                   question.rate ? "; below rate = sustains less than was asked for, shown at its own maximum" : ""),
       page_width(), 2);
   text = is_empty ? "" : text + table.text();
@@ -159,8 +176,9 @@ std::string stopped_note(const ServingSearchResult& result) {
         "{{quick}}{}.",
         has_adapters ? ", which does not price waiting for adapter slots: the service may sustain far less" : "");
   }
-  const auto at_length = std::count_if(result.points.begin(), result.points.end(),
-                                       [](const PlanPoint& point) { return point.effort == Effort::full; });
+  const auto at_length = std::count_if(result.points.begin(), result.points.end(), [](const PlanPoint& point) {
+    return point.effort == Effort::full || point.effort == Effort::promised;
+  });
   return fmt::format(
       "The search was stopped before its end: this is the best of {} simulated layouts, {} of them simulated at "
       "length. Another layout may be better.",

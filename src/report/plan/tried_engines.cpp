@@ -16,11 +16,6 @@
 namespace foretoken {
 namespace {
 
-bool is_of(const ServingLayout& layout, const TriedEngine& tried) {
-  const EngineChoice& engine = layout.pool.engine;
-  return engine.device == tried.device && engine.engine == tried.engine && !layout.is_mixed();
-}
-
 // Whether layouts are ranked as those of `result`: where nothing serves the rate, as if none had been asked for.
 struct Ranked {
   const ServingQuestion* question;
@@ -32,7 +27,11 @@ struct Ranked {
   // The best that keeps the limits at any rate; simulated at length before others.
   const PlanPoint* best(const std::function<bool(const ServingLayout&)>& is_its) const {
     const PlanPoint* best = nullptr;
-    const auto rank = [&](const PlanPoint& point) { return std::tuple(score(point), point.capacity.value); };
+    const auto rank = [&](const PlanPoint& point) {
+      const std::optional<LayoutScore> own = score(point);
+      const bool is_promised = point.effort == Effort::promised;
+      return std::tuple(own.has_value(), is_promised, own, point.capacity.value);
+    };
     for (const PlanPoint& point : result->points) {
       if (point.capacity.value <= 0 || !is_its(point.layout)) continue;
       if (best == nullptr || rank(point) > rank(*best)) best = &point;

@@ -39,22 +39,25 @@ export function latencyCdf(answer: ServeAnswer, goals: Goal[], percentiles: numb
   };
 }
 
-export interface LoadPoint { load: number; ttft: Estimate; tpot: Estimate; throughput: number }
+// `speed`: output tokens/s of one user, in the mean.
+export interface LoadPoint { load: number; ttft: Estimate; tpot: Estimate; throughput: number; speed: number }
 
-// Where the time to first token leaves its level: the last load at which it is below twice that of the lightest.
-export function knee(points: LoadPoint[]): LoadPoint | undefined {
-  const level = points[0]?.ttft.value ?? 0;
-  return points.filter((point) => point.ttft.value <= 2 * level).at(-1);
+const keeps = (point: LoadPoint, goals: Goal[]) => goals.every((goal) => point[goal.metric].value <= goal.ms);
+
+// The knee of `foretoken plan serve` (knee_of in search_result.h): of the loads that keep the goals, the one with the highest throughput times speed for a user.
+export function knee(points: LoadPoint[], goals: Goal[] = []): LoadPoint | undefined {
+  const kept = points.filter((point) => point.speed > 0 && keeps(point, goals));
+  if (kept.length < 3) return undefined;
+  return kept.reduce((best, point) => (point.throughput * point.speed > best.throughput * best.speed ? point : best));
 }
 
 export function latencyAgainstLoad(points: LoadPoint[], loadName: string, asked: number, percentile: number, goals: Goal[] = []): PlotContent {
-  const bend = points.length > 2 ? knee(points) : undefined;
+  const bend = knee(points, goals);
   const isLast = bend === points.at(-1);
-  const keeps = (point: LoadPoint) => goals.every((goal) => point[goal.metric].value <= goal.ms);
-  const most = goals.length > 0 ? points.filter((_, i) => points.slice(0, i + 1).every(keeps)).at(-1) : undefined;
+  const most = goals.length > 0 ? points.filter((_, i) => points.slice(0, i + 1).every((earlier) => keeps(earlier, goals))).at(-1) : undefined;
   const limit = goals.length === 0 ? '' : most ? `; goals hold up to ${most === points.at(-1) ? 'at least ' : 'about '}${compact(most.load)} ${loadName}` : '; no load tried keeps the goals';
   return {
-    summary: bend ? `${isLast ? 'no knee up to' : 'the knee is near'} ${compact(bend.load)} ${loadName}${limit}` : 'under way',
+    summary: bend ? `${isLast ? 'no knee up to' : 'the knee is near'} ${compact(bend.load)} ${loadName}${limit}` : points.length > 2 ? `too few loads keep the goals to tell a knee${limit}` : 'under way',
     note: points.length > 2 ? limit.replace(/^; (.)/, (_, first: string) => first.toUpperCase()) : undefined,
     columns: [{ title: loadName, number: true }, { title: `p${percentile} first token`, number: true }, { title: `p${percentile} per output token`, number: true }, { title: 'output tokens/s', number: true }],
     rows: points.map((point) => [compact(point.load), milliseconds(point.ttft.value), milliseconds(point.tpot.value), compact(point.throughput)]),

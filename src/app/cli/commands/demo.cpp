@@ -12,7 +12,7 @@ namespace {
 
 // Chats of our own making: prompts of 1,024 tokens and answers of 256 in the mean, lognormal.
 std::vector<Request> chats() {
-  constexpr int64_t count = 8000;
+  constexpr int64_t count = 30'000;
   constexpr uint64_t seed = 0;
   constexpr LognormalLength prompt{.mean = 1024, .sigma = 0.7, .most = 8192};
   constexpr LognormalLength answer{.mean = 256, .sigma = 0.7, .most = 4096};

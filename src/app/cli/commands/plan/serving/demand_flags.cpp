@@ -12,7 +12,7 @@
 namespace foretoken {
 namespace {
 
-constexpr int64_t most_traffic = 20'000;  // requests that are kept; capacity needs no more
+constexpr int64_t most_traffic = 30'000;  // requests that are kept; capacity needs no more
 
 }  // namespace
 

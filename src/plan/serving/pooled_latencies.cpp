@@ -1,0 +1,122 @@
+#include "plan/serving/pooled_latencies.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/normal_distribution.h"
+
+namespace foretoken {
+namespace {
+
+// Below it lie 95% of Student's t (first term of its expansion in the degrees of freedom).
+double student_95(size_t batches) {
+  constexpr double normal = normal_half_width_90;
+  return normal + (normal * normal * normal + normal) / (4 * static_cast<double>(batches - 1));
+}
+
+// A limit is exceeded by more than what rounding of picoseconds may add.
+bool is_late(Picoseconds took, const LatencySlo& slo) {
+  return static_cast<double>(took) > slo.limit_ms * 1e9 * (1 + 1e-9);
+}
+
+}  // namespace
+
+Picoseconds LatencyLog::Took::of(SloMetric metric) const {
+  switch (metric) {
+    case SloMetric::ttft:
+      return ttft;
+    case SloMetric::tpot:
+      return tpot;
+    case SloMetric::e2el:
+      return e2el;
+    case SloMetric::itl:
+      break;
+  }
+  return none;
+}
+
+void LatencyLog::request_ended(const RequestRecord& record) {
+  if (record.outcome != RequestOutcome::completed) return;
+  took_.at(static_cast<size_t>(record.id)) = {
+      .ttft = record.ttft(), .tpot = record.output_tokens > 1 ? record.tpot() : none, .e2el = record.e2el()};
+}
+
+void PooledLatencies::add(const LatencyLog& run) {
+  runs_.push_back(run.requests());
+}
+
+double PooledLatencies::percentile_ms(const LatencySlo& slo) const {
+  ensure(slo.metric != SloMetric::itl, "gaps between tokens are not kept for each request");
+  std::vector<Picoseconds> all;
+  for (const std::vector<LatencyLog::Took>& run : runs_) {
+    for (const LatencyLog::Took& one : run) {
+      if (one.of(slo.metric) != LatencyLog::none) all.push_back(one.of(slo.metric));
+    }
+  }
+  if (all.empty()) return 0;
+  const double place = slo.percentile / 100 * static_cast<double>(all.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(below);
+  std::nth_element(all.begin(), middle, all.end());
+  const auto low = static_cast<double>(*middle);
+  if (below + 1 >= all.size()) return low / 1e9;
+  const auto high = static_cast<double>(*std::min_element(middle + 1, all.end()));
+  return (low + (high - low) * (place - static_cast<double>(below))) / 1e9;
+}
+
+std::vector<PooledLatencies::Batch> PooledLatencies::batches(std::span<const LatencySlo> limits) const {
+  std::vector<Batch> all;
+  for (const std::vector<LatencyLog::Took>& run : runs_) {
+    // Equal ones, of which none spans two runs.
+    const auto requests = static_cast<int64_t>(run.size());
+    const int64_t number = std::max<int64_t>(1, requests / batch);
+    const size_t first = all.size();
+    all.resize(first + static_cast<size_t>(number));
+    for (int64_t i = 0; i < requests; ++i) {
+      Batch& own = all[first + static_cast<size_t>(i * number / requests)];
+      bool has_any = false, late = false;
+      for (const LatencySlo& slo : limits) {
+        const Picoseconds took = run[static_cast<size_t>(i)].of(slo.metric);
+        if (took == LatencyLog::none) continue;
+        has_any = true;
+        late = late || is_late(took, slo);
+      }
+      own.all += has_any ? 1 : 0;
+      own.late += late ? 1 : 0;
+    }
+  }
+  return all;
+}
+
+PooledLatencies::Batch PooledLatencies::sum_of(const std::vector<Batch>& batches) {
+  Batch sum;
+  for (const Batch& one : batches) {
+    sum.late += one.late;
+    sum.all += one.all;
+  }
+  return sum;
+}
+
+double PooledLatencies::late_share(std::span<const LatencySlo> limits) const {
+  const Batch sum = sum_of(batches(limits));
+  return sum.all > 0 ? sum.late / sum.all : 0;
+}
+
+double PooledLatencies::late_share_at_most(std::span<const LatencySlo> limits) const {
+  const std::vector<Batch> all = batches(limits);
+  const Batch sum = sum_of(all);
+  if (sum.all <= 0) return 0;
+  const double share = sum.late / sum.all;
+  if (all.size() < 2) return share;
+  double squares = 0;
+  for (const Batch& one : all) {
+    const double apart = one.late - share * one.all;
+    squares += apart * apart;
+  }
+  const auto number = static_cast<double>(all.size());
+  const double error = std::sqrt(squares * number / (number - 1)) / sum.all;
+  return share + student_95(all.size()) * error;
+}
+
+}  // namespace foretoken
