@@ -185,7 +185,10 @@ class IterationModel {
   OnceAStep once_a_step(const TrainingPlan& plan, HeldParameters held, double beside);
   Estimate collective(CollectiveKind kind, double bytes, const ProcessGroup& group);
   StackUse stack_use(const TrainingPlan& plan) const {
-    return {.device = &machine_.kernels->device(), .adapters = job_.lora.rank > 0, .devices = plan.devices()};
+    return {.device = &machine_.kernels->device(),
+            .adapters = job_.lora.rank > 0,
+            .devices = plan.devices(),
+            .sequence_length = job_.sequence_length};
   }
 
   TrainingJob job_;

@@ -106,12 +106,14 @@ RunInterval read_interval(const JsonView& view) {
 
 std::optional<StackCoverage> read_coverage(const std::optional<JsonView>& view) {
   if (!view) return std::nullopt;
-  view->allow_only({"devices", "generations", "experts", "adapters", "most_devices"});
+  view->allow_only({"devices", "generations", "experts", "adapters", "most_devices", "longest_sequence"});
+  const auto longest = view->find("longest_sequence");
   return StackCoverage{.devices = strings_of(view->find("devices")),
                        .generations = strings_of(view->find("generations")),
                        .experts = view->at("experts").boolean(),
                        .adapters = view->at("adapters").boolean(),
-                       .most_devices = view->at("most_devices").integer({.least = 1, .most = 100'000'000})};
+                       .most_devices = view->at("most_devices").integer({.least = 1, .most = 100'000'000}),
+                       .longest_sequence = longest ? longest->integer({.least = 1, .most = 1'000'000'000}) : 0};
 }
 
 RecipeHabits read_habits(const std::string& recipe, const JsonView& view) {
@@ -172,7 +174,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 }
 
 std::vector<BeyondRuns> ways_beyond(const TrainingStack& stack, const Model& model, const StackUse& use) {
-  constexpr double other_device = 0.1, other_generation = 0.2, other_class = 0.25, larger = 0.1;
+  constexpr double other_device = 0.1, other_generation = 0.2, other_class = 0.25, larger = 0.1, longer = 0.25;
   constexpr int64_t much = 4;
   std::vector<BeyondRuns> ways;
   if (!stack.coverage) return ways;
@@ -186,6 +188,10 @@ std::vector<BeyondRuns> ways_beyond(const TrainingStack& stack, const Model& mod
   if (use.adapters && !seen.adapters) ways.push_back({"no published run with LoRA adapters", other_class});
   if (seen.most_devices > 0 && use.devices > much * seen.most_devices) {
     ways.push_back({fmt::format("no published run on more than {} GPUs", seen.most_devices), larger});
+  }
+  if (seen.longest_sequence > 0 && use.sequence_length > much * seen.longest_sequence) {
+    ways.push_back(
+        {fmt::format("no published run on sequences of more than {} tokens", seen.longest_sequence), longer});
   }
   return ways;
 }

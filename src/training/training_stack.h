@@ -41,12 +41,14 @@ struct StackCoverage {
   std::vector<std::string> generations;  // of those
   bool experts = false, adapters = false;
   int64_t most_devices = 0;
+  int64_t longest_sequence = 0;  // tokens; 0 = not recorded
 };
 // What a stack is asked about, besides the model.
 struct StackUse {
   const Device* device = nullptr;
   bool adapters = false;
   int64_t devices = 1;
+  int64_t sequence_length = 1;
 };
 
 // What a stack does differently in a number format.

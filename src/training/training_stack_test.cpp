@@ -229,6 +229,13 @@ TEST(TrainingStack, is_less_sure_beyond_its_runs) {
   EXPECT_LT(stack.interval_for(step_test::mixtral_like(), use).low, 0.8);
   const StackUse large{.device = &device, .adapters = true, .devices = 1024};
   EXPECT_EQ(stack.beyond_runs(step_test::llama_like(), large).size(), 2U);
+  stack.coverage->longest_sequence = 4096;
+  StackUse longer = use;
+  longer.sequence_length = 16384;
+  EXPECT_TRUE(stack.beyond_runs(step_test::llama_like(), longer).empty()) << "near enough";
+  longer.sequence_length = 65536;
+  EXPECT_EQ(stack.beyond_runs(step_test::llama_like(), longer).size(), 1U);
+  EXPECT_LT(stack.interval_for(step_test::llama_like(), longer).low, 0.8);
   stack.coverage->devices = {"another"};
   EXPECT_EQ(stack.confidence_for(step_test::llama_like(), use), Confidence::extrapolated);
   EXPECT_GT(stack.interval_for(step_test::llama_like(), use).high, 1.2);

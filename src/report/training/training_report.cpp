@@ -131,7 +131,8 @@ std::string widest_part(const IterationEstimate& iteration) {
 StackUse stack_use(const TrainingQuestion& question) {
   return {.device = &question.cluster.node.device,
           .adapters = question.job.lora.rank > 0,
-          .devices = question.plan.devices()};
+          .devices = question.plan.devices(),
+          .sequence_length = question.job.sequence_length};
 }
 
 // What the interval of the step rests on.

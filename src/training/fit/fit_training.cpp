@@ -395,7 +395,7 @@ void set_constant(Json& document, const FreeConstant& one) {
 std::optional<Json> coverage_of(const std::vector<TrainingCase>& cases, size_t stack) {
   std::set<std::string> devices, generations;
   bool experts = false, adapters = false;
-  int64_t most = 0;
+  int64_t most = 0, longest = 0;
   for (const TrainingCase& one : cases) {
     if (one.stack != stack) continue;
     devices.insert(one.machine->device().name);
@@ -403,6 +403,7 @@ std::optional<Json> coverage_of(const std::vector<TrainingCase>& cases, size_t s
     experts = experts || one.row.experts > 0;
     adapters = adapters || one.spec.job.lora.rank > 0;
     most = std::max(most, one.row.n_gpus);
+    longest = std::max(longest, one.spec.job.sequence_length);
   }
   if (devices.empty()) return std::nullopt;
   Json names = Json::array(), kinds = Json::array();
@@ -412,7 +413,8 @@ std::optional<Json> coverage_of(const std::vector<TrainingCase>& cases, size_t s
                        {"generations", std::move(kinds)},
                        {"experts", experts},
                        {"adapters", adapters},
-                       {"most_devices", most}});
+                       {"most_devices", most},
+                       {"longest_sequence", longest}});
 }
 
 }  // namespace
