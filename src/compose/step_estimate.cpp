@@ -195,7 +195,8 @@ std::vector<LinkTraffic> step_links(const StepEstimate& step, const RankNetwork&
 
 std::optional<double> memory_bandwidth_utilization(const StepEstimate& step, const Device& device) {
   if (!device.memory_bandwidth || step.stages.empty() || step.seconds.value <= 0) return std::nullopt;
-  Bytes read;  // by one device of each stage
+  if (device.computing_memory) return std::nullopt;  // reads more than leaves it
+  Bytes read;                                        // by one device of each stage
   for (const StageEstimate& stage : step.stages) {
     for (const TimedLaunch& timed : stage.launches) read = read + cold_bytes(timed.launch.shape, timed.work);
   }

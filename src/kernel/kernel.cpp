@@ -214,7 +214,7 @@ std::vector<std::string> KernelPredictor::notes() const {
   std::vector<std::string> sentences;
   if (described_) sentences = described_->notes();
   if (!in_memory_) return sentences;
-  sentences.push_back("The attention of decodes runs in the memory, everything else on the device.");
+  sentences.push_back("Attention of decode steps runs in the memory; everything else runs on the device.");
   for (std::string& own : in_memory_->notes()) sentences.push_back(std::move(own));
   return sentences;
 }

@@ -358,11 +358,13 @@ KernelPredictor Library::predictor(const std::string& device_name, Tier tier) co
   // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
   const std::vector<Device> siblings = swept_devices(device, catalogue, calibrations());
   if (!siblings.empty()) device.name = is_content ? device.name + "_changed" : device_name;
-  return with_memory_of(device, predictor_with(device, siblings, {}, calibrations(), tier, Caches::cold));
+  KernelPredictor chip = predictor_with(device, siblings, {}, calibrations(), tier, Caches::cold);
+  return tier == Tier::roofline ? chip : with_memory_of(device, std::move(chip));
 }
 
 KernelPredictor Library::predictor(const Device& device, Tier tier) const {
-  return with_memory_of(device, predictor_of_chip(device, tier));
+  KernelPredictor chip = predictor_of_chip(device, tier);
+  return tier == Tier::roofline ? chip : with_memory_of(device, std::move(chip));
 }
 
 KernelPredictor Library::predictor_of_chip(const Device& device, Tier tier) const {

@@ -98,6 +98,10 @@ Parts step_parts(const Json& document) {
   for (const char* gap : {"launch_gap_seconds", "host_stall_seconds"}) {
     parts["host and gaps"] += number_at(document, fmt::format("gap.{}", gap)).value_or(0);
   }
+  // What runs beside other work: with it, the parts add up to the step.
+  double rest = view.at("seconds").at("value").number();
+  for (const auto& [name, seconds] : parts) rest -= seconds;
+  parts["overlap"] = rest;
   return parts;
 }
 

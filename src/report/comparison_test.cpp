@@ -80,13 +80,29 @@ TEST(Comparison, a_search_that_found_nothing_is_said) {
             std::string::npos);
 }
 
+TEST(Comparison, parts_of_a_step_add_up_to_it_where_work_runs_beside_other_work) {
+  const auto step = [](double value) {
+    const auto own = [](const char* name, double seconds) {
+      return Json::object({{"name", name}, {"seconds", Json::object({{"value", seconds}})}});
+    };
+    return Json::object(
+        {{"seconds", Json::object({{"value", value}})},
+         {"stages",
+          Json::array({Json::object({{"operators", Json::array({own("linear", 6.0), own("attention", 5.0)})}})})}});
+  };
+  const Comparison found = compare_answers("step", step(11), step(8));
+  EXPECT_EQ(found.parts.front().name, "overlap");
+  EXPECT_NEAR(found.parts_difference(), -3, 1e-12);
+}
+
 TEST(Comparison, intervals_that_overlap_are_said) {
   const auto step = [](double value) {
     return Json::object({{"seconds", Json::object({{"value", value}, {"low", value - 1}, {"high", value + 1}})},
                          {"stages", Json::array()}});
   };
   const auto said = [&](double second) {
-    return comparison_text(compare_answers("step", step(10), step(second))).find("overlap") != std::string::npos;
+    return comparison_text(compare_answers("step", step(10), step(second))).find("intervals overlap") !=
+           std::string::npos;
   };
   EXPECT_TRUE(said(11.5));
   EXPECT_FALSE(said(12.5));

@@ -33,8 +33,8 @@ constexpr int64_t exact_up_to = 16;
 // Scores that are less than this share of the words outside, as in most decodes, are not worth a search of their own.
 constexpr double few_scores = 0.05;
 
-// Mappings of each way to fuse, as a share of all: there are a hundred ways, and the best is searched again.
-constexpr int64_t tries_of_a_way = 100;
+// There are about a hundred ways to fuse. They share the tries, and the best is searched again.
+constexpr int64_t ways_to_fuse = 100;
 
 // Modules that a design without a bandwidth or size of its own is taken to have.
 struct UsualMemory {
@@ -202,8 +202,9 @@ class MappedKernels : public DescribedKernels {
 
   // Queries by keys and scores by values in turn. Scores stay on the chip where that is faster.
   double attention_cycles(std::span<const CountedProblem> problems) const {
+    ensure(problems.size() % 2 == 0, "attention is pairs of products");
     double cycles = 0;
-    for (size_t i = 0; i + 1 < problems.size(); i += 2) {
+    for (size_t i = 0; i < problems.size(); i += 2) {
       const Problem &scores = problems[i].problem, &values = problems[i + 1].problem;
       cycles += has_few_scores(scores, values) ? cycles_of_all(problems.subspan(i, 2))
                                                : problems[i].count * cycles_together(scores, values);
@@ -236,7 +237,7 @@ class MappedKernels : public DescribedKernels {
   // Fused at the outermost level inside the chip that can hold what passes between the layers.
   double fused_cycles(std::span<const AcceleratorLayer> layers) const {
     FusionOptions options{.mapper = mapper_options(), .alone_tries = tries_, .most_layers = 2};
-    options.mapper.most_tries = std::max<int64_t>(1, tries_ / tries_of_a_way);
+    options.mapper.most_tries = std::max<int64_t>(1, tries_ / ways_to_fuse);
     options.finalist_tries = tries_;
     double least = 0;
     for (options.level = 1; options.level + 1 < std::ssize(architecture_.levels); ++options.level) {

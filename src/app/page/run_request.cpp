@@ -123,7 +123,8 @@ Json checked_item(const PageFlag& flag, const JsonView& value, const Library& li
 // Designs of accelerators are refused: they may name further files.
 Json checked_device(const JsonView& description, const Library& library) {
   for (const char* key : {"accelerator", "computing_memory"}) {
-    if (description.has(key)) description.at(key).fail("nothing: designs are read from files only");
+    if (description.has(key))
+      description.at(key).fail("no such key: the page does not accept designs; pass a device file on the command line");
   }
   parse_device(description.value().dump(0), "device", library.hardware().like_finder());  // complains
   return description.value();

@@ -238,7 +238,7 @@ constexpr EdgePrice product_prices[] = {
 
 // Runtimes have kernels for few rows too. These wait for the right-hand side, of which a core loads two registers while
 // it multiplies four, so that they take at least half as long as a full tile. Products by constants have prices of
-// their own for one row; the sweep of those by other tensors begins at 16.
+// their own for one row; the shipped sweeps of those by other tensors begin at 16.
 double tiled_product(EdgeKernelKind kind, const MatrixWork& work, const EdgeCore& core) {
   if (kind != EdgeKernelKind::batched_matmul || work.m > as_double(core.tile_rows / 2)) return work.tiled(core);
   return work.tiled(core) / 2;

@@ -595,19 +595,16 @@ class LayoutSearch {
     for (const Candidate& one : candidates_) {
       if (one.point && is_final(*one.point)) best = std::max(best, found(one));
     }
-    for (Candidate& one : candidates_) {
+    for (const Candidate& one : candidates_) {
       TriedEngine* tried = tried_with(*one.layout);
       if (one.point) {
-        result_.points.push_back(std::move(*one.point));
+        if (is_final(*one.point) && found(one)) result_.ranking.push_back(result_.points.size());
+        result_.points.push_back(*one.point);
         if (tried != nullptr && !limits_.closed_form) ++tried->simulated;
       } else {
         const std::optional<LayoutScore> hope = best_hope(one);
         ++(hope && hope > best ? result_.unexplored : result_.beaten);
       }
-    }
-    for (size_t i = 0; i < result_.points.size(); ++i) {
-      const PlanPoint& point = result_.points[i];
-      if (is_final(point) && layout_score(question_, point.layout, ranked(point))) result_.ranking.push_back(i);
     }
   }
 

@@ -36,8 +36,9 @@ double search_error(const PlanPoint& point) {
 
 bool is_tied(const ServingQuestion& question, const PlanPoint& winner, const PlanPoint& other) {
   if (devices_text(winner.layout) != devices_text(other.layout)) {
-    return layout_score(question, other.layout, other.capacity.high) >=
-           layout_score(question, winner.layout, winner.capacity.low);
+    // A slow end below the rate asked for makes nothing else cheaper.
+    const double least = std::max(winner.capacity.low, question.rate.value_or(0));
+    return layout_score(question, other.layout, other.capacity.high) >= layout_score(question, winner.layout, least);
   }
   const double error = 1 + search_error(winner) + search_error(other);
   const auto reaches = [&](double own, double winners) {

@@ -108,8 +108,9 @@ std::string dispatch_text(const StepEstimate& step) {
                         100 * time.hidden_communication / traveled);
   }
   if (time.hidden_attention > 0) {
-    text += fmt::format("; half of the batch at a time: attention in the memory hides {}",
-                        duration_text(time.hidden_attention));
+    text +=
+        fmt::format("; the batch runs as two halves, which overlaps {} of attention in memory with work on the device",
+                    duration_text(time.hidden_attention));
   }
   if (step.padded_batch > step.request.batch) {
     text += fmt::format("; padded to {}, which costs {}", counted(step.padded_batch, "sequence"),

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "library/library.h"
 #include "training/training_machine.h"
 
@@ -20,6 +21,7 @@ bool is_known(const std::vector<std::string>& names, const std::string& name) {
 // A box of one device's kind: the node that ships with it, or cards on PCIe where none does.
 Node box_of(const HardwareCatalogue& hardware, const Device& device, int64_t devices) {
   if (std::optional<Node> node = hardware.node_with(device)) {
+    node->device = device;  // a file may change one that ships
     if (devices > 0 && devices < node->device_count) node->device_count = static_cast<int>(devices);
     return *node;
   }
@@ -51,17 +53,22 @@ Cluster cluster_of_nodes(const Node& node, int64_t nodes) {
   return cluster;
 }
 
+// Files of clusters name a node, files of devices do not.
+bool is_device(const HardwareCatalogue& hardware, const std::string& name) {
+  if (!HardwareCatalogue::is_path(name)) return is_known(hardware.device_names(), name);
+  const Json document = read_json_file(name);
+  return !JsonView(document, name).has("node");
+}
+
 Cluster named_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec) {
   const std::string& name = spec.cluster;
-  const bool of_library = is_known(hardware.cluster_names(), name);
-  if (!of_library && !HardwareCatalogue::is_path(name)) {
-    const bool is_device = is_known(hardware.device_names(), name);
-    if (is_device || is_known(hardware.node_names(), name)) {
-      const Node node = is_device ? box_of(hardware, hardware.device(name), spec.devices) : hardware.node(name);
-      const int64_t needed = (spec.devices + node.device_count - 1) / node.device_count;
-      return cluster_of_nodes(node, std::max<int64_t>(1, spec.nodes > 0 ? spec.nodes : needed));
-    }
-  }
+  const auto cluster_with = [&](const Node& node) {
+    const int64_t needed = (spec.devices + node.device_count - 1) / node.device_count;
+    return cluster_of_nodes(node, std::max<int64_t>(1, spec.nodes > 0 ? spec.nodes : needed));
+  };
+  if (is_known(hardware.cluster_names(), name)) return hardware.cluster(name);
+  if (is_device(hardware, name)) return cluster_with(box_of(hardware, hardware.device(name), spec.devices));
+  if (is_known(hardware.node_names(), name)) return cluster_with(hardware.node(name));
   return hardware.cluster(name);
 }
 

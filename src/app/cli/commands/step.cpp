@@ -19,6 +19,7 @@
 #include "report/step/step_report.h"
 #include "report/trace/chrome_trace.h"
 #include "report/training/memory_report.h"
+#include "serving/engine/engine_setup.h"
 #include "training/iteration.h"
 #include "training/training_machine.h"
 
@@ -34,7 +35,7 @@ class StepCommand : public Command {
     options.text("--stack", stack_,
                  "Software stack that runs the step: a built-in name (`foretoken stacks` lists them) or a stack file. "
                  "With --phase train it may be a training stack: forward and backward pass of one micro-batch, as in "
-                 "`foretoken train` [vllm for inference, fused for training]");
+                 "`foretoken train` [that of --engine for inference, fused for training]");
     options.choice("--dispatch", dispatch_, {"stack", "fused", "graph", "piecewise", "eager"},
                    "How kernels are launched. stack = as the software stack does in this phase");
     options.number("--host-factor", host_factor_, {.least = 0.01, .most = 100},
@@ -135,6 +136,13 @@ class StepCommand : public Command {
     return std::find(names.begin(), names.end(), stack_) != names.end();
   }
 
+  // Of the engine that a flag or a launch line names.
+  std::string stack_or_usual() const {
+    const bool trains = flags_.step_request().phase == StepPhase::train;
+    if (!stack_.empty() || trains || memory_.engine.engine == EngineFlags().engine) return stack_;
+    return usual_stack(memory_.engine.engine);
+  }
+
   void refuse_beside_training() const {
     options_->refuse({"--dispatch", "--host-factor", "--enable-two-batch-overlap"}, {},
                      "a training stack, which models its own host");
@@ -146,7 +154,7 @@ class StepCommand : public Command {
             .device = flags_.device,
             .request = flags_.step_request(),
             .plan = flags_.parallel_plan(),
-            .stack = stack_,
+            .stack = stack_or_usual(),
             .dispatch = dispatch_from_name(memory_.engine.enforce_eager ? "eager" : dispatch_),
             .host_factor = host_factor_,
             .two_batch_overlap = two_batch_overlap_,
