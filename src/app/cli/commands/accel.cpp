@@ -15,6 +15,7 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/accelerator_flags.h"
 #include "app/cli/output/progress.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "report/chip/accelerator_network_report.h"
@@ -94,7 +95,7 @@ class AccelCommand : public Command {
       answer.text += "note: " + question.notes[i] + "\n";
     }
     if (question.notes.size() > most_notes) {
-      answer.text += fmt::format("and {} more notes, which --json has\n", question.notes.size() - most_notes);
+      answer.text += fmt::format("and {} more in --json\n", counted(question.notes.size() - most_notes, "note"));
     }
     answer.text = wrap_lines(answer.text, accelerator_page_width, 2);
     if (!device_file_.empty())

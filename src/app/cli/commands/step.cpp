@@ -86,6 +86,7 @@ class StepCommand : public Command {
     if (memory_.wanted) check_engine_runs_on("engine", memory_.engine.engine, predictor.device());
     DeviceNotes notes;
     if (memory_.wanted) notes.add_engine(memory_.engine.engine, predictor.device());
+    for (const std::string& note : predictor.notes()) notes.add_sentence(note);
     if (models.collectives && !is_training) notes.add_network(*models.collectives);
     if (step.request.phase != StepPhase::train && !any_engine_runs_on(predictor.device())) {
       notes.add_sentence(

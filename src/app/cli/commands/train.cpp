@@ -45,7 +45,8 @@ class TrainCommand : public Command {
     options.text(
         "--html", html_,
         "Write an HTML report: breakdowns of time, memory, energy and cost, the pipeline, roofline, and accuracy");
-    options.show_first({"--config",
+    options.show_first({"--model",
+                        "--config",
                         "--seq-length",
                         "--precision",
                         "--lora-rank",

@@ -42,8 +42,8 @@ class PlanTrain : public Command {
     options.text("--launch-out", launch_out_, "Write the file of --launch here instead of below the answer");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
-    options.show_first({"--config", "--seq-length", "--precision", "--lora-rank", "--cluster", "--device", "--devices",
-                        "--stack", "--micro-batch-size", "--global-batch-size", "--recompute-granularity",
+    options.show_first({"--model", "--config", "--seq-length", "--precision", "--lora-rank", "--cluster", "--device",
+                        "--devices", "--stack", "--micro-batch-size", "--global-batch-size", "--recompute-granularity",
                         "--memory-limit", "--train-tokens", "--gpu-price", "--best", "--launch"});
     options.footer(
         "Parallel sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are searched unless "
