@@ -88,4 +88,18 @@ TEST(ComputingMemory, a_batch_is_cut_in_two_only_where_that_pays) {
   EXPECT_EQ(quick.seconds.value, decode(with_memory(1e15, false), 8).seconds.value);
 }
 
+TEST(ComputingMemory, gaps_that_measured_kernels_hold_count_once_in_both_halves) {
+  const Model model = ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model("Llama-2-7b");
+  const auto time = [&](double gap) {
+    Stack stack;
+    stack.costs.kernel_gap = Seconds(gap);
+    const StepRequest request{.phase = StepPhase::decode, .batch = 256, .context_len = 2048};
+    return estimate_step(model, request, {}, with_memory(4e12, true), stack).stages.front().time;
+  };
+  const DispatchTime without = time(0), with = time(6e-7);
+  EXPECT_GT(without.hidden_attention, 0);
+  EXPECT_GT(with.launch_gap, without.launch_gap);
+  EXPECT_NEAR(with.seconds, without.seconds, 1e-9);
+}
+
 }  // namespace foretoken::computing_memory_test

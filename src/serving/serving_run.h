@@ -32,8 +32,9 @@ struct ServingRun {
   SimulationTotals totals;
   ServingMetrics metrics;
   std::vector<ServingMetrics> at_bounds;  // low and high step times; empty where not asked for
-  // Low and high acceptance of drafts, and costs of sending answers, where these are not known and matter.
-  std::vector<ServingMetrics> at_acceptance, at_sending;
+  // With low and with high values of what is not known and matters; empty where it is known or does not.
+  std::vector<ServingMetrics> at_acceptance;  // of drafts
+  std::vector<ServingMetrics> at_sending;     // what it costs to send a piece of an answer
   std::vector<ServingMetrics> other_seeds;
   double interval_s = 0;  // of `series`
   std::vector<TimePoint> series;

@@ -87,6 +87,44 @@ TEST(LockStepRanks, ranks_that_go_on_as_they_are_tell_the_same_as_those_whose_se
   }
 }
 
+// How long the pieces of one request wait to be sent; others may be watched as well.
+class WatchedSending final : public RunObserver {
+ public:
+  WatchedSending(int64_t request, bool watches_all) : request_(request), watches_all_(watches_all) {}
+  bool watches(int64_t request) const override { return watches_all_ || request == request_; }
+  void request_stepped(const RequestStep& own, const StepRecord& /*step*/) override {
+    if (own.request == request_) told.insert(told.end(), {own.sending, own.last_sending});
+  }
+  std::vector<Picoseconds> told;
+
+ private:
+  int64_t request_;
+  bool watches_all_;
+};
+
+TEST(LockStepRanks, pieces_of_a_watched_request_wait_behind_those_of_ranks_that_go_on_as_they_are) {
+  const std::vector<Request> requests = random_requests(5, 300, 60, 300, 400);
+  const auto told = [&](int64_t request, bool watches_all) {
+    LinearTimes times({.step = 0.01, .token = 1e-4, .context_token = 1e-7});
+    ListedRequests source(requests);
+    WatchedSending run(request, watches_all);
+    SimulationConfig config;
+    config.replicas.push_back({.options = {.max_num_seqs = 40,
+                                           .num_gpu_blocks = 2000,
+                                           .lock_step_ranks = 4,
+                                           .rank_router = "least_outstanding"},
+                               .times = &times,
+                               .front = {.piece = Seconds(50e-6)}});
+    simulate(config, source, run);
+    return run.told;
+  };
+  for (int64_t one = 100; one < 108; ++one) {  // on any rank
+    const std::vector<Picoseconds> expected = told(one, true);
+    EXPECT_FALSE(expected.empty()) << one;
+    EXPECT_EQ(told(one, false), expected) << one;
+  }
+}
+
 TEST(LockStepRanks, drafting_ranks_of_sglang_decode_nothing_while_one_computes_prompts) {
   const auto serve_sglang = [](bool stops) {
     LinearTimes times({.step = 0.01, .token = 1e-4, .context_token = 0});

@@ -70,7 +70,7 @@ class PagedScheduler : public Scheduler {
   int64_t longest_tokens(const Sequence& sequence) const {
     return sequence.final_tokens() + options_.speculation.slots();
   }
-  // VIDUR's limit on a step: each pipeline stage holds its share of the sequences.
+  // VIDUR's and TensorRT-LLM's limit on a step: each pipeline stage holds its share of the sequences.
   int64_t most_in_stage() const { return std::max<int64_t>(1, options_.max_num_seqs / options_.pipeline_stages); }
   bool full() const { return static_cast<int64_t>(running_.size()) >= options_.max_num_seqs; }
 

@@ -34,7 +34,7 @@ class TensorrtLlmScheduler final : public PagedScheduler {
       stays_blocked_ = true;
       return;
     }
-    if (!batch.empty() && waits_for_more(budget)) return;
+    if (!batch.empty() && waits_for_more(batch, budget)) return;
     start(batch, budget);
   }
 
@@ -61,10 +61,13 @@ class TensorrtLlmScheduler final : public PagedScheduler {
     return !sequence.all_promised() && (sequence.steps_in_flight == 0 || overlaps);
   }
 
+  // Each pipeline stage has a batch of its own, of no more requests than `max_batch_size`.
+  int64_t places_in(const Batch& batch) const { return most_in_stage() - static_cast<int64_t>(batch.entries().size()); }
+
   // False when a sequence had to be paused.
   bool generate(Batch& batch, int64_t& budget) {
     bool paused = false;
-    for (size_t i = 0; i < running_.size() && budget > 0; ++i) {
+    for (size_t i = 0; i < running_.size() && budget > 0 && places_in(batch) > 0; ++i) {
       Sequence& sequence = *running_[i];
       if (sequence.computed < sequence.prompt_end || !ready(sequence)) continue;
       while (!kv_.cover(sequence, tokens_after(sequence, 1))) {
@@ -84,13 +87,13 @@ class TensorrtLlmScheduler final : public PagedScheduler {
   }
 
   // Batch waiting (documentation of batch_wait_timeout_iters): prompts that could start are held back for fuller steps.
-  bool waits_for_more(int64_t budget) {
+  bool waits_for_more(const Batch& batch, int64_t budget) {
     if (waited_ >= options_.batch_wait_timeout_iters || waiting_.empty()) {
       waited_ = 0;
       return false;
     }
     int64_t tokens = options_.max_num_batched_tokens - budget, blocks = blocks_ - reserved_;
-    int64_t places = options_.max_num_seqs - static_cast<int64_t>(running_.size());
+    int64_t places = std::min(options_.max_num_seqs - static_cast<int64_t>(running_.size()), places_in(batch));
     for (const Sequence* sequence : waiting_) {
       blocks -= longest(*sequence);
       if (places-- <= 0 || blocks < 0 || tokens >= options_.max_num_batched_tokens) break;
@@ -107,7 +110,8 @@ class TensorrtLlmScheduler final : public PagedScheduler {
     // A static batch is chosen as a whole: prompts beyond the step's tokens run in the next ones.
     const bool chooses_whole_batch = capacity_ == Capacity::static_batch;
     while (!waiting_.empty()) {
-      if (full() || (budget == 0 && !chooses_whole_batch)) {
+      const bool step_is_full = budget == 0 || places_in(batch) == 0;
+      if (full() || (step_is_full && !chooses_whole_batch)) {
         stays_blocked_ = true;
         return;
       }
@@ -131,7 +135,7 @@ class TensorrtLlmScheduler final : public PagedScheduler {
   void add_prompt(Batch& batch, Sequence& sequence, int64_t& budget) {
     const int64_t left = sequence.tokens_left();
     const int64_t tokens = options_.enable_chunked_prefill ? std::min(left, budget) : left;
-    if (tokens <= 0 || (tokens > budget && !batch.empty())) return;
+    if (tokens <= 0 || places_in(batch) == 0 || (tokens > budget && !batch.empty())) return;
     batch.add(sequence, tokens);
     kv_.publish(sequence);
     budget = std::max<int64_t>(0, budget - tokens);

@@ -59,4 +59,40 @@ TEST(TensorrtLlmStatic, a_batch_has_as_many_requests_as_may_run_whatever_fits_in
   }
 }
 
+// With so many stages, each with a batch of at most four requests.
+RecordedRun run_stages(const char* scheduler, int64_t stages, bool chunks) {
+  std::vector<Request> requests;
+  for (int64_t id = 0; id < 20; ++id) {
+    requests.push_back({.id = id, .input_tokens = 60, .output_tokens = 20 + id, .prefix_blocks = {}});
+  }
+  LinearTimes times({});
+  ListedRequests source(requests);
+  RecordedRun run;
+  simulate({.replicas = {{.scheduler = scheduler,
+                          .options = {.max_num_batched_tokens = 1000,
+                                      .max_num_seqs = 4 * stages,
+                                      .num_gpu_blocks = 1000,
+                                      .enable_chunked_prefill = chunks,
+                                      .pipeline_stages = stages},
+                          .times = &times}}},
+           source, run);
+  return run;
+}
+
+TEST(TensorrtLlmStages, the_batch_of_a_stage_has_no_more_requests_than_it_may) {
+  for (const char* scheduler : {"trtllm", "trtllm_max_utilization", "trtllm_static"}) {
+    for (const int64_t stages : {1, 2, 4}) {
+      const RecordedRun run = run_stages(scheduler, stages, stages != 4);
+      EXPECT_EQ(run.requests.size(), 20U);
+      int64_t most = 0, most_running = 0;
+      for (const StepRecord& step : run.steps) {
+        most = std::max(most, step.prompts + step.decode_tokens);
+        most_running = std::max(most_running, step.running);
+      }
+      EXPECT_EQ(most, 4) << scheduler << ' ' << stages;
+      EXPECT_EQ(most_running, 4 * stages) << scheduler << ' ' << stages;
+    }
+  }
+}
+
 }  // namespace foretoken::tensorrt_llm_test

@@ -48,6 +48,30 @@ class GapCounter {
   int64_t count_ = 0;
 };
 
+// When clients see what a step has made: its entries, and ranks that go on as they are, each at once, in the order in
+// which their pieces are sent. An entry without a piece is seen when the step ends.
+template <class OfEntry, class OfRank>
+void send_pieces(Frontend& front, const Batch& batch, Picoseconds made, const OfEntry& of_entry,
+                 const OfRank& of_rank) {
+  const bool streams = front.sends_pieces();
+  const auto send = [&](const BatchEntry& entry) {
+    const bool waits = streams && entry.yields > 0 && !entry.sequence->cancelled;
+    of_entry(entry, waits ? front.sent(1, made) : made);
+  };
+  const std::span<const BatchEntry> entries = batch.entries();
+  size_t next = 0;
+  for (const Batch::QuietPart& part : batch.quiet_parts()) {
+    for (; next < part.place; ++next) send(entries[next]);
+    QuietDecodes& decodes = *part.decodes;
+    if (decodes.settled) {
+      for (const BatchEntry& entry : decodes.entries) send(entry);
+    } else {
+      of_rank(decodes, front.sent(static_cast<int64_t>(decodes.entries.size()), made));
+    }
+  }
+  for (; next < entries.size(); ++next) send(entries[next]);
+}
+
 }  // namespace
 
 Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer,
@@ -214,6 +238,7 @@ void Replica::receive(int64_t id, bool with_token, Picoseconds now) {
   sequence.computed = sequence.prompt_end = sequence.request.input_tokens - (with_token ? 0 : 1);
   if (with_token) {
     sequence.promised = sequence.produced = 1;
+    if (front_.sends_pieces()) finish_ended_steps(now);  // their pieces are sent before this one
     sequence.record.first_token = sequence.record.last_token = front_.sent(1, now);
     if (sequence.request.output_tokens == 1) {
       end_sequence(sequence);
@@ -260,13 +285,7 @@ void Replica::reject(const Request& request, Rejection why, Picoseconds now) {
 }
 
 std::vector<Replica::Interrupted> Replica::shut_down(Picoseconds now) {
-  if (!in_flight_.empty() && in_flight_.front().steps_ahead > 0 && in_flight_.front().begin < now) {
-    Step& run = in_flight_.front();
-    if (const int64_t ended = steps_until(run, now) - 1; ended > 0) {
-      plan_run(run, ended);
-      finish_run(run, run.last_begin);
-    }
-  }
+  finish_ended_steps(now);
   scheduler_->settle();
   std::vector<Interrupted> interrupted;
   for (Answered& answered : on_the_way_back_) {  // the process that sends them stops too
@@ -491,6 +510,21 @@ void Replica::shorten_run(Picoseconds now) {
   if (steps_ahead > 0 && run.last_begin <= now && most_in_flight_ == 1) finish_run(run, run.last_begin);
 }
 
+// Those of a run that ended before now; the others stay planned.
+void Replica::finish_ended_steps(Picoseconds now) {
+  if (in_flight_.empty() || in_flight_.back().steps_ahead == 0 || now <= in_flight_.back().begin) return;
+  Step& run = in_flight_.back();
+  const int64_t ended = steps_until(run, now) - 1, others = run.steps_ahead - ended;
+  if (ended == 0) return;
+  reads_after(ended);
+  plan_run(run, ended);
+  finish_run(run, run.last_begin);
+  plan_run(run, others);
+  // The times of a run and of its parts differ by a little: what runs now has not ended.
+  run.last_begin = std::max(run.last_begin, now);
+  run.end = stage_free_.front() = std::max(run.end, run.last_begin);
+}
+
 // Steps of the run that have ended when the engine reads what arrives at `when`.
 int64_t Replica::steps_until(const Step& run, Picoseconds when) const {
   const StepBatch first = run.batch.step();
@@ -552,8 +586,7 @@ void Replica::finish_step(Step& step) {
   ++totals_.steps;
   report(step, step.begin, step.end, 1);
   GapCounter gaps(*observer_);
-  const bool streams = front_.sends_pieces();
-  const auto finish = [&](const BatchEntry& entry) {
+  const auto finish = [&](const BatchEntry& entry, Picoseconds seen) {
     Sequence& sequence = *entry.sequence;
     --sequence.steps_in_flight;
     if (sequence.cancelled) {
@@ -563,7 +596,6 @@ void Replica::finish_step(Step& step) {
     if (entry.yields == 0) return;
     if (entry.drafts.verified > 0) observer_->drafts_verified(entry.drafts.verified, entry.drafts.accepted);
     RequestRecord& record = sequence.record;
-    const Picoseconds seen = streams ? front_.sent(1, step.end) : step.end;
     if (sequence.produced == 0) {
       record.first_token = seen;
     } else {
@@ -574,25 +606,15 @@ void Replica::finish_step(Step& step) {
     sequence.produced += entry.yields;
     if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence);
   };
-  const std::span<const BatchEntry> entries = step.batch.entries();
-  size_t next = 0;
-  for (const Batch::QuietPart& part : step.batch.quiet_parts()) {
-    for (; next < part.place; ++next) finish(entries[next]);
-    QuietDecodes& decodes = *part.decodes;
-    if (decodes.settled) {
-      for (const BatchEntry& entry : decodes.entries) finish(entry);
-      continue;
-    }
-    const auto count = static_cast<int64_t>(decodes.entries.size());
-    const Picoseconds seen = front_.sent(count, step.end);
+  const auto finish_rank = [&](QuietDecodes& decodes, Picoseconds seen) {
     if (decodes.ended++ > 0) {
-      gaps.add(seen - decodes.last_token, count);
+      gaps.add(seen - decodes.last_token, static_cast<int64_t>(decodes.entries.size()));
     } else {
       for (const BatchEntry& entry : decodes.entries) gaps.add(seen - entry.sequence->record.last_token, 1);
     }
     decodes.last_token = seen;
-  }
-  for (; next < entries.size(); ++next) finish(entries[next]);
+  };
+  send_pieces(front_, step.batch, step.end, finish, finish_rank);
 }
 
 void Replica::end_sequence(Sequence& sequence) {
@@ -651,11 +673,9 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
   const Picoseconds first_end = begin + (end - begin) / repeats;
   auto left = static_cast<int64_t>(step.batch.entries().size());
   const Picoseconds run_sent = repeats > 1 ? run_ahead.sent(left, repeats, first_end, end).last : 0;
-  for (const BatchEntry& entry : step.batch.entries()) {
+  const auto tell = [&](const BatchEntry& entry, Picoseconds seen) {
     --left;
-    const bool makes_piece = entry.yields > 0 && !entry.sequence->cancelled;
-    const Picoseconds seen = makes_piece ? ahead.sent(1, first_end) : first_end;
-    if (!entry.sequence->watched) continue;
+    if (!entry.sequence->watched) return;
     observer_->request_stepped(
         {.request = entry.sequence->request.id,
          .new_tokens = entry.new_tokens + entry.drafts.verified,
@@ -665,7 +685,9 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
          .sending = seen - first_end,
          .last_sending = repeats > 1 ? run_sent - left * front_.piece() - end : seen - first_end},
         record);
-  }
+  };
+  // Nobody watches those of ranks that go on as they are.
+  send_pieces(ahead, step.batch, first_end, tell, [](const QuietDecodes&, Picoseconds) {});
 }
 
 std::vector<Replica::Ended> Replica::take_ended() {

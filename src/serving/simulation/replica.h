@@ -126,6 +126,7 @@ class Replica {
   void place(Step& step, Picoseconds now);
   void plan_run(Step& step, int64_t steps_ahead);
   void shorten_run(Picoseconds now);
+  void finish_ended_steps(Picoseconds now);
   int64_t steps_until(const Step& run, Picoseconds when) const;
   void finish_run(Step& run, Picoseconds now);
   void finish_step(Step& step);

@@ -83,6 +83,41 @@ TEST(Disaggregation, decode_workers_send_tokens_that_came_with_the_cache_too) {
   }
 }
 
+// How long tokens came after the ones before them.
+class SeenGaps final : public RunObserver {
+ public:
+  void token_gaps(Picoseconds gap, int64_t count) override {
+    for (int64_t i = 0; i < count; ++i) in_order.insert(std::upper_bound(in_order.begin(), in_order.end(), gap), gap);
+  }
+  std::vector<Picoseconds> in_order;
+};
+
+TEST(Disaggregation, a_token_that_comes_with_the_cache_is_sent_behind_those_made_before_it) {
+  for (const bool async : {false, true}) {
+    for (const int64_t output : {1, 30}) {  // of the one that comes while the other decodes
+      const auto gaps = [&](bool repeats) {
+        LinearTimes times({.step = 0.02, .token = 0, .context_token = 0});
+        Pools pools{.first_token = FirstToken::transfer, .repeat_decodes = repeats};
+        pools.decode_options.async_scheduling = async;
+        SimulationConfig config = config_of(pools, times);
+        for (ReplicaConfig& replica : config.replicas) replica.front.piece = Seconds(0.005);
+        Request second = one_request(500, output);
+        second.id = 1;
+        second.arrival += one_second / 4;
+        ListedRequests source({one_request(500, 100), second});
+        SeenGaps seen;
+        simulate(config, source, seen);
+        return seen.in_order;
+      };
+      const std::vector<Picoseconds> at_once = gaps(true), one_by_one = gaps(false);
+      ASSERT_EQ(at_once.size(), one_by_one.size());
+      for (size_t i = 0; i < at_once.size(); ++i) {
+        EXPECT_NEAR(seconds_between(at_once[i], one_by_one[i]), 0, 1e-9) << async << ' ' << output << ' ' << i;
+      }
+    }
+  }
+}
+
 TEST(Disaggregation, at_no_load_adds_the_transfer_to_the_colocated_latency) {
   const Request request = one_request(500, 20);
   const RequestRecord alone = colocated(request);

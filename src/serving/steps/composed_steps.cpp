@@ -159,7 +159,7 @@ class ComposedSteps final : public StepTimes {
   template <class FrameOf>
   Estimate beside_memory_of(const StepBatch& batch, const FrameOf& frame_of) {
     const StepBatch fewer = half_of_decodes(batch);
-    const Frame half = frame_of(fewer.decodes);
+    Frame half = frame_of(fewer.decodes);
     const Estimate read = attention(fewer);
     double layers = 0;
     for (const Reader& reader : decode_readers_) layers += reader.count;
@@ -167,7 +167,10 @@ class ComposedSteps final : public StepTimes {
     const Estimate& longer = read.value > half.device.value ? read : half.device;
     parts_.assign(1, scaled(longer, both / longer.value));
     parts_.push_back(kept(heads_, batch.sampled_tokens(), [&](int64_t n) { return head(n); }));
-    return with_host(2 * half.host, batch, half, 2 * read.value);
+    for (double Frame::*of_both : {&Frame::host, &Frame::gaps, &Frame::collectives, &Frame::expert_kernels}) {
+      half.*of_both *= 2;
+    }
+    return with_host(half.host, batch, half, 2 * read.value);
   }
 
   static StepBatch half_of_decodes(const StepBatch& batch) {

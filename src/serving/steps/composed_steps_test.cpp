@@ -1,7 +1,10 @@
 #include "serving/steps/composed_steps.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
+#include "base/normal_distribution.h"
 #include "base/random.h"
 #include "compose/step_estimate.h"
 #include "hardware/catalogue.h"
@@ -70,6 +73,27 @@ TEST(ComposedSteps, decodes_beside_memory_that_computes_take_what_a_step_of_them
     }
   }
   EXPECT_TRUE(cuts);
+}
+
+TEST(ComposedSteps, beside_memory_the_collectives_of_both_halves_are_as_uncertain_as_their_constant) {
+  ComposedStepsConfig setup = config("Llama-3.1-8B", {.tensor = 2});
+  Device device = setup.models.kernels.device();
+  device.computing_memory = ComputingMemory{.design = "{}", .beside = true, .source = "test"};
+  setup.models.kernels = KernelPredictor(device).with_computing_memory(std::make_shared<StreamedAttention>());
+  constexpr auto collectives = static_cast<size_t>(DeploymentConstant::collectives);
+  setup.stack.posterior = ConstantPosterior{};
+  setup.stack.posterior->step_sd = 0;
+  setup.stack.posterior->covariance = {};
+  setup.stack.posterior->covariance[collectives][collectives] = 1;
+  const auto step = [&](int64_t batch) {
+    return estimate_step(setup.model, {.phase = StepPhase::decode, .batch = batch, .context_len = 7168}, setup.plan,
+                         setup.models.kernels, setup.stack);
+  };
+  ASSERT_GT(step(256).stages.front().time.hidden_attention, 0);
+  const Estimate seconds = compose_steps(setup)->step_seconds(decodes(256, 7168));
+  double both = 0;  // collectives of the two halves
+  for (const TimedLaunch& one : step(256).stages.front().launches) both += one.kernel ? 0 : one.seconds.value;
+  EXPECT_NEAR(std::log(seconds.high / seconds.value), normal_half_width_90 * both / seconds.value, 1e-6);
 }
 
 TEST(ComposedSteps, a_prompt_takes_what_a_step_of_it_takes) {
