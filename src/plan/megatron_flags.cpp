@@ -94,4 +94,13 @@ std::string megatron_flags(const TrainingPlan& plan) {
   return flags + recompute_flags(plan);
 }
 
+std::string_view dropout_rate(bool drops) {
+  return drops ? "0.1" : "0.0";
+}
+
+std::string megatron_flags(const TrainingPlan& plan, const Dropout& dropout) {
+  return fmt::format("{} --hidden-dropout {} --attention-dropout {}", megatron_flags(plan),
+                     dropout_rate(dropout.hidden), dropout_rate(dropout.attention));
+}
+
 }  // namespace foretoken

@@ -50,4 +50,13 @@ TEST(MegatronFlags, of_a_large_run) {
             "--recompute-num-layers 1");
 }
 
+TEST(MegatronFlags, say_the_dropout_that_was_predicted) {
+  const TrainingPlan plan{.global_batch = 8};
+  for (const Dropout dropout : {Dropout{}, Dropout{.hidden = true}, Dropout{.attention = true}}) {
+    const SaidSettings said = parse_training_config(megatron_flags(plan, dropout) + "\n", "script.sh").said;
+    EXPECT_EQ(said.hidden_dropout, dropout.hidden);
+    EXPECT_EQ(said.attention_dropout, dropout.attention);
+  }
+}
+
 }  // namespace foretoken::megatron_flags_test

@@ -75,6 +75,18 @@ TEST(TrainingLaunch, every_file_says_the_plan_it_was_written_for) {
   }
 }
 
+TEST(TrainingLaunch, files_of_megatron_say_the_dropout_of_the_job) {
+  TrainingQuestion question = launched();
+  for (const bool drops : {false, true}) {
+    question.job.dropout = {.hidden = drops, .attention = drops};
+    for (const char* launcher : {"megatron-lm", "megatron-bridge"}) {
+      const SaidSettings said = read_back(launcher, question).said;
+      EXPECT_EQ(said.hidden_dropout, drops) << launcher;
+      EXPECT_EQ(said.attention_dropout, drops) << launcher;
+    }
+  }
+}
+
 TEST(TrainingLaunch, pipelines_and_number_formats) {
   TrainingQuestion question = launched();
   TrainingPlan& plan = question.plan;

@@ -73,7 +73,10 @@ TEST_F(TrainLaunch, flags_override_what_a_line_says) {
 
 TEST_F(TrainLaunch, what_starts_no_training_job_is_refused) {
   const std::string machine = " --device h100_sxm --devices 8";
-  expect_refused(run_foretoken("train --from 'vllm serve meta-llama/Llama-3.1-8B'" + machine), "no such file");
+  for (const char* server : {"vllm serve meta-llama/Llama-3.1-8B", "vllm serve a/b --tensor-parallel-size 8",
+                             "python -m sglang.launch_server --model-path a/b --context-length 4096"}) {
+    expect_refused(run_foretoken("train --from '" + std::string(server) + "'" + machine), "this line starts a server");
+  }
   expect_refused(run_foretoken("train --from @" + write("empty.toml", "") + machine), "empty.toml");
   expect_refused(run_foretoken("train --from @/no/such/run.toml" + machine), "/no/such/run.toml");
 }

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "plan/megatron_flags.h"
 #include "plan/training_launchers/launch_limits.h"
 
 namespace foretoken {
@@ -77,6 +78,8 @@ std::string bridge_file(const TrainingQuestion& question) {
   }
   if (plan.embedding_in_split) text += "  account_for_embedding_in_pipeline_split: true\n";
   if (plan.loss_in_split) text += "  account_for_loss_in_pipeline_split: true\n";
+  text += fmt::format("  hidden_dropout: {}\n  attention_dropout: {}\n", dropout_rate(question.job.dropout.hidden),
+                      dropout_rate(question.job.dropout.attention));
   text += bridge_recompute(plan);
   text += fmt::format("train:\n  micro_batch_size: {}\n  global_batch_size: {}\nmixed_precision: {}\n",
                       plan.micro_batch, plan.global_batch, bridge_precision(question.job.recipe.name));

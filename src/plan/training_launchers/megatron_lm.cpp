@@ -75,7 +75,8 @@ std::string megatron_script(const TrainingQuestion& question) {
   return text + fmt::format("    --seq-length {} --max-position-embeddings {} {} \\\n    {}{} \\\n    \"$@\"\n",
                             question.job.sequence_length,
                             std::max(question.job.model.max_positions, question.job.sequence_length),
-                            megatron_precision(question.job.recipe.name), megatron_flags(question.plan),
+                            megatron_precision(question.job.recipe.name),
+                            megatron_flags(question.plan, question.job.dropout),
                             question.formats.offloaded_optimizer > 0 ? " --optimizer-cpu-offload" : "");
 }
 

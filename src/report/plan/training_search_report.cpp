@@ -127,7 +127,7 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
         wrap_lines(fmt::format("\nMore headroom: {:.1f}% slower than the fastest, {} instead of {} of memory:\n  {}\n",
                                100 * (result.roomy->seconds.value / best.seconds.value - 1),
                                bytes_text(result.roomy->memory.value()), bytes_text(best.memory.value()),
-                               megatron_flags(result.roomy->plan)),
+                               megatron_flags(result.roomy->plan, question.job.dropout)),
                    page_width(), 4);
   }
   if (!with_megatron_flags) return text + "\n";
@@ -142,12 +142,12 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
     text += fmt::format("  Megatron-LM has no schedule like {}: these flags run {} instead.\n", fastest.schedule,
                         fastest.virtual_stages > 1 ? "interleaved" : "1f1b");
   }
-  return text + "  " + wrap_lines(megatron_flags(fastest), page_width() - 2, 4) + "\n";
+  return text + "  " + wrap_lines(megatron_flags(fastest, question.job.dropout), page_width() - 2, 4) + "\n";
 }
 
 Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {
   Json json = search_json(question, result);
-  json.set("megatron_flags", megatron_flags(result.best.front().plan));
+  json.set("megatron_flags", megatron_flags(result.best.front().plan, question.job.dropout));
   return json;
 }
 
@@ -165,7 +165,7 @@ std::string unfit_training_search_text(const TrainingQuestion& question, const N
   return wrap_lines(unfit_training_search_sentence(question, nearest) + "\n", page_width(), 2) +
          "Use more devices, shorter sequences or a smaller model, or set fewer sizes by flag.\n\n" +
          fmt::format("The plan that needs the least memory{}:\n  ", for_megatron ? ", for Megatron-LM" : "") +
-         wrap_lines(megatron_flags(nearest.plan), page_width() - 2, 4);
+         wrap_lines(megatron_flags(nearest.plan, question.job.dropout), page_width() - 2, 4);
 }
 
 Json unfit_training_search_json(const TrainingQuestion& question, const NearestPlan& nearest) {
@@ -173,7 +173,7 @@ Json unfit_training_search_json(const TrainingQuestion& question, const NearestP
   json.set("nearest", Json::object({{"plan", to_json(nearest.plan)},
                                     {"memory_bytes", nearest.memory.value()},
                                     {"capacity_bytes", nearest.capacity.value()},
-                                    {"megatron_flags", megatron_flags(nearest.plan)}}));
+                                    {"megatron_flags", megatron_flags(nearest.plan, question.job.dropout)}}));
   return json;
 }
 
@@ -202,7 +202,7 @@ Json mixed_search_json(std::span<const TrainingPool> pools, const MixedSearchRes
                              {"tokens_per_second", one.estimate.tokens_per_second},
                              {"pool_axis", pool_axis_names[static_cast<size_t>(one.estimate.axis)]},
                              {"fits", one.estimate.fits},
-                             {"megatron_flags", megatron_flags(one.plan)}}));
+                             {"megatron_flags", megatron_flags(one.plan, pools.front().question.job.dropout)}}));
   }
   return Json::object({{"tried", result.tried},
                        {"too_large", result.too_large},

@@ -73,8 +73,8 @@ std::string unusual_line(const TrainingQuestion& question) {
   if (formats.offloaded_activations > 0) {
     parts.push_back(fmt::format("{:.0f}% of the activations in host memory", 100 * formats.offloaded_activations));
   }
-  if (job.dropout.hidden) parts.emplace_back("dropout of activations");
-  if (job.dropout.attention) parts.emplace_back("dropout of attention");
+  if (job.dropout.hidden) parts.emplace_back("hidden dropout");
+  if (job.dropout.attention) parts.emplace_back("attention dropout");
   if (job.packed_length > 0) parts.push_back(fmt::format("documents of {} tokens packed", job.packed_length));
   if (job.routing == Routing::random) parts.emplace_back("random routing to experts");
   if (job.expert_capacity > 0) parts.push_back(fmt::format("expert capacity {:g}", job.expert_capacity));

@@ -109,7 +109,7 @@ TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, Tr
   question.cluster = std::move(cluster);
   question.devices = spec.devices > 0 ? spec.devices : total_devices(question.cluster);
   question.stack = std::move(stack);
-  question.formats = usual_formats(spec.job.recipe, spec.job.lora, question.stack.attention);
+  question.formats = usual_formats(spec.job.recipe, spec.job.lora, question.stack.attention, spec.job.dropout);
   question.formats.gradient_bytes = question.stack.held_gradient_bytes > 0 ? question.stack.held_gradient_bytes
                                                                            : question.stack.constants[gradient_bytes];
   question.formats.logit_bytes = spec.logit_bytes.value_or(question.stack.held_logit_bytes);

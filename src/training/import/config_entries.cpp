@@ -136,6 +136,12 @@ int64_t ConfigValue::count(int64_t least, int64_t most) const {
   return *value;
 }
 
+bool ConfigValue::has_rate() const {
+  const auto value = parse_number(entry_.value);
+  if (!value || *value < 0 || *value > 1) fail("a number from 0 to 1");
+  return *value > 0;
+}
+
 bool ConfigValue::flag() const {
   const std::string text = lower_case(entry_.value);
   if (text.empty() || text == "true" || text == "yes" || text == "on" || text == "1") return true;

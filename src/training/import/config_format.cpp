@@ -112,6 +112,16 @@ void keep_recompute_layers_of_blocks(SaidSettings& said, const ConfigEntry* meth
   if (method == nullptr || method->value != "block") said.recompute_layers.reset();
 }
 
+void take_usual_dropout(SaidSettings& said, std::string_view framework, std::vector<std::string>& notes) {
+  std::vector<std::string_view> missing;
+  if (!said.hidden_dropout) missing.emplace_back("hidden");
+  if (!said.attention_dropout) missing.emplace_back("attention");
+  if (missing.empty()) return;
+  notes.push_back(fmt::format("no {} dropout is given; {}'s default is 0.1", fmt::join(missing, " or "), framework));
+  if (!said.hidden_dropout) said.hidden_dropout = true;
+  if (!said.attention_dropout) said.attention_dropout = true;
+}
+
 void says_optimizer_sharding(SaidSettings& said, const ConfigValue& value) {
   if (value.flag() && !said.sharding) said.sharding = Sharding::optimizer;
 }

@@ -63,7 +63,7 @@ void says_opposite(SaidSettings& said, const ConfigValue& value) {
 
 template <std::optional<bool> SaidSettings::*Member>
 void says_rate(SaidSettings& said, const ConfigValue& value) {  // a share that is more than nothing
-  said.*Member = value.text().find_first_of("123456789") != std::string::npos;
+  said.*Member = value.has_rate();
 }
 
 template <std::optional<std::string> SaidSettings::*Member>
@@ -96,6 +96,9 @@ std::span<const std::string_view> sharding_strategy_names();
 // The number of layers is that of recomputed ones with the method `block`; with `uniform` it is the size of pieces, all
 // of which are recomputed (Megatron-Core).
 void keep_recompute_layers_of_blocks(SaidSettings& said, const ConfigEntry* method);
+
+// Megatron-LM, NeMo and Megatron-Core drop 10% of activations and of attention where nothing is said of it.
+void take_usual_dropout(SaidSettings& said, std::string_view framework, std::vector<std::string>& notes);
 
 // Names of DeepSpeed.
 void says_zero_stage(SaidSettings& said, const ConfigValue& value);  // 0 to 3

@@ -535,9 +535,37 @@ TEST(ImportDropout, is_what_the_file_says) {
       import("--tensor-model-parallel-size 2 --hidden-dropout 0.1 --attention-dropout 0.0\n").said;
   EXPECT_EQ(said.hidden_dropout, true);
   EXPECT_EQ(said.attention_dropout, false);
-  EXPECT_EQ(import("--tensor-model-parallel-size 2\n").said.hidden_dropout, std::nullopt);
   const std::string nemo = "model:\n  tensor_model_parallel_size: 2\n  micro_batch_size: 1\n  attention_dropout: 0.1\n";
   EXPECT_EQ(import(nemo).said.attention_dropout, true);
+}
+
+TEST(ImportDropout, is_the_default_of_megatron_where_nothing_is_said) {
+  const ImportedTraining none = import("--tensor-model-parallel-size 2\n");
+  EXPECT_EQ(none.said.hidden_dropout, true);
+  EXPECT_EQ(none.said.attention_dropout, true);
+  ASSERT_EQ(none.notes.size(), 1u);
+  EXPECT_EQ(none.notes[0], "no hidden or attention dropout is given; Megatron-LM's default is 0.1");
+  const ImportedTraining one = import("--tensor-model-parallel-size 2 --hidden-dropout 0\n");
+  EXPECT_EQ(one.said.hidden_dropout, false);
+  EXPECT_EQ(one.said.attention_dropout, true);
+  EXPECT_EQ(one.notes.at(0), "no attention dropout is given; Megatron-LM's default is 0.1");
+  EXPECT_TRUE(import("--tensor-model-parallel-size 2 --hidden-dropout 0 --attention-dropout 0\n").notes.empty());
+}
+
+TEST(ImportDropout, of_nemo_is_that_of_its_code_where_the_file_has_the_model) {
+  EXPECT_EQ(import(nemo_recipe).said.hidden_dropout, true);
+  const std::string overrides = "model:\n  tensor_model_parallel_size: 2\n  micro_batch_size: 1\n";
+  EXPECT_EQ(import(overrides).said.hidden_dropout, std::nullopt);  // as the recipe that it changes
+}
+
+TEST(ImportDropout, is_a_number_from_0_to_1) {
+  EXPECT_EQ(import("--hidden-dropout 0e1\n").said.hidden_dropout, false);
+  EXPECT_EQ(import("--hidden-dropout 1e-1\n").said.hidden_dropout, true);
+  for (const char* wrong : {"some1", "1.5", "-0.1", "0.1%"}) {
+    const InputProblem problem = complaint("model:\n  num_layers: 2\n  hidden_dropout: " + std::string(wrong) + "\n");
+    EXPECT_EQ(problem.path, "model.hidden_dropout") << wrong;
+    EXPECT_EQ(problem.expected, "a number from 0 to 1") << wrong;
+  }
 }
 
 TEST(ImportTorchtune, tensor_ranks_cut_the_sequence_too) {

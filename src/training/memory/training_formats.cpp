@@ -55,12 +55,13 @@ std::optional<double> base_weight_bytes(std::string_view name) {
 }
 
 // Linear layers that multiply in 8 bits or less keep their inputs in that format (Transformer Engine).
-TrainingFormats usual_formats(const TrainingRecipe& recipe, const LoraAdapter& lora, AttentionKernel attention) {
+TrainingFormats usual_formats(const TrainingRecipe& recipe, const LoraAdapter& lora, AttentionKernel attention,
+                              const Dropout& dropout) {
   const bool fused = attention == AttentionKernel::flash;
   const SchemeFacts& scheme = facts(recipe.scheme);
   return {.lora = lora,
           .frozen_weight_bytes = scheme.weight_bytes,
-          .saved = {.dropout = !fused,
+          .saved = {.dropout = !fused || dropout.hidden,
                     .flash_attention = fused,
                     .linear_input_bytes = scheme.quantizes_activations ? scheme.activation_bytes : 0}};
 }

@@ -344,4 +344,22 @@ TEST(TrainingMemory, has_a_verdict_with_a_margin) {
   EXPECT_EQ(memory_verdict(Bytes(106), Bytes(100), overheads), MemoryVerdict::too_large);
 }
 
+// One byte for each element after the attention and after the MLP; fused attention draws its numbers again.
+TEST(TrainingMemory, dropout_of_activations_keeps_its_masks) {
+  const auto formats = [](AttentionKernel attention, Dropout dropout) {
+    return usual_formats(training_recipe("bf16"), {}, attention, dropout);
+  };
+  const TrainingPlan plan{.global_batch = 1};
+  const auto activations = [&](const TrainingFormats& one) {
+    return memory_of(llama_like(), plan, one, no_overheads).stages.front().activations.value();
+  };
+  const double none = activations(formats(AttentionKernel::flash, {}));
+  const Model model = llama_like();
+  const auto layers = static_cast<double>(model.layers.size());
+  const auto stream = static_cast<double>(sequence_length * model.hidden);
+  EXPECT_DOUBLE_EQ(activations(formats(AttentionKernel::flash, {.hidden = true})), none + (2 * layers + 1) * stream);
+  EXPECT_DOUBLE_EQ(activations(formats(AttentionKernel::flash, {.attention = true})), none);
+  EXPECT_TRUE(formats(AttentionKernel::unfused, {}).saved.dropout);  // as the runs that such stacks were fitted to
+}
+
 }  // namespace foretoken::training_memory_test

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "report/parts/device_notes.h"
 #include "report/parts/table.h"
+#include "serving/engine/launch_line.h"
 #include "training/import/import_config.h"
 
 namespace foretoken {
@@ -26,6 +27,17 @@ std::vector<std::string> convention_names() {
 // "torchrun pretrain_gpt.py --num-layers 32 ..." rather than the name of a file.
 bool is_launch_line(const std::string& given) {
   return given.find(" --") != std::string::npos;
+}
+
+// "vllm serve MODEL ...". No file is looked for: one word alone starts nothing.
+bool starts_server(const std::string& given) {
+  if (given.starts_with('@') || given.find(' ') == std::string::npos) return false;
+  try {
+    read_launch_line(given, "");
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
 }
 
 // As people write token counts: 300B, 15T, 1.4e12.
@@ -104,11 +116,10 @@ void TrainingFlags::declare(Options& options) {
   options.number(
       "--moe-expert-capacity-factor", expert_capacity_, {.least = 0, .most = 1000},
       "Maximum tokens per expert as a multiple of its even share; tokens beyond it are dropped. 0 = no limit");
-  options.number(
-      "--hidden-dropout", hidden_dropout_, {.least = 0, .most = 1},
-      "Dropout probability of what each block adds to the residual stream; any value above 0 costs the same");
+  options.number("--hidden-dropout", hidden_dropout_, {.least = 0, .most = 1},
+                 "Dropout probability on the output of each block. Any value above 0 costs the same time");
   options.number("--attention-dropout", attention_dropout_, {.least = 0, .most = 1},
-                 "Dropout probability of attention scores; any value above 0 costs the same");
+                 "Dropout probability on attention scores. Any value above 0 costs the same time");
   options.integer("--packed-length", packed_length_, none_or_more,
                   "Length in tokens of the documents packed into each sequence, which do not attend to each other; 0 = "
                   "one document");
@@ -199,6 +210,11 @@ std::optional<LongRun> TrainingFlags::long_run(const Library& library, const Clu
 
 std::optional<ImportedTraining> TrainingFlags::imported_config() const {
   if (config_.empty()) return std::nullopt;
+  if (starts_server(config_)) {
+    throw InputError({.source = "--from",
+                      .value = printable(config_),
+                      .expected = "a training job: this line starts a server (`foretoken serve --from` reads it)"});
+  }
   return is_launch_line(config_) ? parse_training_config(config_, config_name())
                                  : import_training_config(config_name());
 }

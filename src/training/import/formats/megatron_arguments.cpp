@@ -30,8 +30,9 @@ void fp4_format(S& said, const ConfigValue& value) {
 }
 
 // Where the file says nothing: megatron/training/arguments.py.
-void complete_megatron(S& said, const ConfigEntries& entries, std::vector<std::string>&) {
+void complete_megatron(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
   keep_recompute_layers_of_blocks(said, entries.find("recompute-method"));
+  take_usual_dropout(said, "Megatron-LM", notes);
   if (!said.gated) said.gated = false;
   if (!said.learned_positions) said.learned_positions = true;
   if (!said.tied_embeddings) said.tied_embeddings = true;

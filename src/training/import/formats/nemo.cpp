@@ -47,10 +47,12 @@ void optimizer_name(S& said, const ConfigValue& value) {
 
 // NeMo scales the MLP by the activation itself; its configs give ffn_hidden_size. Defaults of conf/
 // megatron_gpt_config.yaml and of Megatron-Core's TransformerConfig.
-void complete_nemo(S& said, const ConfigEntries& entries, std::vector<std::string>&) {
+void complete_nemo(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
   const ConfigEntry* method = entries.find("model.recompute_method");
   keep_recompute_layers_of_blocks(said,
                                   method != nullptr ? method : entries.find("model.activations_checkpoint_method"));
+  // A file without sizes changes a recipe that has its own; those of Llama, Qwen and DeepSeek drop nothing.
+  if (said.hidden) take_usual_dropout(said, "NeMo", notes);
   if (!said.gated) said.gated = false;
   if (!said.learned_positions) said.learned_positions = true;
   if (!said.tied_embeddings) said.tied_embeddings = true;
