@@ -65,6 +65,12 @@ std::string megatron_sizes(const TrainingQuestion& question) {
   return text;
 }
 
+// Megatron-LM keeps gradients in fp32 unless it is told otherwise.
+std::string gradient_flag(const TrainingQuestion& question) {
+  constexpr double fp32_bytes = 4;
+  return question.formats.gradient_bytes < fp32_bytes ? " --grad-reduce-in-bf16" : "";
+}
+
 std::string megatron_script(const TrainingQuestion& question) {
   const std::string sizes = megatron_sizes(question);
   std::string text = fmt::format("#!/bin/bash\n# {}\n", question.job.model.name);
@@ -72,12 +78,12 @@ std::string megatron_script(const TrainingQuestion& question) {
   text += fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py \\\n", launched_nodes(question),
                       launched_devices_of_a_node(question));
   if (!sizes.empty()) text += fmt::format("    {} \\\n", sizes);
-  return text + fmt::format("    --seq-length {} --max-position-embeddings {} {} \\\n    {}{} \\\n    \"$@\"\n",
-                            question.job.sequence_length,
-                            std::max(question.job.model.max_positions, question.job.sequence_length),
-                            megatron_precision(question.job.recipe.name),
-                            megatron_flags(question.plan, question.job.dropout),
-                            question.formats.offloaded_optimizer > 0 ? " --optimizer-cpu-offload" : "");
+  return text +
+         fmt::format(
+             "    --seq-length {} --max-position-embeddings {} {} \\\n    {}{}{} \\\n    \"$@\"\n",
+             question.job.sequence_length, std::max(question.job.model.max_positions, question.job.sequence_length),
+             megatron_precision(question.job.recipe.name), megatron_flags(question.plan, question.job.dropout),
+             question.formats.offloaded_optimizer > 0 ? " --optimizer-cpu-offload" : "", gradient_flag(question));
 }
 
 }  // namespace
