@@ -507,7 +507,10 @@ void Replica::shorten_run(Picoseconds now) {
   // The times of a run and of its steps one by one differ by a little: what runs now has not ended.
   run.end = stage_free_.front() = std::max(run.end, now);
   // Nothing is chosen when the last step starts, so that may lie in the past.
-  if (steps_ahead > 0 && run.last_begin <= now && most_in_flight_ == 1) finish_run(run, run.last_begin);
+  if (steps_ahead > 0 && run.last_begin <= now && most_in_flight_ == 1) {
+    reads_after(steps_ahead);
+    finish_run(run, run.last_begin);
+  }
 }
 
 // Those of a run that ended before now; the others stay planned.

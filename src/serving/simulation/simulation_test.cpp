@@ -221,4 +221,18 @@ TEST(Simulation, an_engine_that_reads_every_so_many_steps_has_arrivals_wait_for_
   }
 }
 
+TEST(Simulation, what_arrives_in_the_last_step_before_a_reading_is_read_then) {
+  for (const bool repeat_decodes : {true, false}) {
+    LinearTimes times({.step = 0.01, .token = 0, .context_token = 0});
+    ListedRequests source({request_at(0, 0.0, 100), request_at(1, 0.205, 1)});
+    RecordedRun run;
+    simulate({.replicas = {{.options = {.num_gpu_blocks = 100, .async_scheduling = false},
+                            .times = &times,
+                            .receive_interval = 10}},
+              .repeat_decodes = repeat_decodes},
+             source, run);
+    EXPECT_NEAR(to_seconds(run.sorted()[1].queued).value(), 0.21, 1e-9) << repeat_decodes;
+  }
+}
+
 }  // namespace foretoken::simulation_test
