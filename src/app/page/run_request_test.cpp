@@ -169,7 +169,8 @@ TEST(RunRequest, a_device_of_the_pages_own_needs_no_file) {
 
   EXPECT_THAT(complaint_about(R"({"command": "collective", "device": {"name": "x"}})"),
               HasSubstr("that the page may use"));
-  EXPECT_THAT(complaint_about(asked + R"({"name": "x", "accelerator": "tpu_v1"}})"), HasSubstr("does not accept designs"));
+  EXPECT_THAT(complaint_about(asked + R"({"name": "x", "accelerator": "tpu_v1"}})"),
+              HasSubstr("does not accept designs"));
   EXPECT_THAT(complaint_about(asked + R"({"name": "x", "computing_memory": {"design": "/etc/passwd"}}})"),
               HasSubstr("does not accept designs"));
   EXPECT_THAT(complaint_about(asked + R"({"name": "x"}})"), testing::Not(IsEmpty()));
