@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compose/two_batch.h"
+
 namespace foretoken {
 
 double seconds_beside_memory(double in_memory, double on_device, double layers) {
@@ -38,14 +40,7 @@ StageEstimate beside_memory(const StageEstimate& whole, const StageEstimate& hal
   const double gaps_in_launches = in_memory + on_device - half.time.kernels - half.time.communication;
   time.kernels = std::max(0.0, both - time.communication - 2 * gaps_in_launches);
   time.hidden_attention = 2 * (in_memory + on_device) - both;
-  time.launch_gap = 2 * half.time.launch_gap;
-  time.host_stall = whole.time.host_stall;
-  time.host = 2 * half.time.host;
-  time.seconds = time.kernels + time.communication + time.launch_gap + time.host_stall;
-  if (time.host > time.seconds) {
-    time.host_stall += time.host - time.seconds;
-    time.seconds = time.host;
-  }
+  sum_of_halves(whole.time, half.time, time);
   if (time.seconds >= whole.time.seconds) return whole;
   result.seconds = scaled(half.seconds, time.seconds / half.seconds.value);
   return result;

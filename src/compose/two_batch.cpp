@@ -331,6 +331,17 @@ std::optional<StepRequest> half_of(StepRequest request) {
   return request;
 }
 
+void sum_of_halves(const DispatchTime& whole, const DispatchTime& half, DispatchTime& time) {
+  time.launch_gap = 2 * half.launch_gap;
+  time.host_stall = whole.host_stall;
+  time.host = 2 * half.host;
+  time.seconds = time.kernels + time.communication + time.launch_gap + time.host_stall;
+  if (time.host > time.seconds) {
+    time.host_stall += time.host - time.seconds;
+    time.seconds = time.host;
+  }
+}
+
 StageEstimate in_two_batches(const StageEstimate& whole, const StageEstimate& half, int64_t stage,
                              const ErrorCorrelations& correlations, const Device& device, const RankNetwork* network) {
   const HalfStep parts = half_step(half, stage, device, network, true);
@@ -368,14 +379,7 @@ StageEstimate in_two_batches(const StageEstimate& whole, const StageEstimate& ha
   time.kernels += inside.kernels;
   time.communication += inside.exposed;
   time.hidden_communication = inside.hidden;
-  time.launch_gap = 2 * half.time.launch_gap;
-  time.host_stall = whole.time.host_stall;
-  time.host = 2 * half.time.host;
-  time.seconds = time.kernels + time.communication + time.launch_gap + time.host_stall;
-  if (time.host > time.seconds) {
-    time.host_stall += time.host - time.seconds;
-    time.seconds = time.host;
-  }
+  sum_of_halves(whole.time, half.time, time);
   result.seconds = scaled(half.seconds, time.seconds / half.seconds.value);
   return result;
 }

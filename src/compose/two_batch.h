@@ -65,6 +65,10 @@ TwoBatchTime overlap(const HalfStep& half);
 StageEstimate in_two_batches(const StageEstimate& whole, const StageEstimate& half, int64_t stage,
                              const ErrorCorrelations& correlations, const Device& device, const RankNetwork* network);
 
+// Sums up `time`, of which kernels and communication of both halves are known already: the gaps of both halves, and the
+// host where it is longer than that.
+void sum_of_halves(const DispatchTime& whole, const DispatchTime& half, DispatchTime& time);
+
 // Half of a step's sequences, or of its tokens where it has one prompt; nothing where it cannot be cut.
 std::optional<StepRequest> half_of(StepRequest request);
 

@@ -225,4 +225,33 @@ LayoutJudgement judge_layout(const ServingQuestion& question, const Traffic& tra
   return judge_layout(engine_bounds(question, traffic, engines), layout);
 }
 
+namespace {
+
+// With limits far above what a request alone takes, and no prefixes: by simulations of Llama, Qwen and DeepSeek models
+// on one to eight H100 and H200 (docs/planning.md).
+ReachedShare reached_without_haste(const ServingLayout& layout, double prompt_share) {
+  if (layout.decode) return {.usual = 0.44, .low = 0.15, .high = 0.8};
+  if (layout.pool.engine.pipeline > 1) return {.usual = 0.25, .low = 0.1, .high = 0.75};
+  constexpr ReachedShare decodes = {.usual = 0.75, .low = 0.25, .high = 1};
+  constexpr ReachedShare prompts = {.usual = 0.5, .low = 0.2, .high = 0.8};
+  constexpr double few_prompts = 0.7;
+  const double part = std::clamp((prompt_share - few_prompts) / (1 - few_prompts), 0.0, 1.0);
+  return {.usual = std::lerp(decodes.usual, prompts.usual, part),
+          .low = std::lerp(decodes.low, prompts.low, part),
+          .high = std::lerp(decodes.high, prompts.high, part)};
+}
+
+}  // namespace
+
+ReachedShare usually_reached(const ServingLayout& layout, const LoadShape& shape) {
+  // Less time to wait costs about its share. Where prompts and decodes share steps, it may cost more: a prompt also
+  // waits for steps that are longer than its own. It may cost less where few requests wait at all.
+  const bool alone = layout.decode || layout.pool.engine.pipeline > 1;
+  ReachedShare share = reached_without_haste(layout, shape.prompt_share);
+  share.usual *= shape.ttft_slack * std::sqrt(shape.fresh_share * std::sqrt(shape.fresh_share));
+  share.low *= shape.ttft_slack * (alone ? 1 : std::sqrt(shape.ttft_slack)) * shape.fresh_share;
+  share.high *= std::sqrt(shape.ttft_slack);
+  return share;
+}
+
 }  // namespace foretoken

@@ -63,4 +63,13 @@ struct EngineBounds {
 EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traffic, const LayoutEngines& engines);
 LayoutJudgement judge_layout(const EngineBounds& bounds, const ServingLayout& layout);
 
+// Of a layout's bound (LayoutJudgement::most_requests_per_s), what simulations of such layouts sustain: usually, and in
+// nine of ten cases. Pools that wait for each other and stages with bubbles reach less; so do engines whose time goes
+// into prompts, since long steps of them delay the tokens of all others. Requests may wait as long as the TTFT limit
+// leaves, and prefixes that the cache lost are computed again: at worst all of them.
+struct ReachedShare {
+  double usual = 0, low = 0, high = 0;
+};
+ReachedShare usually_reached(const ServingLayout& layout, const LoadShape& shape);
+
 }  // namespace foretoken

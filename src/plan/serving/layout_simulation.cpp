@@ -13,6 +13,7 @@
 #include "model/weights.h"
 #include "plan/serving/capacity_search.h"
 #include "plan/serving/pooled_latencies.h"
+#include "plan/serving/trial_observers.h"
 #include "plan/serving/wanted_check.h"
 #include "serving/energy/energy_account.h"
 #include "serving/engine/engine_setup.h"
@@ -129,47 +130,6 @@ bool keeps_up(const ServingMetrics& metrics, const std::vector<double>& percenti
   return waited_ms / 1e3 <= most_waiting * span_s;
 }
 
-// Thrown by an observer: the run breaks a limit whatever comes.
-struct LimitIsLost {};
-
-// Ends the runs of a rate as soon as so many of their requests are late that no others could bring the percentile back.
-// Percentiles are as numpy has them: of n values, the one at place floor(q (n - 1)) is not above it. Fewer values, such
-// as those of requests with more than one token, need no more that are late.
-class LateRequests final : public RunObserver {
- public:
-  // `requests` of all runs together.
-  LateRequests(const std::vector<LatencySlo>& slos, int64_t requests) : requests_(requests) {
-    for (const LatencySlo& slo : slos) {
-      if (slo.metric == SloMetric::itl) continue;
-      const auto place = static_cast<int64_t>(slo.percentile / 100 * static_cast<double>(requests - 1));
-      limits_.push_back({.metric = slo.metric,
-                         .most = static_cast<Picoseconds>(std::min(slo.limit_ms * 1e9 * (1 + 1e-9), 9e18)),
-                         .until_lost = requests - place});
-    }
-  }
-
-  void request_ended(const RequestRecord& record) override {
-    ++ended_;
-    if (record.outcome != RequestOutcome::completed) return;
-    for (Limit& limit : limits_) {
-      const Picoseconds took = limit.metric == SloMetric::ttft   ? record.ttft()
-                               : limit.metric == SloMetric::tpot ? record.tpot()
-                                                                 : record.e2el();
-      if (took > limit.most && --limit.until_lost == 0) throw LimitIsLost();
-    }
-  }
-  double ended_share() const { return static_cast<double>(ended_) / static_cast<double>(requests_); }
-
- private:
-  struct Limit {
-    SloMetric metric;
-    Picoseconds most;
-    int64_t until_lost;
-  };
-  std::vector<Limit> limits_;
-  int64_t requests_ = 0, ended_ = 0;
-};
-
 // How far the capacity is, from one rate: the search for it begins near. Latencies rise about with the square of the
 // rate there, and late requests much faster.
 constexpr double farthest_guess = 1.5;
@@ -187,38 +147,6 @@ double reach_of_lost(double ended_share) {
   return std::max(std::sqrt(std::sqrt(std::sqrt(ended_share))), 1 / farthest_guess);
 }
 
-// Keeps the steps of a run, so that only those of runs that are shown are metered.
-class StepLog final : public RunObserver {
- public:
-  void step_ran(const StepRecord& step) override { steps_.push_back(step); }
-  void replay(RunObserver& observer) const {
-    for (const StepRecord& step : steps_) observer.step_ran(step);
-  }
-
- private:
-  std::vector<StepRecord> steps_;
-};
-
-// Output tokens that come out in the second half of the time in which requests arrive: neither the beginning of a run,
-// with its empty batches, nor its end, when nobody comes any more, says what a queue that does not end would see.
-class SteadyOutput final : public RunObserver {
- public:
-  explicit SteadyOutput(double arrivals_s)
-      : begin_(to_picoseconds(Seconds(arrivals_s / 2))), end_(to_picoseconds(Seconds(arrivals_s))) {}
-  void request_ended(const RequestRecord& record) override {
-    if (record.outcome != RequestOutcome::completed) return;
-    const Picoseconds within = std::min(record.last_token, end_) - std::max(record.first_token, begin_);
-    if (within <= 0) return;
-    tokens_ += static_cast<double>(record.output_tokens) * static_cast<double>(within) /
-               static_cast<double>(std::max<Picoseconds>(1, record.last_token - record.first_token));
-  }
-  double tokens_per_s() const { return tokens_ / to_seconds(end_ - begin_).value(); }
-
- private:
-  Picoseconds begin_, end_;
-  double tokens_ = 0;
-};
-
 // A step of some decodes in the middle of their outputs.
 Estimate usual_step(const ReadyEngine& engine, const TrafficLengths& lengths) {
   constexpr int64_t usual_batch = 32;
@@ -229,35 +157,6 @@ Estimate usual_step(const ReadyEngine& engine, const TrafficLengths& lengths) {
 }
 
 }  // namespace
-
-namespace {
-
-// With limits far above what a request alone takes, and no prefixes: by simulations of Llama, Qwen and DeepSeek models
-// on one to eight H100 and H200 (docs/planning.md).
-ReachedShare reached_without_haste(const ServingLayout& layout, double prompt_share) {
-  if (layout.decode) return {.usual = 0.44, .low = 0.15, .high = 0.8};
-  if (layout.pool.engine.pipeline > 1) return {.usual = 0.25, .low = 0.1, .high = 0.75};
-  constexpr ReachedShare decodes = {.usual = 0.75, .low = 0.25, .high = 1};
-  constexpr ReachedShare prompts = {.usual = 0.5, .low = 0.2, .high = 0.8};
-  constexpr double few_prompts = 0.7;
-  const double part = std::clamp((prompt_share - few_prompts) / (1 - few_prompts), 0.0, 1.0);
-  return {.usual = std::lerp(decodes.usual, prompts.usual, part),
-          .low = std::lerp(decodes.low, prompts.low, part),
-          .high = std::lerp(decodes.high, prompts.high, part)};
-}
-
-}  // namespace
-
-ReachedShare usually_reached(const ServingLayout& layout, const LoadShape& shape) {
-  // Less time to wait costs about its share. Where prompts and decodes share steps, it may cost more: a prompt also
-  // waits for steps that are longer than its own. It may cost less where few requests wait at all.
-  const bool alone = layout.decode || layout.pool.engine.pipeline > 1;
-  ReachedShare share = reached_without_haste(layout, shape.prompt_share);
-  share.usual *= shape.ttft_slack * std::sqrt(shape.fresh_share * std::sqrt(shape.fresh_share));
-  share.low *= shape.ttft_slack * (alone ? 1 : std::sqrt(shape.ttft_slack)) * shape.fresh_share;
-  share.high *= std::sqrt(shape.ttft_slack);
-  return share;
-}
 
 std::string_view effort_name(Effort effort) {
   switch (effort) {

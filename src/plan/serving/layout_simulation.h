@@ -20,9 +20,8 @@ enum class Effort : uint8_t {
   closed_form,  // no run: what layouts usually reach of their bounds, with as wide an interval
   quick,        // short runs of one replica at its share of the rate, capacity within 8%
   ranged,       // the same, also at both ends of the step times' intervals
-  full,       // the same as ranged, and longer runs of several replicas with three stretches of the traffic, which are
-              // judged together, capacity within 2%
-  promised,   // the same with four long stretches: what is sure to hold for other requests of the kind, too
+  full,         // the same as ranged, and a longer run of several replicas, capacity within 2%
+  promised,   // the same with six long stretches, judged together: what is sure to hold for other requests of the kind
   curve,      // short runs at rates from a tenth of the promised capacity to beyond it and at the rate asked for, to
               // their end; the run at capacity is that of the promise
   long_curve  // the same by long runs
@@ -31,15 +30,6 @@ std::string_view effort_name(Effort effort);
 
 // Lengthy ones say what is promised; the usual ones tell finalists apart and what changes the capacity.
 enum class RunLength : uint8_t { brief, usual, lengthy };
-
-// Of a layout's bound (LayoutJudgement::most_requests_per_s), what simulations of such layouts sustain: usually, and in
-// nine of ten cases. Pools that wait for each other and stages with bubbles reach less; so do engines whose time goes
-// into prompts, since long steps of them delay the tokens of all others. Requests may wait as long as the TTFT limit
-// leaves, and prefixes that the cache lost are computed again: at worst all of them.
-struct ReachedShare {
-  double usual = 0, low = 0, high = 0;
-};
-ReachedShare usually_reached(const ServingLayout& layout, const LoadShape& shape);
 
 // One simulated run of the whole layout.
 struct PlanRun {

@@ -203,17 +203,23 @@ TEST(Simulation, times_that_bend_with_the_context_never_end_a_step_in_the_past) 
   }
 }
 
+// Steps of 10 ms.
+std::vector<RequestRecord> read_every_ten_steps(std::vector<Request> requests, bool repeat_decodes) {
+  LinearTimes times({.step = 0.01, .token = 0, .context_token = 0});
+  ListedRequests source(std::move(requests));
+  RecordedRun run;
+  simulate({.replicas = {{.options = {.num_gpu_blocks = 100, .async_scheduling = false},
+                          .times = &times,
+                          .receive_interval = 10}},
+            .repeat_decodes = repeat_decodes},
+           source, run);
+  return run.sorted();
+}
+
 TEST(Simulation, an_engine_that_reads_every_so_many_steps_has_arrivals_wait_for_that) {
   for (const bool repeat_decodes : {true, false}) {
-    LinearTimes times({.step = 0.01, .token = 0, .context_token = 0});
-    ListedRequests source({request_at(0, 0.0, 100), request_at(1, 0.123, 1), request_at(2, 0.9, 1)});
-    RecordedRun run;
-    simulate({.replicas = {{.options = {.num_gpu_blocks = 100, .async_scheduling = false},
-                            .times = &times,
-                            .receive_interval = 10}},
-              .repeat_decodes = repeat_decodes},
-             source, run);
-    const std::vector<RequestRecord> records = run.sorted();
+    const std::vector<RequestRecord> records =
+        read_every_ten_steps({request_at(0, 0.0, 100), request_at(1, 0.123, 1), request_at(2, 0.9, 1)}, repeat_decodes);
     // Read after the prompt (0.01), then after 10 decodes (0.11), and again (0.21); its own step of 10 ms reads too.
     EXPECT_NEAR(to_seconds(records[1].queued).value(), 0.21, 1e-9);
     EXPECT_NEAR(to_seconds(records[1].first_token).value(), 0.22, 1e-9);
@@ -223,15 +229,9 @@ TEST(Simulation, an_engine_that_reads_every_so_many_steps_has_arrivals_wait_for_
 
 TEST(Simulation, what_arrives_in_the_last_step_before_a_reading_is_read_then) {
   for (const bool repeat_decodes : {true, false}) {
-    LinearTimes times({.step = 0.01, .token = 0, .context_token = 0});
-    ListedRequests source({request_at(0, 0.0, 100), request_at(1, 0.205, 1)});
-    RecordedRun run;
-    simulate({.replicas = {{.options = {.num_gpu_blocks = 100, .async_scheduling = false},
-                            .times = &times,
-                            .receive_interval = 10}},
-              .repeat_decodes = repeat_decodes},
-             source, run);
-    EXPECT_NEAR(to_seconds(run.sorted()[1].queued).value(), 0.21, 1e-9) << repeat_decodes;
+    const std::vector<RequestRecord> records =
+        read_every_ten_steps({request_at(0, 0.0, 100), request_at(1, 0.205, 1)}, repeat_decodes);
+    EXPECT_NEAR(to_seconds(records[1].queued).value(), 0.21, 1e-9) << repeat_decodes;
   }
 }
 
