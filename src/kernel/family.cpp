@@ -28,7 +28,8 @@ std::optional<double> parse_value(const KernelParameter& parameter, std::string_
 std::string expectation(const KernelParameter& parameter) {
   switch (parameter.kind) {
     case ParameterKind::choice:
-      return fmt::format("one of {}", fmt::join(parameter.choices, ", "));
+      return fmt::format("one of {}{}{}", fmt::join(parameter.choices, ", "), parameter.further.empty() ? "" : ", ",
+                         parameter.further);
     case ParameterKind::number:
       return range_text(parameter.range);
     case ParameterKind::integer:

@@ -28,6 +28,7 @@ struct KernelParameter {
   std::vector<std::string> choices;     // choice: listed in help; the value is the index here
   // choice: reads further spellings, and whatever is not an index; nothing = not a valid value
   std::optional<double> (*parse)(std::string_view) = nullptr;
+  std::string further;  // choice: values beyond `choices`, for errors: "plA for A up to 10"
 };
 
 // Two values that are each in range but cannot stand together.

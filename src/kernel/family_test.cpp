@@ -135,6 +135,10 @@ TEST(KernelFamily, a_wrong_parameter_is_named_with_what_was_expected) {
   const Flags lacking = {{"m", "16"}, {"n", "32"}};
   EXPECT_EQ(problem_of([&] { shape_from_texts(gemm, lacking); }).field, "k");
   EXPECT_EQ(problem_of([] { kernel_family("attention_prefil", {}); }).suggestion, "attention_prefill");
+  const Flags far = {{"tokens", "8"}, {"hidden", "64"}, {"inter", "64"},
+                     {"topk", "1"},   {"experts", "8"}, {"routing", "pl99"}};
+  EXPECT_THAT(problem_of([&] { shape_from_texts(kernel_family("moe", {}), far); }).expected,
+              HasSubstr("balanced, plA with A up to 10"));
 }
 
 TEST(KernelFamily, sparse_products_take_the_formats_that_were_measured) {

@@ -44,6 +44,7 @@ KernelParameter routing_parameter() {
       choice_parameter("routing", "balanced, or plA: a power law with exponent A, where the most loaded rank counts",
                        {"balanced"}, "balanced");
   parameter.parse = parse_routing;
+  parameter.further = "plA with A up to 10 (such as pl1.2)";
   return parameter;
 }
 

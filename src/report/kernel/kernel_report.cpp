@@ -133,6 +133,7 @@ struct KernelUse {
 };
 
 KernelUse use_of(const KernelReport& report) {
+  if (report.in_memory) return {};  // not the device's own units, nor its memory's pins
   const KernelEstimate& estimate = report.explanation.estimate;
   KernelUse use;
   if (const auto peak = report.device.peak_or_fallback(estimate.work.math)) {
@@ -142,6 +143,18 @@ KernelUse use_of(const KernelReport& report) {
     use.mbu = (estimate.work.bytes() / report.device.memory_bandwidth->value).value() / estimate.seconds.value;
   }
   return use;
+}
+
+// What stands behind the time: how near it is to the roofline, or that another unit than the device runs the kernel.
+std::string against_roofline_text(const KernelReport& report) {
+  const KernelExplanation& explanation = report.explanation;
+  const std::string bound = duration_text(explanation.roofline_seconds);
+  if (!report.in_memory)
+    return fmt::format("  efficiency  {:.0f}% of the roofline, {}\n", 100 * explanation.efficiency, bound);
+  return fmt::format(
+      "  runs on     units in the memory, which do not move keys and values; with its own units, the device would "
+      "need at least {}\n",
+      bound);
 }
 
 std::string utilization_text(const KernelReport& report) {
@@ -277,10 +290,8 @@ std::string kernel_text(const KernelReport& report) {
   text += fmt::format("  interval    {}\n", interval_origin_text(explanation.interval));
   if (!explanation.form.empty()) text += fmt::format("  sizes       {}\n", envelope_text(explanation));
   if (!explanation.variant.empty()) text += fmt::format("  kernel      {}\n", explanation.variant);
-  text += fmt::format("  efficiency  {:.0f}% of the roofline, {}\n", 100 * explanation.efficiency,
-                      duration_text(explanation.roofline_seconds));
-  text += utilization_text(report);
-  text += fmt::format("  bound by    {}", bound_name(estimate.bound));
+  text += against_roofline_text(report) + utilization_text(report);
+  text += fmt::format("  bound by    {}", report.in_memory ? "the units in the memory" : bound_name(estimate.bound));
   if (const Explained* limit = largest_limit(explanation))
     text += fmt::format(" on the roofline; in this kernel by {}", spaced(limit->name));
   text += "\n" + work_text(report);
@@ -312,6 +323,7 @@ Json kernel_json(const KernelReport& report) {
                        {"estimate", to_json(explanation.estimate)},
                        {"roofline_seconds", explanation.roofline_seconds},
                        {"efficiency", explanation.efficiency},
+                       {"runs_in_memory", report.in_memory},
                        {"mfu", use.mfu ? Json(*use.mfu) : Json()},
                        {"mbu", use.mbu ? Json(*use.mbu) : Json()},
                        {"multiplies_in", used ? Json(dtype_name(*used)) : Json()},

@@ -74,6 +74,18 @@ TEST_F(KernelReportTest, says_what_a_missing_number_format_falls_back_to) {
   EXPECT_THAT(kernel_text(report()), Not(HasSubstr("does not multiply in")));
 }
 
+TEST_F(KernelReportTest, a_kernel_in_the_memory_is_not_held_against_the_roofline_of_the_device) {
+  explanation_.efficiency = 1.7;
+  KernelReport in_memory = report();
+  in_memory.in_memory = true;
+  const std::string text = kernel_text(in_memory);
+  EXPECT_THAT(text, HasSubstr("runs on     units in the memory"));
+  EXPECT_THAT(text, Not(HasSubstr("of the roofline")));
+  EXPECT_THAT(text, Not(HasSubstr("MBU")));
+  EXPECT_EQ(kernel_json(in_memory).find("mbu")->kind(), Json::Kind::null);
+  EXPECT_TRUE(kernel_json(in_memory).find("runs_in_memory")->boolean());
+}
+
 TEST_F(KernelReportTest, data_beyond_the_memory_of_the_device_are_noted) {
   EXPECT_THAT(kernel_text(report()), Not(HasSubstr("do not fit")));
   explanation_.estimate.work.weights_read = gigabytes(100);

@@ -327,7 +327,8 @@ std::string serving_text(const ServingReport& report) {
   text += fmt::format("{:<28} {:>9.0f}%   of the KV cache\n", "Fullest", 100 * report.peak_kv_use());
   text += fmt::format("{:<28} {:>10}\n", "Preemptions", metrics.preemptions);
   text += fmt::format("{:<28} {:>9.1f}%   of prompt tokens\n", "Prefix cache hits", 100 * cached_share(metrics));
-  text += fmt::format("{:<28} {:>10.2f}\n", "Mean time in queue (ms)", metrics.queue.mean_ms);
+  text += fmt::format("{:<28} {:>10.2f}   in the front end and the queue, before the first step\n", "Mean wait (ms)",
+                      metrics.queue.mean_ms);
   if (const KvTierUsage& tiers = report.run.totals.kv_tiers; !tiers.tiers.empty()) {
     text += kv_tiers_text(tiers, metrics.input_tokens, metrics.cached_tokens);
   }

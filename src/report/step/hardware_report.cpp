@@ -107,6 +107,13 @@ std::string note_text(const std::string& note) {
   return note.empty() ? "" : wrap_lines(fmt::format("note: {}", note), page_width(), 2);
 }
 
+std::string memory_sentence(const Device& device) {
+  if (!device.computing_memory) return {};
+  return fmt::format("Units in the memory run the attention of decode steps{}. Source: {}",
+                     device.computing_memory->beside ? ", also while the device runs other sequences of the batch" : "",
+                     device.computing_memory->source);
+}
+
 std::string software_text(const Device& device) {
   const std::vector<Software> running = software_of(device);
   if (running.empty()) return {};
@@ -160,7 +167,8 @@ std::string device_text(const Device& device) {
       device.instruction_set.empty() ? "" : ", " + device.instruction_set, facts_text(device_facts(device)));
   const std::vector<std::string> unknown = unknown_device_facts(device);
   if (!unknown.empty()) text += wrap_lines(fmt::format("not published: {}", fmt::join(unknown, ", ")), page_width(), 2);
-  return text + software_text(device) + note_text(like_sentence(device)) + note_text(device.note);
+  return text + software_text(device) + note_text(like_sentence(device)) + note_text(memory_sentence(device)) +
+         note_text(device.note);
 }
 
 Json device_json(const Device& device) {
@@ -168,6 +176,7 @@ Json device_json(const Device& device) {
                        {"title", device.title},
                        {"kind", device_kind_name(device.kind)},
                        {"vendor", device.vendor},
+                       {"memory_computes", device.computing_memory.has_value()},
                        {"architecture", device.architecture},
                        {"instruction_set", device.instruction_set.empty() ? Json() : Json(device.instruction_set)},
                        {"like", device.like ? Json(device.like->name) : Json()},

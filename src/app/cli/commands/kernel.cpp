@@ -149,6 +149,15 @@ class KernelCommand : public Command {
                       .expected = "a device whose file gives power_limit_w"});
   }
 
+  // The power of a device says nothing of the units in its memory.
+  void check_power_is_known(const KernelPredictor& predictor, const KernelShape& shape) const {
+    if (!sustained_ || !predictor.runs_in_memory(shape)) return;
+    throw InputError({.source = "--sustained",
+                      .path = predictor.device().name,
+                      .value = "a kernel that runs in the memory",
+                      .expected = "a kernel that the device runs: the power of units in its memory is not known"});
+  }
+
   static KernelPower power_drawn(const PowerModel& power, const KernelShape& shape, std::string_view variant,
                                  const KernelEstimate& estimate, const Device& device) {
     return kernel_power(power, estimate.work, activity_of(shape, variant, device), estimate.seconds);
@@ -181,6 +190,7 @@ class KernelCommand : public Command {
                               .shape = shape,
                               .device = predictor.device(),
                               .explanation = explanation,
+                              .in_memory = predictor.runs_in_memory(shape),
                               .nearest = rows};
     std::string text = kernel_text(report);
     for (const std::string& note : notes) text += wrap_lines("note: " + note, page_width(), 2);
@@ -191,7 +201,9 @@ class KernelCommand : public Command {
     }
     Answer answer{.text = std::move(text), .json = kernel_json(report)};
     answer.json.set("notes", notes_json(notes));
-    if (const std::optional<PowerModel> power = power_of(predictor.device(), library)) {
+    check_power_is_known(predictor, shape);
+    const std::optional<PowerModel> power = power_of(predictor.device(), library);
+    if (power && !report.in_memory) {
       const KernelPower drawn = power_drawn(*power, shape, variant, explanation.estimate, predictor.device());
       answer.text += power_text(drawn, predictor.device(), sustained_);
       answer.json.set("power", power_json(drawn, sustained_));
@@ -309,6 +321,7 @@ class KernelCommand : public Command {
       Json entry = to_json(estimate);
       entry.set("priced_as", priced.shown);
       if (sustained_) {
+        check_power_is_known(predictor, shape);
         const KernelPower drawn = power_drawn(*power, shape, priced.variant, estimate, predictor.device());
         rows += fmt::format(",{},{},{}", number_text(drawn.sustained_seconds.value * 1e6),
                             number_text(drawn.sustained.watts.value), number_text(drawn.sustained.joules.value));
