@@ -107,7 +107,7 @@ void AcceleratorFlags::open_rows(AcceleratorLevel& memory) const {
   memory.rows = *usual;
 }
 
-AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
+void AcceleratorFlags::check_given() const {
   if (arch.empty()) {
     throw InputError(
         {.source = "--arch",
@@ -119,69 +119,91 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
     throw InputError(
         {.source = "--problem", .expected = "one of --problem, --gemm, --conv, --network and --model, not several"});
   }
-  AcceleratorQuestion question;
-  std::vector<std::filesystem::path> yaml;
-  std::optional<std::string> own;
-  const auto sort_file = [&](const std::string& name) {
+}
+
+AcceleratorFlags::SortedFiles AcceleratorFlags::sorted_files() const {
+  SortedFiles files;
+  for (const std::string& name : arch) {
     if (is_yaml(name)) {
-      yaml.emplace_back(name);
-    } else if (own) {
+      files.yaml.emplace_back(name);
+    } else if (files.own) {
       throw InputError(
-          {.source = "--arch", .value = printable(name), .expected = "one design; " + *own + " is another"});
+          {.source = "--arch", .value = printable(name), .expected = "one design; " + *files.own + " is another"});
     } else {
-      own = name;
-    }
-  };
-  for (const std::string& name : arch) sort_file(name);
-  for (const std::string& name : energy_tables) yaml.emplace_back(name);
-  for (const std::string& name : constraints) yaml.emplace_back(name);
-  if (is_yaml(problem)) yaml.emplace_back(problem);
-  if (is_yaml(mapping)) yaml.emplace_back(mapping);
-  const AcceleratorCatalogue catalogue = library.accelerator_designs();
-  if (own) {
-    LoadedDesign loaded = catalogue.design(*own);
-    question.design = std::move(loaded.design);
-    for (const EnergyFill& fill : loaded.from_library) {
-      question.notes.push_back(note_of(fill));
+      files.own = name;
     }
   }
-  read_work(library, question);
-  if (!yaml.empty()) {
-    AcceleratorInputs known{.problem = question.problem};
-    if (own) known.architecture = question.design.architecture;
-    question.timeloop = read_timeloop_files(yaml, std::move(known), jinja_variables(jinja));
-    const AcceleratorInputs& read = question.timeloop;
-    if (!energy_tables.empty() && !read.energies_given && !read.areas_given) {
-      throw InputError(
-          {.source = "--energy-tables", .value = energy_tables.front(), .expected = "a file with an ERT or ART"});
-    }
-    if (!constraints.empty() && !read.constraints_given) {
-      throw InputError(
-          {.source = "--constraints", .value = constraints.front(), .expected = "a file with constraints"});
-    }
-    question.notes.insert(question.notes.end(), read.notes.begin(), read.notes.end());
-    if (read.architecture) {
-      question.design.architecture = *read.architecture;
-      const size_t levels = read.architecture->levels.size();
-      question.design.tensors.resize(levels);
-      if (!own || read.energies_given) question.design.energies_given.assign(levels, read.energies_given);
-      if (!own || read.areas_given) question.design.areas_given.assign(levels, read.areas_given);
-    }
-    if (read.architecture && !own) {
-      AcceleratorDesign& design = question.design;
+  for (const std::string& name : energy_tables) files.yaml.emplace_back(name);
+  for (const std::string& name : constraints) files.yaml.emplace_back(name);
+  if (is_yaml(problem)) files.yaml.emplace_back(problem);
+  if (is_yaml(mapping)) files.yaml.emplace_back(mapping);
+  return files;
+}
+
+void AcceleratorFlags::check_used(const AcceleratorInputs& read, const AcceleratorQuestion& question) const {
+  if (!energy_tables.empty() && !read.energies_given && !read.areas_given) {
+    throw InputError(
+        {.source = "--energy-tables", .value = energy_tables.front(), .expected = "a file with an ERT or ART"});
+  }
+  if (!constraints.empty() && !read.constraints_given) {
+    throw InputError({.source = "--constraints", .value = constraints.front(), .expected = "a file with constraints"});
+  }
+  if (read.problem && !question.layers.empty()) {
+    throw InputError({.source = layers.network.empty() ? "--model" : "--network",
+                      .value = read.problem->name,
+                      .expected = "a network, or a YAML file with a `problem`, not both"});
+  }
+}
+
+void AcceleratorFlags::read_timeloop(const SortedFiles& files, const AcceleratorCatalogue& catalogue,
+                                     AcceleratorQuestion& question) const {
+  AcceleratorInputs known{.problem = question.problem};
+  if (files.own) known.architecture = question.design.architecture;
+  question.timeloop = read_timeloop_files(files.yaml, std::move(known), jinja_variables(jinja));
+  const AcceleratorInputs& read = question.timeloop;
+  check_used(read, question);
+  question.notes.insert(question.notes.end(), read.notes.begin(), read.notes.end());
+  if (read.architecture) {
+    AcceleratorDesign& design = question.design;
+    design.architecture = *read.architecture;
+    const size_t levels = read.architecture->levels.size();
+    design.tensors.resize(levels);
+    if (!files.own || read.energies_given) design.energies_given.assign(levels, read.energies_given);
+    if (!files.own || read.areas_given) design.areas_given.assign(levels, read.areas_given);
+    if (!files.own) {
       for (const EnergyFill& fill :
            fill_costs(design.architecture, design.energies_given, design.areas_given, catalogue.library())) {
         question.notes.push_back(note_of(fill));
       }
     }
-    if (read.problem && !question.layers.empty()) {
-      throw InputError({.source = layers.network.empty() ? "--model" : "--network",
-                        .value = read.problem->name,
-                        .expected = "a network, or a YAML file with a `problem`, not both"});
-    }
-    question.problem = read.problem;
-    question.mapping = read.mapping;
   }
+  question.problem = read.problem;
+  question.mapping = read.mapping;
+}
+
+void AcceleratorFlags::read_own_mapping(AcceleratorQuestion& question) const {
+  if (!question.problem) {
+    throw InputError({.source = "--mapping", .value = mapping, .expected = "one operator, not a network of them"});
+  }
+  if (question.mapping) {
+    throw InputError({.source = "--mapping", .value = mapping, .expected = "one mapping; a YAML file has another"});
+  }
+  const Json document = read_json_file(mapping);
+  question.mapping = read_mapping_json(JsonView(document, mapping), question.design.architecture, *question.problem);
+}
+
+AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
+  check_given();
+  const SortedFiles files = sorted_files();
+  const AcceleratorCatalogue catalogue = library.accelerator_designs();
+  AcceleratorQuestion question;
+  if (files.own) {
+    LoadedDesign loaded = catalogue.design(*files.own);
+    question.design = std::move(loaded.design);
+    for (const EnergyFill& fill : loaded.from_library) question.notes.push_back(note_of(fill));
+  }
+  read_work(library, question);
+  if (!files.yaml.empty()) read_timeloop(files, catalogue, question);
   if (question.design.architecture.levels.empty()) {
     throw InputError({.source = "--arch", .expected = "a design, or YAML files with an `architecture` section"});
   }
@@ -192,16 +214,7 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
          .value = "(not given)",
          .expected = "work: --problem, --gemm, --conv, --network, --model, or a YAML file with a `problem`"});
   }
-  if (!mapping.empty() && !is_yaml(mapping)) {
-    if (!question.problem) {
-      throw InputError({.source = "--mapping", .value = mapping, .expected = "one operator, not a network of them"});
-    }
-    if (question.mapping) {
-      throw InputError({.source = "--mapping", .value = mapping, .expected = "one mapping; a YAML file has another"});
-    }
-    const Json document = read_json_file(mapping);
-    question.mapping = read_mapping_json(JsonView(document, mapping), question.design.architecture, *question.problem);
-  }
+  if (!mapping.empty() && !is_yaml(mapping)) read_own_mapping(question);
   return question;
 }
 

@@ -1,6 +1,7 @@
 // The flags that say which accelerator, and what runs on it.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,16 @@ struct AcceleratorFlags {
   AcceleratorQuestion question(const Library& library) const;
 
  private:
+  struct SortedFiles {
+    std::optional<std::string> own;  // a design that ships, or a file of our format
+    std::vector<std::filesystem::path> yaml;
+  };
+  void check_given() const;
+  SortedFiles sorted_files() const;
+  void read_timeloop(const SortedFiles& files, const AcceleratorCatalogue& catalogue,
+                     AcceleratorQuestion& question) const;
+  void check_used(const AcceleratorInputs& read, const AcceleratorQuestion& question) const;
+  void read_own_mapping(AcceleratorQuestion& question) const;
   void open_rows(AcceleratorLevel& memory) const;
   void read_work(const Library& library, AcceleratorQuestion& question) const;
 };
