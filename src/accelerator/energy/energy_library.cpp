@@ -37,6 +37,10 @@ double power_law(const std::vector<SizeFigure>& figures, double size) {
   return a.value * portable_pow(size / a.size, log_slope(a, figures[upper]));
 }
 
+double bits_of_access(const AcceleratorLevel& level) {
+  return static_cast<double>(level.word_bits) * level.words_per_access * level.cluster_size;
+}
+
 void add_note(ComponentCosts& costs, const std::string& note) {
   if (note.empty() || costs.note.find(note) != std::string::npos) return;
   costs.note += (costs.note.empty() ? "" : "; ") + note;
@@ -282,88 +286,112 @@ double EnergyLibrary::energy_at(const EnergyComponent& component, double size, d
   return nearest.value * technology_ratio(component, nearest.size, technology_nm);
 }
 
-ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Architecture& architecture,
-                                    double below_um2) const {
-  const EnergyComponent& component = component_of(level);
-  ComponentCosts costs;
-  double nm = architecture.technology_nm;
-  if (nm == 0) {
-    nm = assumed_nm;
-    if (component.kind != EnergyComponent::Kind::dram) {
-      extrapolate(costs, fmt::format("the design names no technology, {} nm assumed", number_text(nm)));
-    }
+double EnergyLibrary::technology_of(const Architecture& architecture, const EnergyComponent& component,
+                                    ComponentCosts& costs) const {
+  if (architecture.technology_nm != 0) return architecture.technology_nm;
+  if (component.kind != EnergyComponent::Kind::dram) {
+    extrapolate(costs, fmt::format("the design names no technology, {} nm assumed", number_text(assumed_nm)));
   }
-  const double access_bits = static_cast<double>(level.word_bits) * level.words_per_access * level.cluster_size;
-  double leaking_size = 1;
-  switch (component.kind) {
-    case EnergyComponent::Kind::dram:
-      costs.energy.read_pj = component.points.front().read_pj * access_bits;
-      costs.energy.fill_pj = costs.energy.update_pj = costs.energy.read_pj;
-      add_note(costs, component.points.front().source);
-      // Memory inside the chip's package, such as banks with arithmetic, has no interface of this kind.
-      if (component.interface_mm2_per_gb_s > 0 && is_outermost(level, architecture)) {
-        const double bits_per_cycle = words_per_cycle(level.bandwidth) * level.word_bits;
-        const double gb_per_second = bits_per_cycle / 8 * architecture.clock_hz / giga;
-        costs.area_um2 = component.interface_mm2_per_gb_s * gb_per_second * mega;
-        costs.energy.leak_pj_per_cycle = component.standing_share * component.points.front().read_pj * bits_per_cycle;
-        add_note(costs, component.interface_source);
-      }
-      return costs;
-    case EnergyComponent::Kind::memory: {
-      const double bytes = memory_bytes(level) * level.cluster_size;
-      if (bytes <= 0) {
-        throw InputError({.path = fmt::format("level {}: depth", level.name),
-                          .value = "unlimited",
-                          .expected = fmt::format("a size, on which the energy of {} depends", component.name)});
-      }
-      // Columns read together cost in proportion.
-      const double width = access_bits / component.access_bits;
-      costs.energy.read_pj = energy_at(component, bytes, nm, false, costs) * width;
-      costs.energy.fill_pj = energy_at(component, bytes, nm, true, costs) * width;
-      costs.energy.update_pj = costs.energy.fill_pj;
-      costs.area_um2 = component.area_um2_per_bit * bytes * 8 / level.cluster_size;
-      leaking_size = bytes / level.cluster_size;
-      break;
-    }
-    case EnergyComponent::Kind::multiplier: {
-      costs.energy.compute_pj = energy_at(component, level.word_bits, nm, false, costs);
-      std::vector<SizeFigure> areas;
-      for (const auto& [bits, um2] : component.multiplier_um2) areas.push_back({bits, um2});
-      if (!areas.empty()) costs.area_um2 = power_law(areas, level.word_bits);
-      break;
-    }
-    case EnergyComponent::Kind::converter: {
-      const AnalogConverter& own = level.converter;
-      if (own.bits == 0) {
-        throw InputError({.path = fmt::format("level {}: converter", level.name),
-                          .value = "(not given)",
-                          .expected = fmt::format("the number of bits, which sets the energy of {}", component.name)});
-      }
-      double conversion_pj = energy_at(component, own.bits, nm, false, costs);
-      if (own.conversions_per_second > component.fastest_per_second) {
-        conversion_pj *= own.conversions_per_second / component.fastest_per_second;
-        extrapolate(costs, fmt::format("faster than the published {} conversions per second",
-                                       number_text(component.fastest_per_second)));
-      }
-      costs.energy.update_pj = own.conversions * (conversion_pj + own.extra_pj);
-      break;
-    }
-    case EnergyComponent::Kind::wire: {
-      const double millimetres = std::sqrt(below_um2) * 1e-3;  // from one instance to its neighbour
-      costs.energy.hop_pj_per_word = energy_at(component, 0, nm, false, costs) * level.word_bits * millimetres;
-      return costs;
-    }
+  return assumed_nm;
+}
+
+void EnergyLibrary::add_dram(const EnergyComponent& component, const AcceleratorLevel& level,
+                             const Architecture& architecture, ComponentCosts& costs) const {
+  const ComponentPoint& point = component.points.front();
+  costs.energy.read_pj = point.read_pj * bits_of_access(level);
+  costs.energy.fill_pj = costs.energy.update_pj = costs.energy.read_pj;
+  add_note(costs, point.source);
+  // Memory inside the chip's package, such as banks with arithmetic, has no interface of this kind.
+  if (component.interface_mm2_per_gb_s == 0 || !is_outermost(level, architecture)) return;
+  const double bits_per_cycle = words_per_cycle(level.bandwidth) * level.word_bits;
+  const double gb_per_second = bits_per_cycle / 8 * architecture.clock_hz / giga;
+  costs.area_um2 = component.interface_mm2_per_gb_s * gb_per_second * mega;
+  costs.energy.leak_pj_per_cycle = component.standing_share * point.read_pj * bits_per_cycle;
+  add_note(costs, component.interface_source);
+}
+
+void EnergyLibrary::add_memory(const EnergyComponent& component, const AcceleratorLevel& level, double nm,
+                               ComponentCosts& costs) const {
+  const double bytes = memory_bytes(level) * level.cluster_size;
+  if (bytes <= 0) {
+    throw InputError({.path = fmt::format("level {}: depth", level.name),
+                      .value = "unlimited",
+                      .expected = fmt::format("a size, on which the energy of {} depends", component.name)});
   }
+  const double width = bits_of_access(level) / component.access_bits;  // columns read together cost in proportion
+  costs.energy.read_pj = energy_at(component, bytes, nm, false, costs) * width;
+  costs.energy.fill_pj = energy_at(component, bytes, nm, true, costs) * width;
+  costs.energy.update_pj = costs.energy.fill_pj;
+  costs.area_um2 = component.area_um2_per_bit * bytes * 8 / level.cluster_size;
+}
+
+void EnergyLibrary::add_multiplier(const EnergyComponent& component, const AcceleratorLevel& level, double nm,
+                                   ComponentCosts& costs) const {
+  costs.energy.compute_pj = energy_at(component, level.word_bits, nm, false, costs);
+  std::vector<SizeFigure> areas;
+  for (const auto& [bits, um2] : component.multiplier_um2) areas.push_back({bits, um2});
+  if (!areas.empty()) costs.area_um2 = power_law(areas, level.word_bits);
+}
+
+void EnergyLibrary::add_converter(const EnergyComponent& component, const AcceleratorLevel& level, double nm,
+                                  ComponentCosts& costs) const {
+  const AnalogConverter& own = level.converter;
+  if (own.bits == 0) {
+    throw InputError({.path = fmt::format("level {}: converter", level.name),
+                      .value = "(not given)",
+                      .expected = fmt::format("the number of bits, which sets the energy of {}", component.name)});
+  }
+  double conversion_pj = energy_at(component, own.bits, nm, false, costs);
+  if (own.conversions_per_second > component.fastest_per_second) {
+    conversion_pj *= own.conversions_per_second / component.fastest_per_second;
+    extrapolate(costs, fmt::format("faster than the published {} conversions per second",
+                                   number_text(component.fastest_per_second)));
+  }
+  costs.energy.update_pj = own.conversions * (conversion_pj + own.extra_pj);
+}
+
+// Of what lies on the chip: its area in this technology, and what it leaks.
+void EnergyLibrary::add_silicon(const EnergyComponent& component, const AcceleratorLevel& level,
+                                const Architecture& architecture, double nm, ComponentCosts& costs) const {
   if (component.area_nm > 0) {
     costs.area_um2 *= area_factor(nm) / area_factor(component.area_nm);
     add_note(costs, component.area_source);
   }
   if (component.leak_uw_per_size > 0) {
     constexpr double pj_per_microjoule = 1e6;
+    const bool is_memory = component.kind == EnergyComponent::Kind::memory;
+    const double leaking_size = is_memory ? memory_bytes(level) : 1;
     costs.energy.leak_pj_per_cycle =
         component.leak_uw_per_size * leaking_size * pj_per_microjoule / architecture.clock_hz;
     add_note(costs, component.leak_source);
   }
+}
+
+ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Architecture& architecture,
+                                    double below_um2) const {
+  const EnergyComponent& component = component_of(level);
+  ComponentCosts costs;
+  const double nm = technology_of(architecture, component, costs);
+  switch (component.kind) {
+    case EnergyComponent::Kind::dram:
+      add_dram(component, level, architecture, costs);
+      return costs;
+    case EnergyComponent::Kind::wire: {
+      const double millimetres = std::sqrt(below_um2) * 1e-3;  // from one instance to its neighbour
+      costs.energy.hop_pj_per_word = energy_at(component, 0, nm, false, costs) * level.word_bits * millimetres;
+      return costs;
+    }
+    case EnergyComponent::Kind::memory:
+      add_memory(component, level, nm, costs);
+      break;
+    case EnergyComponent::Kind::multiplier:
+      add_multiplier(component, level, nm, costs);
+      break;
+    case EnergyComponent::Kind::converter:
+      add_converter(component, level, nm, costs);
+      break;
+  }
+  add_silicon(component, level, architecture, nm, costs);
   return costs;
 }
 

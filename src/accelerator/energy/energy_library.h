@@ -80,6 +80,17 @@ class EnergyLibrary {
   double technology_ratio(const EnergyComponent& component, double from_nm, double to_nm) const;
   double energy_at(const EnergyComponent& component, double size, double technology_nm, bool write,
                    ComponentCosts& costs) const;
+  double technology_of(const Architecture& architecture, const EnergyComponent& component, ComponentCosts& costs) const;
+  void add_dram(const EnergyComponent& component, const AcceleratorLevel& level, const Architecture& architecture,
+                ComponentCosts& costs) const;
+  void add_memory(const EnergyComponent& component, const AcceleratorLevel& level, double nm,
+                  ComponentCosts& costs) const;
+  void add_multiplier(const EnergyComponent& component, const AcceleratorLevel& level, double nm,
+                      ComponentCosts& costs) const;
+  void add_converter(const EnergyComponent& component, const AcceleratorLevel& level, double nm,
+                     ComponentCosts& costs) const;
+  void add_silicon(const EnergyComponent& component, const AcceleratorLevel& level, const Architecture& architecture,
+                   double nm, ComponentCosts& costs) const;
 
   std::vector<EnergyComponent> components_;
   std::vector<TechnologyFactor> technologies_;  // by nm
