@@ -31,22 +31,27 @@ int32_t FairSharing::add(std::span<const LinkLoad> loads) {
   if (free_.empty()) {
     free_.push_back(static_cast<int32_t>(flows_.size()));
     flows_.emplace_back();
+    bests_.push_back(0);
+    levels_.push_back(0);
+    fixed_.push_back(0);
+    visit_.push_back(0);
   }
   const int32_t number = free_.back();
   free_.pop_back();
   Flow& flow = flows_[static_cast<size_t>(number)];
   flow.loads = loads;
-  flow.level = 0;
-  flow.best = std::numeric_limits<double>::infinity();
+  levels_[static_cast<size_t>(number)] = 0;
+  double best = std::numeric_limits<double>::infinity();
   for (const LinkLoad& load : loads) {
-    flow.best = std::min(flow.best, links_[static_cast<size_t>(load.link)].capacity / load.weight);
+    best = std::min(best, links_[static_cast<size_t>(load.link)].capacity / load.weight);
   }
+  bests_[static_cast<size_t>(number)] = best;
   flow.places.resize(loads.size());
   for (size_t i = 0; i < loads.size(); ++i) {
     SharedLink& link = links_[static_cast<size_t>(loads[i].link)];
     flow.places[i] = static_cast<int32_t>(link.members.size());
     link.members.push_back({number, static_cast<int32_t>(i), loads[i].weight});
-    change_wanted(loads[i].link, link.wanted + flow.best * loads[i].weight);
+    change_wanted(loads[i].link, link.wanted + best * loads[i].weight);
   }
   touched_.push_back(number);
   return number;
@@ -54,6 +59,7 @@ int32_t FairSharing::add(std::span<const LinkLoad> loads) {
 
 void FairSharing::remove(int32_t number) {
   Flow& flow = flows_[static_cast<size_t>(number)];
+  const double best = bests_[static_cast<size_t>(number)];
   for (size_t i = 0; i < flow.loads.size(); ++i) {
     SharedLink& link = links_[static_cast<size_t>(flow.loads[i].link)];
     const auto place = static_cast<size_t>(flow.places[i]);
@@ -67,7 +73,7 @@ void FairSharing::remove(int32_t number) {
       for (const Member& member : link.members) touched_.push_back(member.flow);
     }
     // Starting again from zero keeps rounding from piling up.
-    change_wanted(flow.loads[i].link, link.members.empty() ? 0 : link.wanted - flow.best * flow.loads[i].weight);
+    change_wanted(flow.loads[i].link, link.members.empty() ? 0 : link.wanted - best * flow.loads[i].weight);
   }
   flow.loads = {};
   free_.push_back(number);
@@ -77,7 +83,7 @@ void FairSharing::remove(int32_t number) {
 void FairSharing::collect_component(int32_t first) {
   component_flows_ = {first};
   component_links_.clear();
-  flows_[static_cast<size_t>(first)].visit = visits_;
+  visit_[static_cast<size_t>(first)] = visits_;
   for (size_t next = 0; next < component_flows_.size(); ++next) {
     for (const LinkLoad& load : flows_[static_cast<size_t>(component_flows_[next])].loads) {
       if (!contended_[static_cast<size_t>(load.link)]) continue;
@@ -86,9 +92,9 @@ void FairSharing::collect_component(int32_t first) {
       link.visit = visits_;
       component_links_.push_back(load.link);
       for (const Member& member : link.members) {
-        Flow& other = flows_[static_cast<size_t>(member.flow)];
-        if (other.visit == visits_) continue;
-        other.visit = visits_;
+        int64_t& visit = visit_[static_cast<size_t>(member.flow)];
+        if (visit == visits_) continue;
+        visit = visits_;
         component_flows_.push_back(member.flow);
       }
     }
@@ -96,10 +102,10 @@ void FairSharing::collect_component(int32_t first) {
 }
 
 void FairSharing::fix(int32_t number, double level) {
-  Flow& flow = flows_[static_cast<size_t>(number)];
-  flow.fixed = true;
-  if (flow.level == level) return;
-  flow.level = level;
+  fixed_[static_cast<size_t>(number)] = 1;
+  double& known = levels_[static_cast<size_t>(number)];
+  if (known == level) return;
+  known = level;
   changed_.push_back(number);
 }
 
@@ -107,9 +113,9 @@ double FairSharing::level_where_full(const SharedLink& link, bool& any_rising) c
   double left = link.capacity, rising = 0;
   any_rising = false;
   for (const Member& member : link.members) {
-    const Flow& flow = flows_[static_cast<size_t>(member.flow)];
-    if (flow.fixed) {
-      left -= flow.level * member.weight;
+    const auto flow = static_cast<size_t>(member.flow);
+    if (fixed_[flow]) {
+      left -= levels_[flow] * member.weight;
     } else {
       rising += member.weight;
       any_rising = true;
@@ -119,11 +125,11 @@ double FairSharing::level_where_full(const SharedLink& link, bool& any_rising) c
 }
 
 void FairSharing::fill() {
-  for (const int32_t flow : component_flows_) flows_[static_cast<size_t>(flow)].fixed = false;
+  for (const int32_t flow : component_flows_) fixed_[static_cast<size_t>(flow)] = 0;
   size_t rising = component_flows_.size();
   // Most flows are stopped by a link, so few of them are ever asked for in order: a heap, not a sort.
   const auto later = [&](int32_t a, int32_t b) {
-    return std::pair(flows_[static_cast<size_t>(a)].best, a) > std::pair(flows_[static_cast<size_t>(b)].best, b);
+    return std::pair(bests_[static_cast<size_t>(a)], a) > std::pair(bests_[static_cast<size_t>(b)], b);
   };
   std::vector<int32_t>& by_best = component_flows_;
   std::make_heap(by_best.begin(), by_best.end(), later);
@@ -140,8 +146,8 @@ void FairSharing::fill() {
 
   while (rising > 0) {
     const int32_t flow = by_best.front();
-    const double best = flows_[static_cast<size_t>(flow)].best;
-    const bool is_fixed = flows_[static_cast<size_t>(flow)].fixed;
+    const double best = bests_[static_cast<size_t>(flow)];
+    const bool is_fixed = fixed_[static_cast<size_t>(flow)] != 0;
     if (is_fixed || next_full.empty() || best <= next_full.top().first) {
       if (!is_fixed) {
         fix(flow, best);
@@ -161,7 +167,7 @@ void FairSharing::fill() {
       continue;
     }
     for (const Member& member : link.members) {
-      if (flows_[static_cast<size_t>(member.flow)].fixed) continue;
+      if (fixed_[static_cast<size_t>(member.flow)]) continue;
       fix(member.flow, full);
       --rising;
     }
@@ -179,8 +185,9 @@ std::span<const int32_t> FairSharing::settle() {
   changed_.clear();
   ++visits_;
   for (const int32_t flow : touched_) {
-    const Flow& touched = flows_[static_cast<size_t>(flow)];
-    if (touched.loads.empty() || touched.visit == visits_) continue;  // gone, or in a component already filled
+    const auto touched = static_cast<size_t>(flow);
+    if (flows_[touched].loads.empty() || visit_[touched] == visits_)
+      continue;  // gone, or in a component already filled
     collect_component(flow);
     fill();
     check_capacities();
@@ -193,7 +200,7 @@ std::span<const int32_t> FairSharing::settle() {
 double FairSharing::rate_on(LinkIndex link) const {
   double rate = 0;
   for (const Member& member : links_[static_cast<size_t>(link)].members) {
-    rate += flows_[static_cast<size_t>(member.flow)].level * member.weight;
+    rate += levels_[static_cast<size_t>(member.flow)] * member.weight;
   }
   return rate;
 }

@@ -31,17 +31,13 @@ class FairSharing {
   // ascending. The span is good until the next call.
   std::span<const int32_t> settle();
 
-  double level(int32_t flow) const { return flows_[static_cast<size_t>(flow)].level; }
+  double level(int32_t flow) const { return levels_[static_cast<size_t>(flow)]; }
   double rate_on(LinkIndex link) const;  // bytes/s
 
  private:
   struct Flow {
     std::span<const LinkLoad> loads;
     std::vector<int32_t> places;  // of loads[i] among the members of its link
-    double best = 0;              // the level it has alone
-    double level = 0;
-    bool fixed = false;  // during filling: its level is known
-    int64_t visit = 0;
   };
   struct Member {
     int32_t flow = 0;
@@ -65,6 +61,11 @@ class FairSharing {
   std::vector<SharedLink> links_;
   std::vector<uint8_t> contended_;  // by link; apart, because most links a search meets are not
   std::vector<Flow> flows_;
+  // Of each flow, apart: walks over the members of links read one of these, and thousands of flows fit in the cache.
+  std::vector<double> bests_;     // the level it has alone
+  std::vector<double> levels_;    // the level it has
+  std::vector<uint8_t> fixed_;    // during filling: its level is known
+  std::vector<int64_t> visit_;    // the last search that met it
   std::vector<int32_t> free_;     // numbers to use again
   std::vector<int32_t> touched_;  // flows to look at in the next settle()
   std::vector<int32_t> changed_;
