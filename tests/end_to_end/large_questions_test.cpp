@@ -50,14 +50,24 @@ std::string post_run(int port, const std::string& body) {
   return client.read_all();
 }
 
-TEST(LargeQuestions, a_search_over_thousands_of_devices_answers_in_bounded_memory) {
-  const ChildOutcome search = run_limited(std::string(small_choices) + "h100_sxm:4096");
+void expect_bounded_search(const ChildOutcome& search) {
   ASSERT_EQ(search.status, 0) << search.said;
   const Json document = parse_json(search.said, "plan");
   const JsonView plan(document, "plan");
   EXPECT_LE(plan.at("layouts").integer(), 400'000);
   EXPECT_GT(plan.at("largest_gap_of_replicas").number(), 0) << "the answer says that numbers were left out";
   EXPECT_LE(plan.at("winner").at("devices").integer(), 4096);
+}
+
+TEST(LargeQuestions, a_search_over_thousands_of_devices_answers_in_bounded_memory) {
+  expect_bounded_search(
+      run_limited("plan serve --model Llama-3.1-8B --slo ttft:500,tpot:50 --random-input-len 256 --random-output-len "
+                  "16 --engines vllm --quantizations config --kv-cache-dtype auto -tp 1 -pp 1 --request-rate 100 "
+                  "--quick --json --hardware h100_sxm:4096"));
+}
+
+TEST(SlowQuestions, a_simulated_search_over_thousands_of_devices_answers_in_bounded_memory) {
+  expect_bounded_search(run_limited(std::string(small_choices) + "h100_sxm:4096"));
 }
 
 TEST(LargeQuestions, a_search_over_few_devices_leaves_no_number_of_replicas_out) {
