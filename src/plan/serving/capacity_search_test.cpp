@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "base/random.h"
@@ -40,6 +41,31 @@ TEST(CapacitySearch, guesses_change_the_number_of_trials_and_not_the_answer) {
   }
   EXPECT_LT(good, none * 0.6);
   EXPECT_LT(bad, none * 1.5);
+}
+
+// What is used rises with some power of the rate, which nobody is told.
+TEST(CapacitySearch, trials_that_tell_what_is_used_of_a_limit_are_fewer_and_as_near_to_the_answer) {
+  RandomStream stream(3, "capacity");
+  int told = 0, not_told = 0, searches = 0;
+  for (int i = 0; i < 200; ++i) {
+    const double limit = 1 + 9 * stream.uniform(), power = 8 + 24 * stream.uniform();
+    const CapacitySearch search{
+        .start = limit * (0.85 + 0.3 * stream.uniform()), .tolerance = 0.02, .first_step = 1.03};
+    const auto searched = [&](int& trials, bool tells) {
+      const double found = highest_rate(search, [&](double rate) {
+        ++trials;
+        const double used = std::pow(rate / limit, power);
+        return TriedRate{.holds = used <= 1, .used = tells ? std::optional(used) : std::nullopt};
+      });
+      EXPECT_LE(found, limit);
+      EXPECT_GE(found, limit / 1.021);
+    };
+    searched(told, true);
+    searched(not_told, false);
+    ++searches;
+  }
+  EXPECT_LT(told, 3 * searches);
+  EXPECT_LT(told, 0.6 * not_told);
 }
 
 TEST(CapacitySearch, a_higher_limit_never_has_a_lower_rate) {

@@ -69,6 +69,9 @@ constexpr Judging judging_of(Effort effort) {
 // Capacity by several stretches.
 constexpr double pooled_tolerance = 0.02;
 
+// Of the capacity by one stretch, what several are sure to sustain.
+constexpr double usually_promised = 0.9;
+
 constexpr bool takes_long_runs(Effort effort) {
   return effort == Effort::full || effort == Effort::promised || effort == Effort::long_curve;
 }
@@ -271,8 +274,9 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
 }
 
 struct LayoutSimulator::TriedRun {
-  std::optional<PlanRun> run;  // nothing where it was ended because it is sure to break a limit
-  double reach = 1;            // TriedRate::reach
+  std::optional<PlanRun> run;       // nothing where it was ended because it is sure to break a limit
+  double reach = 1;                 // TriedRate::reach
+  std::optional<double> used = {};  // TriedRate::used
 };
 
 // All runs of one evaluation.
@@ -285,12 +289,12 @@ struct LayoutSimulator::Trial {
 
   StepBound usual_bound() const { return simulator.question_->pessimistic ? StepBound::high : StepBound::value; }
 
-  // All stretches at a rate, judged together.
+  // All stretches at a rate, judged together, until they are sure to break a limit.
   TriedRun run(double rate, bool to_its_end = false) const {
-    LateRequests late(slos(), requests_at(rate) * judging.stretches);
     PooledLatencies pool;
     std::vector<Stretch> runs;
     for (int64_t part = 0; part < judging.stretches; ++part) {
+      LateRequests late(slos(), requests_at(rate) * judging.stretches);
       LatencyLog log(requests_at(rate));
       std::optional<Stretch> one = run_stretch({.rate = rate,
                                                 .bound = usual_bound(),
@@ -298,12 +302,16 @@ struct LayoutSimulator::Trial {
                                                 .metered = part == 0 && draw_is_known(),
                                                 .is_lost = to_its_end ? nullptr : &late,
                                                 .log = &log});
-      if (!one) return {.run = {}, .reach = reach_of_lost(late.ended_share())};
+      if (!one) return lost_after(pool, late.ended_share());
       pool.add(log);
       runs.push_back(std::move(*one));
+      if (!to_its_end && is_sure_to_be_late(pool)) return {.run = {}, .used = std::max(used_of(pool), least_of_lost)};
     }
     const PlanRun all = runs.size() == 1 && !judging.surely ? runs.front().run : pooled(runs, pool);
-    return {.run = all, .reach = reach_of(all, slos())};
+    TriedRun tried{.run = all, .reach = reach_of(all, slos())};
+    if (judging.surely)
+      tried.used = all.attained ? std::min(used_of(pool), 1.0) : std::max(used_of(pool), least_of_lost);
+    return tried;
   }
   PlanRun run_to_its_end(double rate) const { return *run(rate, true).run; }
 
@@ -330,7 +338,45 @@ struct LayoutSimulator::Trial {
     bool keeps_up = false;
   };
 
+  // What is used where a limit is broken.
+  static constexpr double least_of_lost = 1.001;
+
   const std::vector<LatencySlo>& slos() const { return simulator.question_->slos; }
+
+  // The runs before, and one that was ended when so many of its requests were late as may be of all stretches, after
+  // this share of all their requests.
+  TriedRun lost_after(const PooledLatencies& before, double ended_share) const {
+    TriedRun tried{.run = {}, .reach = reach_of_lost(ended_share)};
+    if (!judging.surely) return tried;
+    const double share_before = static_cast<double>(before.runs()) / static_cast<double>(judging.stretches);
+    const double late =
+        1 + share_before * most_used([&](std::span<const LatencySlo> limits) { return before.late_share(limits); });
+    tried.used = std::max(late / (share_before + ended_share), least_of_lost);
+    return tried;
+  }
+
+  // Of the late requests that the limits leave, as surely as the runs so far tell; of the limit that leaves least.
+  double used_of(const PooledLatencies& pool) const {
+    return most_used([&](std::span<const LatencySlo> limits) { return pool.late_share_at_most(limits); });
+  }
+  bool is_sure_to_be_late(const PooledLatencies& pool) const {
+    if (!judging.surely || simulator.shortcuts_ != Shortcuts::taken) return false;
+    const auto stretches = static_cast<size_t>(judging.stretches);
+    return pool.runs() < stretches && most_used([&](std::span<const LatencySlo> limits) {
+                                        return pool.late_share_at_most_of(stretches, limits);
+                                      }) > least_of_lost;
+  }
+  double most_used(const std::function<double(std::span<const LatencySlo>)>& late_share) const {
+    if (const std::optional<double>& joint = simulator.question_->joint_percent) {
+      return late_share(slos()) / (1 - *joint / 100);
+    }
+    double used = 0;
+    for (const LatencySlo& slo : slos()) {
+      if (slo.metric == SloMetric::itl) continue;
+      used = std::max(used, late_share({&slo, 1}) / (1 - slo.percentile / 100));
+    }
+    return used;
+  }
 
   // Means of the runs, with percentiles of all their requests.
   PlanRun pooled(const std::vector<Stretch>& runs, const PooledLatencies& pool) const {
@@ -478,7 +524,7 @@ struct LayoutSimulator::Trial {
 
 TriedRate LayoutSimulator::KeptRuns::added(const TriedRun& tried) {
   if (tried.run) runs.push_back(*tried.run);
-  return {.holds = tried.run && tried.run->attained, .reach = tried.reach};
+  return {.holds = tried.run && tried.run->attained, .reach = tried.reach, .used = tried.used};
 }
 
 const LayoutSimulator::RelativeInterval& LayoutSimulator::interval(const std::string& name,
@@ -609,13 +655,30 @@ class LayoutSimulator::Evaluation {
         simulator_.short_runs(point_.layout, trial_of(short_part_, RunLength::brief), most_, usual_);
     short_capacity_ = quick.capacity;
     KeptRuns found = quick;
-    if (takes_long_runs(effort_) || draws_curve(effort_)) {
-      find_usual_capacity();
-      found = by_pooled_runs(Effort::full, usual_capacity_);
-    }
-    if (needs_promise(effort_)) found = by_pooled_runs(Effort::promised, found.capacity);
+    if (takes_long_runs(effort_) || draws_curve(effort_)) found = by_long_runs();
+    if (needs_promise(effort_)) found = by_pooled_runs(Effort::promised, found.capacity * usually_promised);
     point_.runs = std::move(found.runs);
+    point_.short_capacity = short_capacity_;
+    point_.usual_capacity = usual_capacity_;
     point_.capacity = {.value = found.capacity, .low = found.capacity, .high = found.capacity};
+  }
+
+  KeptRuns by_long_runs() {
+    if (is_lengthy_as_usual()) {
+      const KeptRuns& found = by_pooled_runs(Effort::full, short_capacity_);
+      usual_capacity_ = found.capacity;
+      return found;
+    }
+    find_usual_capacity();
+    return by_pooled_runs(Effort::full, usual_capacity_);
+  }
+
+  // At rates as high as that, runs of the usual length have as many requests as lengthy ones.
+  bool is_lengthy_as_usual() const {
+    constexpr double well_below = 0.7;
+    const Trial lengthy = trial_of(long_part_, RunLength::lengthy), usual = trial_of(long_part_, RunLength::usual);
+    const double rate = short_capacity_ * well_below;
+    return lengthy.requests_at(rate) == usual.requests_at(rate);
   }
 
   // As few of the runs as possible are lengthy: those of the usual length tell where to begin.

@@ -55,6 +55,9 @@ struct PlanPoint {
   // were ended before and are not among them.
   std::vector<PlanRun> runs;
   int64_t kv_tokens = 0;  // that the cache of one engine holds (of one that decodes)
+  // Requests/s by shorter runs, that led to the capacity: of some hundred requests, and of a thousand or more. 0 where
+  // there were none.
+  double short_capacity = 0, usual_capacity = 0;
 
   const PlanRun* at_capacity() const;         // the fastest run that keeps the limits; null = none does
   const PlanRun* at_rate(double rate) const;  // null = there was none

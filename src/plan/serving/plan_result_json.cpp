@@ -83,8 +83,11 @@ LayoutJudgement read_judgement(const JsonView& json) {
 Json point_json(const PlanPoint& point) {
   Json runs = Json::array();
   for (const PlanRun& run : point.runs) runs.push(run_json(run));
-  return Json::object(
-      {{"capacity", headline_json(point.capacity)}, {"kv_tokens", point.kv_tokens}, {"runs", std::move(runs)}});
+  return Json::object({{"capacity", headline_json(point.capacity)},
+                       {"kv_tokens", point.kv_tokens},
+                       {"short_capacity", point.short_capacity},
+                       {"usual_capacity", point.usual_capacity},
+                       {"runs", std::move(runs)}});
 }
 
 PlanPoint read_point(const JsonView& json, const ServingLayout& layout, Effort effort) {
@@ -92,7 +95,9 @@ PlanPoint read_point(const JsonView& json, const ServingLayout& layout, Effort e
                   .effort = effort,
                   .capacity = read_headline(json.at("capacity")),
                   .runs = {},
-                  .kv_tokens = json.at("kv_tokens").integer()};
+                  .kv_tokens = json.at("kv_tokens").integer(),
+                  .short_capacity = json.at("short_capacity").number(),
+                  .usual_capacity = json.at("usual_capacity").number()};
   for (const JsonView& run : json.at("runs").items()) point.runs.push_back(read_run(run));
   return point;
 }

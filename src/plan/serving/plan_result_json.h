@@ -9,7 +9,7 @@
 namespace foretoken {
 
 // Of these forms; other numbers where they change.
-inline constexpr int plan_result_format = 5;
+inline constexpr int plan_result_format = 6;
 
 Json judgement_json(const LayoutJudgement& judgement);
 LayoutJudgement read_judgement(const JsonView& json);

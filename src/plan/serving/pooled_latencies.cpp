@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/error.h"
 #include "base/normal_distribution.h"
@@ -18,6 +19,17 @@ double student_95(size_t batches) {
 // A limit is exceeded by more than what rounding of picoseconds may add.
 bool is_late(Picoseconds took, const LatencySlo& slo) {
   return static_cast<double>(took) > slo.limit_ms * 1e9 * (1 + 1e-9);
+}
+
+// The least value of a convex function between two places.
+double least_of_convex(const std::function<double(double place)>& value, double low, double high) {
+  constexpr int thirds = 60;
+  for (int i = 0; i < thirds; ++i) {
+    const double third = (high - low) / 3;
+    const bool falls = value(low + third) > value(high - third);
+    (falls ? low : high) = falls ? low + third : high - third;
+  }
+  return value((low + high) / 2);
 }
 
 }  // namespace
@@ -104,7 +116,26 @@ double PooledLatencies::late_share(std::span<const LatencySlo> limits) const {
 }
 
 double PooledLatencies::late_share_at_most(std::span<const LatencySlo> limits) const {
-  const std::vector<Batch> all = batches(limits);
+  return at_most(batches(limits));
+}
+
+// Batches that are all alike make the least of their mean and of its error.
+double PooledLatencies::late_share_at_most_of(size_t runs, std::span<const LatencySlo> limits) const {
+  const std::vector<Batch> known = batches(limits);
+  if (runs <= runs_.size() || known.empty()) return at_most(known);
+  const size_t others = known.size() / runs_.size() * (runs - runs_.size());
+  const double most = static_cast<double>(runs_.front().size()) /
+                      (static_cast<double>(known.size()) / static_cast<double>(runs_.size()));
+  return least_of_convex(
+      [&](double late) {
+        std::vector<Batch> all = known;
+        all.insert(all.end(), others, {.late = late, .all = most});
+        return at_most(all);
+      },
+      0, most);
+}
+
+double PooledLatencies::at_most(const std::vector<Batch>& all) {
   const Batch sum = sum_of(all);
   if (sum.all <= 0) return 0;
   const double share = sum.late / sum.all;

@@ -38,6 +38,10 @@ class PooledLatencies {
   // clusters, while a queue lasts: the error of their share is that of the shares of batches of `batch` requests, not
   // that of independent ones (batch means; Law and Kelton, Simulation Modeling and Analysis).
   double late_share_at_most(std::span<const LatencySlo> limits) const;
+  // The least that late_share_at_most() may come to once there are `runs` runs as long as these, whatever requests the
+  // others have.
+  double late_share_at_most_of(size_t runs, std::span<const LatencySlo> limits) const;
+  size_t runs() const { return runs_.size(); }
 
   static constexpr int64_t batch = 1000;
 
@@ -46,6 +50,7 @@ class PooledLatencies {
     double late = 0, all = 0;
   };
   static Batch sum_of(const std::vector<Batch>& batches);
+  static double at_most(const std::vector<Batch>& all);
   std::vector<Batch> batches(std::span<const LatencySlo> limits) const;
 
   std::vector<std::vector<LatencyLog::Took>> runs_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace foretoken::pooled_latencies_test {
 
 constexpr int64_t requests = 5000;
@@ -38,6 +40,25 @@ TEST(PooledLatencies, late_requests_that_come_in_clusters_are_less_sure_than_tho
   EXPECT_DOUBLE_EQ(clustered.late_share(limits), 0.008);
   EXPECT_NEAR(even.late_share_at_most(limits), 0.008, 1e-12);
   EXPECT_GT(clustered.late_share_at_most(limits), 0.015);
+}
+
+// However few requests of the other runs are late, it does not fall below that.
+TEST(PooledLatencies, the_least_that_other_runs_may_make_of_it_is_known_before_them) {
+  const std::span<const LatencySlo> limits(&within_100ms, 1);
+  PooledLatencies begun;
+  begun.add(run_of([](int64_t i) { return i < 60; }));
+  begun.add(run_of([](int64_t i) { return i % 100 == 0; }));
+  const double least = begun.late_share_at_most_of(4, limits);
+  EXPECT_LT(least, begun.late_share_at_most(limits));
+  EXPECT_GT(least, begun.late_share(limits) / 2);
+  double reached = 1;
+  for (int64_t every = 30; every <= requests; every += 10) {
+    PooledLatencies all = begun;
+    for (int run = 0; run < 2; ++run) all.add(run_of([&](int64_t i) { return i % every == 0; }));
+    EXPECT_GE(all.late_share_at_most(limits), least * (1 - 1e-9)) << every;
+    reached = std::min(reached, all.late_share_at_most(limits));
+  }
+  EXPECT_LT(reached, least * 1.02);
 }
 
 TEST(PooledLatencies, answers_of_one_token_have_no_time_per_token) {
