@@ -36,9 +36,8 @@ StageEstimate beside_memory(const StageEstimate& whole, const StageEstimate& hal
   const double both = seconds_beside_memory(in_memory, on_device, layers);
   DispatchTime& time = result.time;
   time.communication = 2 * half.time.communication;
-  // Times of launches hold gaps that dispatch counts as such.
-  const double gaps_in_launches = in_memory + on_device - half.time.kernels - half.time.communication;
-  time.kernels = std::max(0.0, both - time.communication - 2 * gaps_in_launches);
+  time.kernels = std::max(0.0, both - time.communication - 2 * gaps_in_launches(half));
+  time.launch_gap = 2 * half.time.launch_gap;
   time.hidden_attention = 2 * (in_memory + on_device) - both;
   sum_of_halves(whole.time, half.time, time);
   if (time.seconds >= whole.time.seconds) return whole;

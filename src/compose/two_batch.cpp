@@ -75,6 +75,17 @@ double memory_share(const TimedLaunch& one, const Device& device) {
   return std::min(1.0, bytes / (device.memory_bandwidth->value.value() * one.seconds.value));
 }
 
+double launches_of(const StageEstimate& stage) {
+  double count = 0;
+  for (const TimedLaunch& one : stage.launches) count += static_cast<double>(one.launch.count);
+  return count;
+}
+
+// The mean gap after a launch, beside what its measured time holds.
+double gap_beside_launch(const StageEstimate& stage) {
+  return std::max(0.0, stage.time.launch_gap - gaps_in_launches(stage)) / std::max(1.0, launches_of(stage));
+}
+
 // A token's copies are written to a buffer, read from it and written to their place.
 constexpr double passes_over_memory = 3;
 
@@ -221,6 +232,19 @@ TwoBatchTime overlap_low_latency(const HalfStep& half, int64_t layers) {
 
 }  // namespace
 
+double gaps_in_launches(const StageEstimate& stage) {
+  double seconds = 0;
+  for (const TimedLaunch& one : stage.launches) seconds += one.seconds.value;
+  return std::max(0.0, seconds - stage.time.kernels - stage.time.communication);
+}
+
+void HalfStep::add_gap(Part part, double seconds) {
+  serial += seconds;
+  gaps += seconds;
+  alone[part] += seconds;
+  beside[part] += seconds;
+}
+
 void HalfStep::add_attention(double seconds) {
   serial += seconds;
   alone[attention] += seconds;
@@ -234,8 +258,8 @@ HalfStep& HalfStep::operator+=(const HalfStep& stage) {
   for (double HalfStep::*mean : {&HalfStep::layer_share, &HalfStep::lent, &HalfStep::slowed}) {
     this->*mean += (stage.*mean - this->*mean) * share;
   }
-  for (double HalfStep::*sum : {&HalfStep::layers, &HalfStep::serial, &HalfStep::dispatch, &HalfStep::combine,
-                                &HalfStep::dispatch_on_device, &HalfStep::combine_on_device}) {
+  for (double HalfStep::*sum : {&HalfStep::layers, &HalfStep::serial, &HalfStep::gaps, &HalfStep::dispatch,
+                                &HalfStep::combine, &HalfStep::dispatch_on_device, &HalfStep::combine_on_device}) {
     this->*sum += stage.*sum;
   }
   for (size_t i = 0; i < parts; ++i) {
@@ -250,6 +274,7 @@ HalfStep half_step(const StageEstimate& half, int64_t stage, const Device& devic
   const std::vector<PlacedCall> placed = placed_calls(half.calls);
   const MoeShape* experts = traveling_experts(half.calls);
   HalfStep result;
+  const double gap = gap_beside_launch(half);
   double traveled = 0, bytes = 0, lent_processors = 0;
   for (const TimedLaunch& one : half.launches) {
     if (!is_exchange(one.launch.shape)) continue;
@@ -261,6 +286,7 @@ HalfStep half_step(const StageEstimate& half, int64_t stage, const Device& devic
     (call.shape.returns ? result.combine_on_device : result.dispatch_on_device) +=
         std::min(one.seconds.value, use.on_device * count);
     result.low_latency = use.low_latency;
+    result.add_gap(call.shape.returns ? HalfStep::after : HalfStep::routed, gap * count);
     lent_processors = std::max(lent_processors, use.processors);
     traveled += one.seconds.value;
     result.serial += one.seconds.value;
@@ -276,7 +302,9 @@ HalfStep half_step(const StageEstimate& half, int64_t stage, const Device& devic
   double slowed = 0, all = 0;
   for (const TimedLaunch& one : half.launches) {
     const PlacedCall& place = placed[one.launch.call];
-    if (!place.part || (!with_attention && reads_the_cache(one.launch.shape))) continue;
+    if (!place.part) continue;
+    result.add_gap(*place.part, gap * static_cast<double>(one.launch.count) * place.share);
+    if (!with_attention && reads_the_cache(one.launch.shape)) continue;
     const double seconds = one.seconds.value * place.share, memory = memory_share(one, device);
     result.serial += seconds;
     // What waits for memory does not need the processors.
@@ -332,7 +360,6 @@ std::optional<StepRequest> half_of(StepRequest request) {
 }
 
 void sum_of_halves(const DispatchTime& whole, const DispatchTime& half, DispatchTime& time) {
-  time.launch_gap = 2 * half.launch_gap;
   time.host_stall = whole.host_stall;
   time.host = 2 * half.host;
   time.seconds = time.kernels + time.communication + time.launch_gap + time.host_stall;
@@ -351,11 +378,13 @@ StageEstimate in_two_batches(const StageEstimate& whole, const StageEstimate& ha
   DispatchTime& time = result.time;
   // Normal kernels need more operators than low-latency ones, so only those outside are the same in both.
   std::vector<size_t> outside;
+  double launched_outside = 0;
   const std::vector<PlacedCall> of_whole = placed_calls(whole.calls), of_half = placed_calls(half.calls);
   for (size_t i = 0; i < whole.launches.size(); ++i) {
     const TimedLaunch& one = whole.launches[i];
     const double share = of_whole[one.launch.call].share;
     (one.kernel ? time.kernels : time.communication) += one.seconds.value * (1 - share);
+    launched_outside += static_cast<double>(one.launch.count) * (1 - share);
     if (share == 0) outside.push_back(i);
   }
   size_t next = 0;
@@ -376,7 +405,11 @@ StageEstimate in_two_batches(const StageEstimate& whole, const StageEstimate& ha
   }
   result.operators = by_operator(result.calls, result.launches);
   result.kernels = sum_of_launches(result.launches, correlations);
-  time.kernels += inside.kernels;
+  // Gaps lie in the schedule of both halves, and some in the times of kernels.
+  const double share_outside = launched_outside / launches_of(whole);
+  const double in_kernels = gaps_in_launches(whole) * share_outside + 2 * gaps_in_launches(half) * (1 - share_outside);
+  time.kernels += inside.kernels - 2 * parts.gaps - in_kernels;
+  time.launch_gap = gap_beside_launch(whole) * launched_outside + 2 * parts.gaps + in_kernels;
   time.communication += inside.exposed;
   time.hidden_communication = inside.hidden;
   sum_of_halves(whole.time, half.time, time);

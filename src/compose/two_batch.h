@@ -35,14 +35,17 @@ struct HalfStep {
   double layers = 0;
   double layer_share = 0;  // of all layers
   double serial = 0;       // seconds of all of it, one after the other on a device that has lent nothing
-  // Seconds of the parts when nothing travels, and when something does all the time.
+  // Seconds of the parts when nothing travels, and when something does all the time. The gap after each kernel is in
+  // them: tokens travel on while the device is idle.
   std::array<double, parts> alone{}, beside{};
+  double gaps = 0;                                       // of the parts
   double dispatch = 0, combine = 0;                      // seconds of travel
   double dispatch_on_device = 0, combine_on_device = 0;  // with low latency: of these, on the device
   bool low_latency = false;
   double lent = 1;    // times as long as kernels take that lose processors to an exchange
   double slowed = 1;  // times as long as an exchange takes beside kernels that use the memory
 
+  void add_gap(Part part, double seconds);
   // Kernels that only the caller knows of: they run with attention.
   void add_attention(double seconds);
   HalfStep& operator+=(const HalfStep& stage);  // of the next pipeline stage
@@ -65,9 +68,12 @@ TwoBatchTime overlap(const HalfStep& half);
 StageEstimate in_two_batches(const StageEstimate& whole, const StageEstimate& half, int64_t stage,
                              const ErrorCorrelations& correlations, const Device& device, const RankNetwork* network);
 
-// Sums up `time`, of which kernels and communication of both halves are known already: the gaps of both halves, and the
-// host where it is longer than that.
+// Sums up `time`, of which kernels, communication and gaps of both halves are known already: the host decides where it
+// is longer than these.
 void sum_of_halves(const DispatchTime& whole, const DispatchTime& half, DispatchTime& time);
+
+// Of the gaps of a stage, those that the times of its launches hold: dispatch counts them as gaps, not as kernels.
+double gaps_in_launches(const StageEstimate& stage);
 
 // Half of a step's sequences, or of its tokens where it has one prompt; nothing where it cannot be cut.
 std::optional<StepRequest> half_of(StepRequest request);

@@ -96,6 +96,30 @@ TEST(TwoBatch, a_step_says_what_it_hides_and_its_parts_add_up) {
             estimate_step(model, decode, {}, predictor).seconds.value);
 }
 
+TEST(TwoBatch, gaps_that_measured_kernels_hold_count_once_and_tokens_travel_in_all_gaps) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  const KernelPredictor predictor(hardware.device("h100_sxm"));
+  const Model model = ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model("DeepSeek-V3");
+  const auto time = [&](double kernel_gap, double graph_gap, bool overlaps) {
+    Stack stack;
+    stack.dispatch = {{StepPhase::decode, Dispatch::graph}};
+    stack.costs.kernel_gap = Seconds(kernel_gap);
+    stack.costs.graph_gap = Seconds(graph_gap);
+    const StepRequest request{.phase = StepPhase::decode, .batch = 128, .context_len = 2048};
+    return estimate_step(model, request, {.data = 64, .expert = 64}, predictor, stack, {.two_batch_overlap = overlaps})
+        .stages.at(0)
+        .time;
+  };
+  const DispatchTime without = time(0, 0, true), measured = time(6e-7, 0, true);
+  EXPECT_GT(measured.launch_gap, without.launch_gap);
+  EXPECT_NEAR(measured.seconds, without.seconds, 1e-9);
+  const DispatchTime added = time(0, 4e-6, true);
+  const double gaps = added.launch_gap - without.launch_gap;
+  EXPECT_NEAR(gaps, 2 * time(0, 4e-6, false).launch_gap, 0.1 * gaps) << "of either half";
+  EXPECT_NEAR(added.kernels, without.kernels, 0.03 * without.kernels) << "fewer of them run beside an exchange";
+  EXPECT_LT(added.communication, without.communication) << "less is left to wait for";
+}
+
 TEST(TwoBatch, without_tokens_that_travel_there_is_nothing_to_overlap) {
   Model dense, sparse;
   dense.layers.push_back({.mixer = Attention{}, .feed_forward = Mlp{.width = 8}});

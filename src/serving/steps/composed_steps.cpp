@@ -79,7 +79,7 @@ HalfStep between(const HalfStep& a, const HalfStep& b, double share) {
     mixed.alone[i] = mix(a.alone[i], b.alone[i]);
     mixed.beside[i] = mix(a.beside[i], b.beside[i]);
   }
-  for (double HalfStep::*part : {&HalfStep::serial, &HalfStep::dispatch, &HalfStep::combine,
+  for (double HalfStep::*part : {&HalfStep::serial, &HalfStep::gaps, &HalfStep::dispatch, &HalfStep::combine,
                                  &HalfStep::dispatch_on_device, &HalfStep::combine_on_device, &HalfStep::slowed}) {
     mixed.*part = mix(a.*part, b.*part);
   }
@@ -221,7 +221,7 @@ class ComposedSteps final : public StepTimes {
     Estimate read = attention(batch);
     const double read_by_half = batch.prompts.empty() ? attention(half_of_decodes(batch)).value : read.value / 2;
     inside.add_attention(read_by_half * inside.layer_share);
-    const double outside = whole.device.value - whole.half.serial + 2 * half.gaps - whole.gaps;
+    const double outside = whole.device.value - whole.half.serial;
     parts_.assign(1, scaled(whole.device, std::max(0.0, outside) / whole.device.value));
     parts_.push_back(scaled(half.device, overlap(inside).seconds / half.device.value));
     parts_.push_back(scaled(read, 1 - inside.layer_share));
