@@ -13,12 +13,19 @@ bool has_reducing_switch(const Device& device) {
   return device.link_bandwidth && kernel_generation(device).reduces_in_switch;
 }
 
+bool takes_two_shots(const CommunicationCall& call) {
+  const std::string_view operation = call.operation;
+  const bool is_engines = operation.starts_with("vllm_") || operation.starts_with("sglang_");
+  constexpr double kib = 1024;
+  return is_engines && call.ranks > 2 && call.bytes >= (call.ranks <= 4 ? 512 * kib : 256 * kib);
+}
+
 double swept_size(const CommunicationCall& call) {
   return call.bytes > 0 ? call.bytes : static_cast<double>(call.expert.tokens);
 }
 
 std::string series_of(const CommunicationCall& call) {
-  if (call.bytes > 0) return call.operation;
+  if (call.bytes > 0) return takes_two_shots(call) ? call.operation + " two-shot" : call.operation;
   const ExpertTraffic& expert = call.expert;
   return fmt::format("{} h{} k{} e{} s{} nodes{}", call.operation, expert.hidden, expert.top_k, expert.experts,
                      expert.processors, call.nodes);

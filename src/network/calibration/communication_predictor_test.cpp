@@ -117,6 +117,32 @@ TEST_F(CommunicationPredictorTest, stacks_use_their_all_reduce_kernel_and_nccl_f
   EXPECT_EQ(stack_collective_seconds({.ranks = 1, .bytes = 1e9}, "vllm", device, &times).value, 0);
 }
 
+// ai-dynamo/aiconfigurator 095f58a51c4c: vLLM 0.14 to 0.24 on four H100, 256 KiB 7.1 us and 512 KiB 11.2 to 11.4 us.
+TEST_F(CommunicationPredictorTest, an_engines_all_reduce_jumps_where_it_reads_in_two_shots_and_not_before) {
+  const CommunicationPredictor times = predictor("h100_sxm");
+  const auto us = [&](int64_t ranks, double kib) {
+    return 1e6 * times.estimate(engine_all_reduce_call("vllm", false, ranks, kib * 1024))->seconds.value;
+  };
+  EXPECT_NEAR(us(4, 256), 7.1, 0.2);
+  EXPECT_LT(us(4, 511), 10);
+  EXPECT_NEAR(us(4, 512), 11.3, 0.3);
+  EXPECT_LT(us(8, 255), 11);
+  EXPECT_LT(us(2, 512) / us(2, 511), 1.01) << "two ranks read at once, whatever the size";
+  for (const char* system : {"b300_sxm", "v100_sxm"}) {  // a sibling's sweep, and the law alone
+    for (const double kib : {16, 400, 512, 4096}) {
+      EXPECT_TRUE(predictor(system).estimate(engine_all_reduce_call("sglang", false, 4, kib * 1024))) << system << kib;
+    }
+  }
+}
+
+TEST_F(CommunicationPredictorTest, a_host_without_nvlink_has_one_curve_for_all_sizes) {
+  const CommunicationPredictor times = predictor("l40s");
+  const auto at = [&](double bytes) {
+    return times.estimate(engine_all_reduce_call("vllm", false, 4, bytes))->seconds.value;
+  };
+  EXPECT_NEAR(at(512 * 1024) / at(512 * 1024 - 1), 1, 0.01);
+}
+
 TEST_F(CommunicationPredictorTest, groups_beyond_one_domain_and_plain_sends_fall_back_to_start_up_and_wire_time) {
   const Device device = test_support::catalogue().device("h100_sxm");
   const CommunicationPredictor times = predictor("h100_sxm");

@@ -27,6 +27,20 @@ bool is_shared(const CommunicationCall& call, const SystemTraits& system) {
   return system.is_host_link && call.ranks > 2;
 }
 
+constexpr std::string_view two_shots_of_vllm = "vllm two-shot", two_shots_of_sglang = "sglang two-shot";
+
+std::string_view kernel_of(const CommunicationCall& call) {
+  return std::string_view(call.operation).substr(0, call.operation.find('_'));
+}
+bool has_shots(const CommunicationCall& call) {
+  return kernel_of(call) == "vllm" || kernel_of(call) == "sglang";
+}
+std::string_view curve_of(const CommunicationCall& call, bool two_shots) {
+  const std::string_view kernel = kernel_of(call);
+  if (!two_shots) return kernel;
+  return kernel == "vllm" ? two_shots_of_vllm : two_shots_of_sglang;
+}
+
 class CustomAllReduceLaw : public CommunicationLaw {
  public:
   std::span<const LawConstant> constants() const override { return custom_constants; }
@@ -34,9 +48,9 @@ class CustomAllReduceLaw : public CommunicationLaw {
   LawParts parts(const CommunicationCall& call, const SystemTraits& system,
                  std::span<const double> constants) const override {
     const auto ranks = static_cast<double>(call.ranks);
-    const std::string_view kernel = std::string_view(call.operation).substr(0, call.operation.find('_'));
+    const bool two_shots = takes_two_shots(call) && !is_shared(call, system);
     LawParts parts{.apart = 1e-6 * (constants[start] + (ranks - 2) * constants[per_rank]),
-                   .curve = kernel,
+                   .curve = curve_of(call, two_shots),
                    .fallback = "vllm",
                    .wire_seconds = message_wire_bytes(call, true) / system.link_rate,
                    .at_least = is_eager(call) ? 1e-6 * constants[host] : 0};
@@ -44,7 +58,8 @@ class CustomAllReduceLaw : public CommunicationLaw {
       parts.apart = 1e-6 * (constants[start] + 2 * (ranks - 1) * constants[bridge_step]);
       parts.wire_seconds *= constants[call.ranks <= 4 ? contention_of_four : contention_of_eight];
     }
-    parts.apart += parts.wire_seconds;
+    const bool reads_at_once = has_shots(call) && !two_shots && !is_shared(call, system);
+    parts.apart += reads_at_once ? (ranks - 1) * call.bytes / system.link_rate : parts.wire_seconds;
     return parts;
   }
 
