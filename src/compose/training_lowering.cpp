@@ -106,8 +106,8 @@ class TrainingLowering {
     return attended_length(rules_.sequence_length, rules_.packed_length) / static_cast<double>(rules_.sequence_length);
   }
 
-  // Scores and values as batched multiplies; scale, mask and softmax in one kernel, dropout in another, each over all
-  // scores. Backward: two multiplies for each, and the same passes.
+  // Scores and values as batched multiplies; scale, mask and softmax in one kernel, dropout (if any) in another, each
+  // over all scores. Backward: two multiplies for each, and the same passes.
   void place_unfused(const AttentionShape& shape) {
     const Scheme scheme = plain_scheme(shape.dtype);
     const int64_t batch = shape.batch * shape.heads, ways = backward_ ? 2 : 1;
@@ -118,10 +118,10 @@ class TrainingLowering {
     add(CostKind::attention,
         GemmShape{.m = shape.q_len, .n = value_dim, .k = shape.kv_len, .batch = batch, .scheme = scheme}, "_values",
         ways);
-    add(CostKind::attention,
-        ElementwiseShape{
-            .elements = batch * shape.q_len * shape.kv_len, .inputs = ways, .outputs = 1, .dtype = shape.dtype},
-        "_softmax_and_dropout", 2);
+    const ElementwiseShape scores{
+        .elements = batch * shape.q_len * shape.kv_len, .inputs = ways, .outputs = 1, .dtype = shape.dtype};
+    add(CostKind::attention, scores, "_softmax");
+    if (rules_.dropout.attention) add(CostKind::attention, scores, "_dropout");
   }
 
   // Grouped multiplies: as fast as one multiply with the tokens of all experts of the rank, each expert's rounded up to

@@ -133,13 +133,17 @@ std::optional<PowerModel> PowerModel::make(const Device& device, std::span<const
   };
   PowerCalibration ported = *std::min_element(calibrations.begin(), calibrations.end(),
                                               [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
-  const double budget = limit / ported.limit_watts;  // idle power is taken to be the same share of the limit
-  const auto half_way = [&](PowerConstant constant, double own_rate, double other_rate) {
-    if (own_rate > 0 && other_rate > 0) ported.constants[constant] *= std::sqrt(budget * other_rate / own_rate);
-  };
   const auto peak = [&](DType type) {
     const auto found = device.peak_or_fallback(type);
     return found ? found->value() : 0.0;
+  };
+  const auto alike = [](double one, double other) { return std::abs(one - other) < 0.02 * other; };
+  // What a FLOP takes is up to the chip: a board with the chip that was measured wants as much at any limit. Another
+  // chip is taken to be made for its limit, idle power for the same share of it.
+  const bool same_chip = alike(peak(DType::bf16), ported.peak_16) && alike(peak(DType::fp8), ported.peak_8);
+  const double budget = same_chip ? 1 : limit / ported.limit_watts;
+  const auto half_way = [&](PowerConstant constant, double own_rate, double other_rate) {
+    if (own_rate > 0 && other_rate > 0) ported.constants[constant] *= std::sqrt(budget * other_rate / own_rate);
   };
   half_way(byte_joules, device.memory_bandwidth->value.value(), ported.bandwidth);
   half_way(flop_joules, peak(DType::bf16), ported.peak_16);

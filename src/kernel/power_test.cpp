@@ -203,6 +203,24 @@ TEST(Power, a_board_without_measurements_takes_anothers_and_says_so) {
   EXPECT_GT(b.watts.high / b.watts.low, a.watts.high / a.watts.low);
 }
 
+// What a FLOP takes is up to the chip, not to the limit that somebody has set.
+TEST(Power, a_board_with_the_measured_chip_and_a_lower_limit_wants_as_much_and_gets_less) {
+  PowerCalibration calibration = round_numbers();
+  calibration.peak_16 = 989.4e12;
+  calibration.peak_8 = 1978.9e12;
+  Device lower = test_support::hardware().device("h200_sxm");
+  lower.name = "h200_of_500_watts";
+  lower.power_limit->value = Watts(500);
+  const PowerModel model = PowerModel::make(lower, {&calibration, 1}).value();
+  const BusyKernel kernel{.work = {.flops = Flops(7e10), .activations_read = Bytes(1e8)},
+                          .burst_seconds = Seconds(1e-4)};
+  const SustainedPower own = model_of("h200_sxm", calibration).sustained({&kernel, 1});
+  const SustainedPower limited = model.sustained({&kernel, 1});
+  EXPECT_NEAR(limited.wanted_watts, own.wanted_watts, 1e-6 * own.wanted_watts);
+  EXPECT_LE(limited.watts.value, 500);
+  EXPECT_GT(limited.slowdown.value, own.slowdown.value);
+}
+
 TEST(Power, every_gpu_of_the_library_with_a_power_limit_has_a_model) {
   const PowerCalibration calibration = round_numbers();
   const BusyKernel kernel{.work = {.flops = Flops(1e9), .activations_read = Bytes(1e7)},

@@ -142,6 +142,19 @@ void add_up(PieceCosts& costs, const ErrorCorrelations& correlations) {
   }
 }
 
+// training_calls() are the kernels already. Inputs of quantized multiplies arrive cast, unlike those of serving
+// engines: a cast serves more than one multiply, and stacks count it apart.
+Stack with_cast_inputs(const std::vector<TrainingCall>& calls) {
+  StackRule rule{.emit = {StackKernel{.variant = "scaled_mm_tensor"}}};
+  for (const TrainingCall& one : calls) {
+    const auto* multiply = std::get_if<GemmShape>(&one.call.shape);
+    if (multiply != nullptr && facts(multiply->scheme).quantizes_activations) rule.when.names.push_back(one.call.name);
+  }
+  Stack stack;
+  if (!rule.when.names.empty()) stack.rules.push_back(std::move(rule));
+  return stack;
+}
+
 PieceCosts costs_of_operators(const std::vector<Operator>& operators, const PieceRequest& request,
                               const TrainingMachine& machine, const GatheredShares& gathered = {},
                               const ExpertTraffic& traffic = {}) {
@@ -153,7 +166,6 @@ PieceCosts costs_of_operators(const std::vector<Operator>& operators, const Piec
                                                                .dropout = request.dropout});
   std::vector<Operator> lowered;
   lowered.reserve(calls.size());
-  for (TrainingCall& one : calls) lowered.push_back(std::move(one.call));
   const CollectiveTimer collectives = [&](const StepCollective& call) {
     const CollectiveShape& shape = call.shape;
     const ProcessGroup group = group_of(shape, request.parallel);
@@ -162,11 +174,12 @@ PieceCosts costs_of_operators(const std::vector<Operator>& operators, const Piec
     }
     return machine.network->estimate({.kind = shape.kind, .bytes = shape.bytes, .group = group}).seconds;
   };
-  const Stack as_they_are;  // training_calls() are the kernels already
+  const Stack one_kernel_each = with_cast_inputs(calls);
+  for (TrainingCall& one : calls) lowered.push_back(std::move(one.call));
   std::vector<TimedLaunch> launches =
-      LaunchTimer{.kernels = *machine.kernels, .stack = as_they_are, .collectives = collectives}.time(
+      LaunchTimer{.kernels = *machine.kernels, .stack = one_kernel_each, .collectives = collectives}.time(
           lowered, StepPhase::train, {});
-  ensure(launches.size() == calls.size(), "a stack without rules launches each call as it is");
+  ensure(launches.size() == calls.size(), "each call is launched as one kernel");
   const Estimate slowdown = slowdown_of(launches, machine);
   PieceCosts costs;
   costs.calls.reserve(calls.size());

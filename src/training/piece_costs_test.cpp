@@ -233,6 +233,27 @@ TEST(PieceCosts, of_unfused_attention_write_every_score) {
   EXPECT_GT(unfused.forward.attention.value, 2 * scores * 2 / bandwidth);
   EXPECT_GT(unfused.forward.attention.value, flash.forward.attention.value);
   EXPECT_EQ(unfused.forward.linear.value, flash.forward.linear.value);
+  request.dropout.attention = true;
+  const PieceCosts dropping = first_layer_costs(llama_like(), request, *machine);
+  EXPECT_NEAR(dropping.forward.attention.value - unfused.forward.attention.value, 2 * scores * 2 / bandwidth,
+              0.1 * scores * 2 / bandwidth);
+}
+
+// A cast serves more than one multiply: it is counted apart, and kernels that hold a cast are not those of training.
+TEST(PieceCosts, of_quantized_multiplies_are_of_inputs_that_arrive_cast) {
+  const auto machine = roofline_machine(1);
+  for (const Model& plain : {llama_like(), mixtral_like()}) {
+    const Model model = with_scheme(plain, Scheme::fp8, Scheme::fp8);
+    size_t quantized = 0;
+    for (const PieceCall& one : first_layer_costs(model, piece_request({}), *machine).calls) {
+      const auto* multiply = std::get_if<GemmShape>(&one.timed.launch.shape);
+      if (multiply == nullptr) continue;
+      const bool casts = facts(multiply->scheme).quantizes_activations;
+      quantized += casts ? 1 : 0;
+      EXPECT_EQ(one.timed.launch.variant, casts ? "scaled_mm_tensor" : "") << one.call.name;
+    }
+    EXPECT_GE(quantized, 6);
+  }
 }
 
 // An encoder-decoder is one stage: its decoder layers stand for equal shares of all its operators.

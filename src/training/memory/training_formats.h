@@ -44,8 +44,8 @@ std::vector<std::string> base_weight_names();
 std::optional<double> base_weight_bytes(std::string_view name);
 
 // What a stack usually does: trained weights in 16 bits, a frozen base as the recipe multiplies it. Masks of dropout
-// are kept where it is asked for, and where attention is not fused: the runs of such stacks had it. Fused attention
-// keeps no mask of its own.
+// are kept where it is asked for, those of activations and of scores together; fused attention keeps no mask of its
+// own.
 TrainingFormats usual_formats(const TrainingRecipe& recipe, const LoraAdapter& lora, AttentionKernel attention,
                               const Dropout& dropout = {});
 

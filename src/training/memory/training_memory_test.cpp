@@ -359,7 +359,8 @@ TEST(TrainingMemory, dropout_of_activations_keeps_its_masks) {
   const auto stream = static_cast<double>(sequence_length * model.hidden);
   EXPECT_DOUBLE_EQ(activations(formats(AttentionKernel::flash, {.hidden = true})), none + (2 * layers + 1) * stream);
   EXPECT_DOUBLE_EQ(activations(formats(AttentionKernel::flash, {.attention = true})), none);
-  EXPECT_TRUE(formats(AttentionKernel::unfused, {}).saved.dropout);  // as the runs that such stacks were fitted to
+  EXPECT_TRUE(formats(AttentionKernel::unfused, {.attention = true}).saved.dropout);
+  EXPECT_FALSE(formats(AttentionKernel::unfused, {}).saved.dropout);
 }
 
 }  // namespace foretoken::training_memory_test

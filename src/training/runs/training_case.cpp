@@ -47,10 +47,15 @@ RowAssumptions assumptions_for(const TrainingRow& row) {
   return {.virtual_stages = row.pp > 1 ? std::max<int64_t>(1, row.layers / row.pp) : 1};
 }
 
-// NeMo's recipes of GPT-3 drop 10% of activations and of attention; those of other models nothing
-// (github.com/NVIDIA/NeMo-Framework-Launcher, tag 24.07, launcher_scripts/conf/training).
+// Megatron-LM drops 10% of activations and of attention unless it is told otherwise, which the scripts of these runs do
+// not do. NeMo's recipes of GPT-3 do so too, those of other models nothing (github.com/NVIDIA/NeMo-Framework-Launcher,
+// tag 24.07, launcher_scripts/conf/training).
 Dropout dropout_of(const TrainingRow& row) {
-  const bool drops = row.source == "nemo-24.07" && starts_with_ignoring_case(row.model, "GPT3");
+  constexpr std::string_view dropping[] = {"megatron-sc21-table1", "megatron-sc21-table2", "actrecomp-table5",
+                                           "actrecomp-abstract",   "mtnlg-530b",           "vtrain-single-node",
+                                           "vtrain-multi-node"};
+  const bool by_default = std::find(std::begin(dropping), std::end(dropping), row.source) != std::end(dropping);
+  const bool drops = by_default || (row.source == "nemo-24.07" && starts_with_ignoring_case(row.model, "GPT3"));
   return {.hidden = drops, .attention = drops};
 }
 
