@@ -90,9 +90,12 @@ std::vector<TriedDataflow> rank_dataflows(const DataflowLayer& layer, std::span<
   }
   std::ranges::sort(tried, [&](const TriedDataflow& a, const TriedDataflow& b) {
     if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
-    const double of_a = figure_to_beat(a.cost, objective);
-    const double of_b = figure_to_beat(b.cost, objective);
-    return of_a != of_b ? of_a < of_b : a.name < b.name;
+    // Of two that are equally good, the one with less energy, then with fewer cycles.
+    for (const DataflowObjective own : {objective, DataflowObjective::energy, DataflowObjective::cycles}) {
+      const double of_a = figure_to_beat(a.cost, own), of_b = figure_to_beat(b.cost, own);
+      if (of_a != of_b) return of_a < of_b;
+    }
+    return a.name < b.name;
   });
   return tried;
 }

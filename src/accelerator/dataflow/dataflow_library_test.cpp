@@ -83,6 +83,22 @@ TEST(DataflowLibrary, the_best_dataflow_comes_first_whatever_is_asked_for) {
   });
 }
 
+TEST(DataflowLibrary, of_equally_fast_dataflows_the_one_with_less_energy_comes_first) {
+  DataflowLayer gemm{.name = "gemm", .type = DataflowLayerType::gemm};
+  for (const LayerDim dim : {LayerDim::M, LayerDim::N, LayerDim::K}) gemm.sizes[dim] = 64;
+  const DataflowHardware hardware{.num_pes = 256};
+  const std::vector<TriedDataflow> ranked =
+      rank_dataflows(gemm, shipped_dataflows(), hardware, DataflowObjective::cycles);
+  int ties = 0;
+  for (size_t index = 1; index < ranked.size(); ++index) {
+    const DataflowCost &before = ranked[index - 1].cost, &after = ranked[index].cost;
+    if (before.runtime_cycles != after.runtime_cycles) continue;
+    ++ties;
+    EXPECT_LE(dataflow_energy_nanojoules(before), dataflow_energy_nanojoules(after)) << ranked[index].name;
+  }
+  EXPECT_GT(ties, 0);
+}
+
 TEST(DataflowLibrary, dataflows_that_do_not_fit_come_last_with_the_reason) {
   const DataflowHardware tight{.num_pes = 40, .l1_bytes = 60, .l2_bytes = 1000};
   const std::vector<TriedDataflow> ranked =

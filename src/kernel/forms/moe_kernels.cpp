@@ -221,9 +221,9 @@ const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const 
 
 std::string_view kernel_of_received(const MoeShape& shape, const DeviceTraits& device) {
   const bool has_format = shape.scheme == Scheme::fp8_block || shape.scheme == Scheme::bf16;
-  // Of the kernels of other generations only these walk all tokens.
-  const bool walks = device.generation->experts == ExpertKernels::triton;
-  if (!shape.received || !has_format || !walks || !device.asynchronous) return {};
+  // DeepGEMM has kernels for Hopper and for the Blackwell of data centers; engines run them after a dispatch.
+  const bool has_kernels = is_hopper(device) || device.generation->experts == ExpertKernels::generated;
+  if (!shape.received || !has_format || !has_kernels) return {};
   return arrives_sorted(shape) ? "deepgemm_masked" : "deepgemm_contiguous";
 }
 

@@ -93,7 +93,7 @@ TEST(KernelOfReceived, is_deepgemm_where_other_kernels_would_walk_all_tokens) {
                      ampere = test_support::traits_named("a100_sxm");
   EXPECT_EQ(kernel_of_received(experts(64 * 128, 64), hopper), "deepgemm_masked");
   EXPECT_EQ(kernel_of_received(experts(64 * 4096, 64), hopper), "deepgemm_contiguous");
-  EXPECT_EQ(kernel_of_received(experts(64 * 4096, 64), blackwell), "") << "its kernels do not walk";
+  EXPECT_EQ(kernel_of_received(experts(64 * 4096, 64), blackwell), "deepgemm_contiguous");
   EXPECT_EQ(kernel_of_received(experts(64 * 4096, 64), ampere), "") << "DeepGEMM needs asynchronous multiplies";
   EXPECT_EQ(kernel_of_received(experts(4096, 1), hopper), "") << "nothing was sent";
   MoeShape four_bits = experts(64 * 128, 64);

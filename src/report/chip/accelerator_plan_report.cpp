@@ -63,8 +63,10 @@ std::string certainty_text(const AcceleratorPlanReport& report) {
   const double below = plan.bound ? std::max(0.0, 1 - plan.bound->value / value) : 1;
   constexpr double says_something = 0.95;
   if (plan.bound && (below < says_something || plan.bound->no_better > 0)) {
-    text += fmt::format("; bounds show that no design is more than {:.0f}% better, and that {} of {} are no better",
-                        100 * below, plan.bound->no_better, plan.bound->designs);
+    text += fmt::format(
+        "; bounds show that no design is more than {:.0f}% better, and that {} of the {} designs within the limits are "
+        "no better",
+        100 * below, plan.bound->no_better, plan.bound->designs);
   } else if (plan.winner_least) {
     text += fmt::format("; a better mapping may bring it down by at most {:.0f}%",
                         100 * (1 - report.question.objective.value(*plan.winner_least) / value));

@@ -114,9 +114,10 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   if (offload.value() > 0) add_offload(result.iteration, offload);
   result.capacity = training_capacity(device);
   if (result.capacity) {
-    result.verdict = memory_verdict(result.memory.most().total(), *result.capacity, question.overheads);
+    const Bytes need = result.memory.most().total();
+    result.verdict = memory_verdict(need, *result.capacity, question.overheads);
     result.fits = result.verdict != MemoryVerdict::too_large;
-    if (!result.fits) {
+    if (need > *result.capacity) {
       const AdviceCosts costs{.step = [&](const TrainingPlan& other) { return Seconds(model.seconds(other)); },
                               .host = host_memory_link(question.cluster.node)};
       result.advice = memory_advice(job.model, job.sequence_length, plan, question.formats, question.overheads,
