@@ -563,4 +563,15 @@ TEST_F(Serve, a_page_holds_the_answer_its_curves_and_the_command) {
   EXPECT_EQ(read_file(path("run.html"), 1 << 22), html);
 }
 
+TEST_F(Serve, says_where_the_process_that_sends_answers_is_the_limit) {
+  const char* load = "--max-concurrency 512 --num-prompts 512 --random-input-len 16 --random-output-len 64 --engine ";
+  const auto says = [&](const char* engine) {
+    const Outcome run = serve(std::string(load) + engine);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.out.find("sends the answers and needs 50.0 us") != std::string::npos;
+  };
+  EXPECT_TRUE(says("sglang"));
+  EXPECT_FALSE(says("vllm")) << "it sends answers without such a process";
+}
+
 }  // namespace foretoken::serve_test

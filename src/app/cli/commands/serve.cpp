@@ -85,7 +85,7 @@ class ServeCommand : public Command {
     const std::string remark = watch.files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     watch.files.add_details(answer.json);
-    add_notes(answer, groups);
+    add_notes(answer, groups, run.metrics);
     std::optional<EnergyReport> energy;
     if (metered) {
       add_energy(answer, energy.emplace(flags_.energy.report(*watch.meter, groups, run, library)), trials);
