@@ -1,176 +1,11 @@
 #include "validate/serving/public_facts.h"
 
+#include "base/json.h"
 #include "base/normal_distribution.h"
 #include "base/portable_math.h"
 
 namespace foretoken {
 namespace {
-
-// SemiAnalysisAI/InferenceX, benchmarks/single_node: qwen3.5_{bf16,fp8}_b200.sh, glm5_fp8_{b200,h200}.sh,
-// minimaxm2.5_{fp8,fp4}_b200.sh, kimik2.5_fp4_b200.sh, dsr1_fp4_b200_trt.sh, with the days of their changes. MLPerf:
-// NVIDIA's submissions use the scheduler that fills the cache.
-constexpr PublicRecipe recipes[] = {
-    {"InferenceX", "sglang", "Qwen3.5", "Blackwell",
-     "chunked-prefill-size 32768; max-running-requests 128; mem-fraction-static 0.82; radix cache off"},
-    {"InferenceX", "sglang", "Qwen3.5", "Blackwell", "scheduler-recv-interval 10, from concurrency 16 on 30", true},
-    {"InferenceX", "sglang", "GLM-5", "Blackwell",
-     "chunked-prefill-size 32768; max-running-requests = concurrency; mem-fraction-static 0.85; kv fp8; radix cache "
-     "off"},
-    {"InferenceX", "sglang", "GLM-5", "Hopper", "mem-fraction-static 0.85; 5 prompts per concurrent request"},
-    {.source = "InferenceX",
-     .engine = "vllm",
-     .model = "MiniMax",
-     .generation = "Blackwell",
-     .flags = "experts by triton",
-     .adds = true,
-     .weights = "fp8"},
-    {.source = "InferenceX",
-     .engine = "vllm",
-     .model = "MiniMax",
-     .generation = "Blackwell",
-     .flags =
-         "gpu-mem-util 0.90; block size 32; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; "
-         "prefix caching off",
-     .since = "2026-04-03",
-     .weights = "fp8"},
-    {.source = "InferenceX",
-     .engine = "vllm",
-     .model = "MiniMax",
-     .generation = "Blackwell",
-     .flags =
-         "gpu-mem-util 0.90; block size 32; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; "
-         "prefix caching off; fp32 products in TF32",
-     .since = "2026-04-21",
-     .weights = "fp8"},
-    {.source = "InferenceX",
-     .engine = "vllm",
-     .model = "MiniMax",
-     .generation = "Blackwell",
-     .flags =
-         "gpu-mem-util 0.90; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; prefix caching "
-         "off",
-     .since = "2026-04-08",
-     .weights = "fp4"},
-    {.source = "InferenceX",
-     .engine = "vllm",
-     .model = "MiniMax",
-     .generation = "Blackwell",
-     .flags =
-         "gpu-mem-util 0.90; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; prefix caching "
-         "off; fp32 products in TF32",
-     .since = "2026-04-21",
-     .weights = "fp4"},
-    {.source = "InferenceX",
-     .engine = "vllm",
-     .model = "Kimi-K2.5",
-     .generation = "Blackwell",
-     .flags = "gpu-mem-util 0.90; max-num-seqs = concurrency; kv fp8; max-cudagraph-capture-size 2048; "
-              "max-num-batched-tokens = 2 isl; prefix caching off",
-     .since = "2026-04-20",
-     .weights = "fp4"},
-    // gptoss_fp4_{h100,h200,b200}.sh and those of TensorRT-LLM, whose default on Blackwell has mxfp8 activations.
-    {"InferenceX", "vllm", "gpt-oss", "Hopper",
-     "gpu-mem-util 0.90; max-num-batched-tokens 8192; max-num-seqs = concurrency; max-cudagraph-capture-size 2048"},
-    {"InferenceX", "vllm", "gpt-oss", "Hopper", "experts by marlin", true},
-    {"InferenceX", "vllm", "gpt-oss", "Blackwell",
-     "gpu-mem-util 0.90; kv fp8; max-num-batched-tokens 8192; max-num-seqs 512; max-cudagraph-capture-size 2048"},
-    {"InferenceX", "vllm", "gpt-oss", "Blackwell", "experts with mxfp8 activations", true},
-    {"", "trtllm", "gpt-oss", "Blackwell", "experts with mxfp8 activations", true},
-    {"InferenceX", "trtllm", "DeepSeek", "", "attention DP waits for prompts of all ranks, at most 60 steps"},
-    // mlcommons/inference_results_v5.1, closed/{Nebius,Azure,Cisco,Broadcom_Supermicro,CoreWeave}/configs: submitters
-    // run NVIDIA's settings.
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-2-70B",
-     .flags = "tensor parallel 1; max batch 512; max_num_tokens 256; max_util; KV fraction 0.90",
-     .arrival = "Interactive",
-     .gpu = "H200-SXM"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-2-70B",
-     .flags = "tensor parallel 1; max batch 2048; max_num_tokens 1536; max_util; KV fraction 0.90",
-     .gpu = "H200-SXM"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-2-70B",
-     .flags = "tensor parallel 1; max batch 768; max_num_tokens 768; max_util; KV fraction 0.95",
-     .arrival = "Interactive",
-     .gpu = "B200-SXM"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-2-70B",
-     .flags = "tensor parallel 1; max batch 2048; max_num_tokens 3584; max_util; KV fraction 0.95",
-     .gpu = "B200"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-3.1-405B",
-     .flags = "tensor parallel 8; max batch 64; max_num_tokens 2560; max_util; KV fraction 0.90",
-     .arrival = "Interactive",
-     .gpu = "H200-SXM"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-3.1-405B",
-     .flags = "tensor parallel 4; pipeline parallel 2; max batch 512; max_num_tokens 1536; max_util; KV fraction 0.95",
-     .arrival = "t=0",
-     .gpu = "H200-SXM"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-3.1-405B",
-     .flags = "tensor parallel 4; max batch 256; max_num_tokens 1536; max_util; KV fraction 0.95",
-     .arrival = "Interactive",
-     .gpu = "B200"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-3.1-405B",
-     .flags = "tensor parallel 4; max batch 256; max_num_tokens 2048; max_util; KV fraction 0.95",
-     .arrival = "Server",
-     .gpu = "B200"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-3.1-405B",
-     .flags = "tensor parallel 2; pipeline parallel 2; max batch 128; max_num_tokens 1536; max_util; KV fraction 0.95",
-     .arrival = "t=0",
-     .gpu = "B200"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-3.1-8B",
-     .flags = "tensor parallel 1; max batch 6000; max_num_tokens 12000; max_util; KV fraction 0.90",
-     .gpu = "B200"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Llama-3.1-8B",
-     .flags = "tensor parallel 1; max batch 2048; max_num_tokens 1536; max_util; KV fraction 0.90",
-     .gpu = "H200-SXM"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "Mixtral-8x7B",
-     .flags = "tensor parallel 1; max batch 3072; max_num_tokens 9216; max_util; KV fraction 0.90",
-     .gpu = "H200-SXM"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "DeepSeek-R1",
-     .flags = "tensor parallel 8; max batch 512; max_num_tokens 3456; max_util; KV fraction 0.90",
-     .gpu = "B200"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "DeepSeek-R1",
-     .flags = "tensor parallel 8; max batch 1536; max_num_tokens 6656; max_util; KV fraction 0.95; attention DP on; "
-              "attention DP waits for prompts of all ranks, at most 6 steps",
-     .gpu = "GB300"},
-    {"MLPerf", "trtllm", "", "", "max_util; KV fraction 0.90"},
-    {.source = "MLPerf Inference v5.1",
-     .engine = "trtllm",
-     .model = "DeepSeek-R1",
-     .flags = "attention DP on; attention DP waits for prompts of all ranks, at most 9 steps",
-     .adds = true,
-     .gpu = "B200"},
-    // AMD's submission to MLPerf Inference v5.1: harness_llm/models/*/offline_mi300x.yaml; checkpoints of AMD Quark
-    // with scales for keys and values.
-    {"MLPerf", "vLLM", "Llama-2-70B", "CDNA3",
-     "gpu-mem-util 0.98; kv fp8; block size 32; max-num-batched-tokens 40960; max-num-seqs 1792; prefix caching off"},
-    {"MLPerf", "vLLM", "Mixtral-8x7B", "CDNA3",
-     "gpu-mem-util 0.97; kv fp8; block size 32; max-num-batched-tokens 51200; max-num-seqs 5000; prefix caching off"},
-};
 
 // Output: mean tokens per sample that the rules of MLPerf ask for (mlcommons/inference, submission checker); input:
 // means as MLCommons reports them where it does (405B 9,400), else assumed.
@@ -204,6 +39,29 @@ constexpr BundledDrafter drafters[] = {{"dspark", "DeepSeek-V4", 5}};
 // at concurrency 1 with fixed lengths. The page notes for its latest checkpoint alone that it ran "a true fixed
 // length".
 constexpr UniformLengths uniform_tables[] = {{"SGLang cookbook", "DeepSeek-V4", "-0813"}};
+
+PublicRecipe read_recipe(const JsonView& json) {
+  json.allow_only(
+      {"benchmark", "engine", "model", "generation", "weights", "arrival", "since", "gpus", "adds", "flags", "source"});
+  const auto text = [&](std::string_view key) {
+    const std::optional<JsonView> found = json.find(key);
+    return found ? found->string() : std::string();
+  };
+  PublicRecipe recipe{.benchmark = json.at("benchmark").string(),
+                      .engine = json.at("engine").string(),
+                      .model = json.at("model").string(),
+                      .generation = text("generation"),
+                      .flags = json.at("flags").string(),
+                      .since = text("since"),
+                      .weights = text("weights"),
+                      .arrival = text("arrival"),
+                      .source = json.at("source").string()};
+  if (const auto adds = json.find("adds")) recipe.adds = adds->boolean();
+  if (const auto gpus = json.find("gpus")) {
+    for (const JsonView& gpu : gpus->items()) recipe.gpus.push_back(gpu.string());
+  }
+  return recipe;
+}
 
 }  // namespace
 
@@ -248,7 +106,14 @@ std::span<const BundledDrafter> bundled_drafters() {
   return drafters;
 }
 
-std::span<const PublicRecipe> public_recipes() {
+std::vector<PublicRecipe> read_public_recipes(const std::filesystem::path& data) {
+  const std::filesystem::path path = data / "serving" / "recipes.json";
+  const Json document = read_json_file(path);
+  const JsonView view(document, path.string());
+  view.allow_only({"format", "recipes"});
+  view.at("format").integer({.least = 1, .most = 1});
+  std::vector<PublicRecipe> recipes;
+  for (const JsonView& recipe : view.at("recipes").items()) recipes.push_back(read_recipe(recipe));
   return recipes;
 }
 

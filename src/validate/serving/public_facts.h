@@ -2,27 +2,33 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "serving/load/lengths.h"
 
 namespace foretoken {
 
-// An engine's options, in the words of the column engine_flags. A row is meant where source and model are part of their
-// columns, the engine is the same, and so are the kernels of its GPU: a recipe for the B200 is one for its siblings.
+// An engine's options, in the words of the column engine_flags. A row is meant where benchmark and model are part of
+// its columns `source` and `model`, the engine is the same, and so are the kernels of its GPU: a recipe for the B200 is
+// one for its siblings.
 struct PublicRecipe {
-  std::string_view source, engine, model;
-  std::string_view generation;  // title of a GpuGeneration; empty = any
-  std::string_view flags;
+  std::string benchmark, engine, model;
+  std::string generation;  // title of a GpuGeneration; empty = any
+  std::string flags;
   bool adds = false;  // to what a row says; else it stands for rows that say nothing
   // Of rows from this day on, whatever they say: the recipe had changed by then. Empty = of any day.
-  std::string_view since = {};
-  std::string_view weights = {};  // as in the column weight_dtype; empty = any
-  std::string_view arrival = {};  // part of that column; empty = any
-  std::string_view gpu = {};      // likewise, where siblings ran otherwise
+  std::string since;
+  std::string weights;            // as in the column weight_dtype; empty = any
+  std::string arrival;            // part of that column; empty = any
+  std::vector<std::string> gpus;  // how the column gpu begins, where siblings ran otherwise; empty = any
+  std::string source;             // where it was published
 };
-std::span<const PublicRecipe> public_recipes();
+// serving/recipes.json of a library's folder. InputError for a broken one.
+std::vector<PublicRecipe> read_public_recipes(const std::filesystem::path& data);
 
 // Of vLLM in the published runs of inference-perf, where a table of their stages does not say.
 inline constexpr std::string_view staged_runs_engine_version = "0.15.1";  // github.com/inference-sim/training

@@ -12,7 +12,6 @@
 #include "serving/engine/sglang_release.h"
 #include "serving/engine/vllm_release.h"
 #include "serving/speculation/draft_method.h"
-#include "validate/serving/public_facts.h"
 
 namespace foretoken {
 namespace {
@@ -142,11 +141,13 @@ constexpr Statistic statistics[] = {
 
 }  // namespace
 
-ServingCaseReader::ServingCaseReader(const std::filesystem::path& file, const HardwareCatalogue& hardware)
-    : ServingCaseReader(CsvReader(file), hardware) {}
+ServingCaseReader::ServingCaseReader(const std::filesystem::path& file, const HardwareCatalogue& hardware,
+                                     std::vector<PublicRecipe> recipes)
+    : ServingCaseReader(CsvReader(file), hardware, std::move(recipes)) {}
 
-ServingCaseReader::ServingCaseReader(CsvReader csv, const HardwareCatalogue& hardware)
-    : csv_(std::move(csv)), hardware_(hardware) {
+ServingCaseReader::ServingCaseReader(CsvReader csv, const HardwareCatalogue& hardware,
+                                     std::vector<PublicRecipe> recipes)
+    : csv_(std::move(csv)), hardware_(hardware), recipes_(std::move(recipes)) {
   for (const char* name : {"gpu", "model", "engine", "mode", "isl", "osl"}) csv_.column(name);
 }
 
@@ -201,14 +202,18 @@ std::string ServingCaseReader::seats_contradiction(const ServingCase& point) con
 std::string ServingCaseReader::options_text() const {
   std::string flags(text("engine_flags"));
   if (text("mode") == "disagg") return flags;
-  for (const PublicRecipe& recipe : public_recipes()) {
+  const auto is_meant = [&](const PublicRecipe& recipe) {
+    return recipe.gpus.empty() || std::any_of(recipe.gpus.begin(), recipe.gpus.end(),
+                                              [&](const std::string& gpu) { return text("gpu").starts_with(gpu); });
+  };
+  for (const PublicRecipe& recipe : recipes_) {
     const std::string_view engine = text("engine");
     // "vllm", or with its release: "vLLM 0.9.0".
-    const bool same_engine = engine == recipe.engine || engine.starts_with(std::string(recipe.engine) + " ");
-    if (!has(text("source"), recipe.source) || !same_engine || !has(text("model"), recipe.model) ||
+    const bool same_engine = engine == recipe.engine || engine.starts_with(recipe.engine + " ");
+    if (!has(text("source"), recipe.benchmark) || !same_engine || !has(text("model"), recipe.model) ||
         (!recipe.generation.empty() && recipe.generation != generation()) ||
         (!recipe.weights.empty() && recipe.weights != text("weight_dtype")) || !has(text("arrival"), recipe.arrival) ||
-        !has(text("gpu"), recipe.gpu)) {
+        !is_meant(recipe)) {
       continue;
     }
     if (!recipe.since.empty()) {

@@ -12,6 +12,7 @@
 #include "hardware/catalogue.h"
 #include "serving/load/load_spec.h"
 #include "serving/results/metrics.h"
+#include "validate/serving/public_facts.h"
 
 namespace foretoken {
 
@@ -69,9 +70,11 @@ struct ServingCase {
 // spec_steps, spec_draft_tokens and accept_length.
 class ServingCaseReader {
  public:
-  // `hardware`: whose generations tell which published recipes are meant.
-  ServingCaseReader(const std::filesystem::path& file, const HardwareCatalogue& hardware);
-  ServingCaseReader(CsvReader csv, const HardwareCatalogue& hardware);  // a table that is not in a file
+  // `hardware`: whose generations tell which of the published recipes are meant.
+  ServingCaseReader(const std::filesystem::path& file, const HardwareCatalogue& hardware,
+                    std::vector<PublicRecipe> recipes);
+  // A table that is not in a file.
+  ServingCaseReader(CsvReader csv, const HardwareCatalogue& hardware, std::vector<PublicRecipe> recipes);
 
   bool next() { return csv_.next(); }
   const CsvReader& csv() const { return csv_; }
@@ -96,6 +99,7 @@ class ServingCaseReader {
 
   CsvReader csv_;
   const HardwareCatalogue& hardware_;
+  std::vector<PublicRecipe> recipes_;
   mutable std::map<std::string, std::string, std::less<>> generations_;  // by device as rows name it
 };
 

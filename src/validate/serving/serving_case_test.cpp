@@ -31,12 +31,13 @@ class ServingCases : public testing::Test {
   // The only row; nothing and the reason.
   std::optional<ServingCase> read(const std::string& row) {
     write(row);
-    ServingCaseReader reader(file_, hardware_);
+    ServingCaseReader reader(file_, hardware_, recipes_);
     EXPECT_TRUE(reader.next());
     return reader.read(why_);
   }
 
   const HardwareCatalogue hardware_{fs::path(FORETOKEN_SOURCE_DIR "/data/hardware")};
+  const std::vector<PublicRecipe> recipes_ = read_public_recipes(FORETOKEN_SOURCE_DIR "/data");
   fs::path file_ = fs::path(testing::TempDir()) /
                    (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "_cases.csv");
   std::string why_;
@@ -93,7 +94,7 @@ TEST_F(ServingCases, separate_workers_have_pools_of_their_own) {
   write_file(file_,
              "gpu,model,engine,engine_version,weight_dtype,mode,disagg_layout,isl,osl,concurrency,tpot_ms,tpot_stat\n"
              "G,M,sglang,0.5,fp8,disagg,\"prefill 2x(tp4,dp1,ep4) decode 3x(tp1,dp8,ep8)\",10,10,4,1,mean\n");
-  ServingCaseReader reader(file_, hardware_);
+  ServingCaseReader reader(file_, hardware_, recipes_);
   ASSERT_TRUE(reader.next());
   const auto point = reader.read(why_);
   ASSERT_TRUE(point) << why_;
@@ -263,6 +264,40 @@ TEST_F(ServingCases, a_recipe_for_a_gpu_is_one_for_its_siblings) {
   for (const char* gpu : {"H200-SXM-141GB", "RTXPRO6000-BSE-96GB", "X900"}) EXPECT_EQ(chunk(gpu), 0) << gpu;
 }
 
+TEST_F(ServingCases, a_recipe_names_the_gpus_that_it_is_for_from_their_first_letter_on) {
+  const std::string row =
+      ",Llama-2-70B-chat,trtllm,1,fp4,fp8,1,1,1,,agg,,,\"OpenOrca, 24576 samples\",open loop "
+      "Poisson,,2,,,1,mean,1,mean,,,,,\n";
+  const auto flags = [&](const std::string& gpu, std::vector<std::string> gpus) {
+    write("a,MLPerf," + ("C," + gpu) + row);
+    const PublicRecipe recipe{
+        .benchmark = "MLPerf", .engine = "trtllm", .flags = "max batch 77", .gpus = std::move(gpus)};
+    ServingCaseReader reader(file_, hardware_, {recipe});
+    EXPECT_TRUE(reader.next());
+    const auto point = reader.read(why_);
+    EXPECT_TRUE(point) << why_;
+    return point ? point->flags.max_num_seqs : -1;
+  };
+  EXPECT_EQ(flags("B200-SXM-180GB", {"B200"}), 77);
+  EXPECT_NE(flags("GB200-NVL72", {"B200"}), 77);
+  EXPECT_EQ(flags("GB200-NVL72", {"B200", "GB200"}), 77);
+  EXPECT_EQ(flags("GB200-NVL72", {}), 77);
+}
+
+TEST_F(ServingCases, recipes_have_a_source_and_a_broken_file_of_them_is_an_input_error) {
+  for (const PublicRecipe& recipe : recipes_) EXPECT_FALSE(recipe.source.empty() || recipe.flags.empty());
+  const fs::path folder = file_.string() + "_library";
+  fs::create_directories(folder / "serving");
+  const auto complains = [&](const std::string& text) {
+    write_file(folder / "serving" / "recipes.json", text);
+    EXPECT_THROW(read_public_recipes(folder), InputError) << text;
+  };
+  complains(R"({"format": 2, "recipes": []})");
+  complains(R"({"format": 1, "recipes": [{"benchmark": "B", "engine": "vllm", "model": "M", "flags": "f"}]})");
+  complains(R"({"format": 1, "recipes": [{"benchmark": "B", "engine": "v", "model": "M", "flags": "f", "gpu": "x"}]})");
+  fs::remove_all(folder);
+}
+
 TEST_F(ServingCases, a_recipe_is_found_for_an_engine_named_with_its_release) {
   const auto seats = [&](const std::string& source, const std::string& gpu) {
     const auto point = read("a," + source + ",C," + gpu +
@@ -284,7 +319,7 @@ TEST_F(ServingCases, submissions_to_mlperf_run_published_layouts) {
                "case_id,source,tier,gpu,num_gpus,model,engine,weight_dtype,mode,isl,osl,length_spec,arrival,rate_rps,"
                "tp,req_s\na,MLPerf Inference v5.1 (closed),C," +
                    gpu + ",8," + model + ",trtllm,fp8,agg,,,\"" + lengths + "\"," + arrival + ",2,,2\n");
-    ServingCaseReader reader(file_, hardware_);
+    ServingCaseReader reader(file_, hardware_, recipes_);
     EXPECT_TRUE(reader.next());
     const auto point = reader.read(why_);
     EXPECT_TRUE(point) << why_;
@@ -331,6 +366,33 @@ TEST_F(ServingCases, lengths_that_are_assumed_widen_the_interval_of_ttft) {
   EXPECT_LT(assumed.low, 0.7 * known.low);
 }
 
+TEST_F(ServingCases, a_data_set_is_sent_for_ten_minutes_however_often_that_repeats_it) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  ServingSpecMaker maker(library, std::nullopt, {});
+  const auto specs = [&](const std::string& mode, const std::string& arrival) {
+    auto point = read("a,T,C,H200-SXM-141GB,Llama-3.1-8B,trtllm,1.2,fp8,fp8,1,1,4,," + mode +
+                      ",,,\"OpenOrca, 24576 samples\"," + arrival + ",,1,mean,1,mean,1,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    maker.open(*point);
+    return maker.specs(*point);
+  };
+  const ServingSpecs open = specs("agg", "open loop Poisson,,160,");
+  EXPECT_EQ(open.stands_for, 4);
+  EXPECT_EQ(open.load.num_prompts, 600 * 40 + 1) << "more than its part of the data set";
+  EXPECT_TRUE(open.shortened && !open.repeats_data_set);
+  ServingSpecs offline = specs("offline", "all at t=0,,,");
+  EXPECT_EQ(offline.load.num_prompts, 24'576 / 4);
+  EXPECT_TRUE(!offline.shortened && offline.repeats_data_set);
+  // The end of a run, where ever fewer requests are left, weighs less in a long one.
+  offline.load.num_prompts = 100;
+  offline.engine.flags.max_num_seqs = 4;
+  offline.deployment.step_bounds = false;
+  EngineBuilder builder(serving_facts(library));
+  EXPECT_NEAR(simulate_point(builder, offline).run.metrics.duration_s, 600, 60);
+  offline.repeats_data_set = false;
+  EXPECT_LT(simulate_point(builder, offline).run.metrics.duration_s, 60);
+}
+
 TEST_F(ServingCases, the_recipes_of_gpt_oss_say_which_kernels_its_experts_run) {
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   ServingSpecMaker maker(library, std::nullopt, {});
@@ -356,7 +418,7 @@ TEST_F(ServingCases, a_recipe_holds_from_the_day_of_its_change_on) {
                "ttft_ms,ttft_stat,date\nInferenceX,B,B200-SXM-180GB,MiniMax-M2.5,vllm,0.19.0,fp8,4,1,agg,1024,1024,4,"
                "\"gpu-mem-util 0.95; expert parallel flag on\",61,mean," +
                    date + "\n");
-    ServingCaseReader reader(file_, hardware_);
+    ServingCaseReader reader(file_, hardware_, recipes_);
     EXPECT_TRUE(reader.next());
     return reader.read(why_).value();
   };
@@ -512,7 +574,7 @@ class CookbookRows : public ServingCases {
         "SGLang cookbook,H200-SXM-141GB," +
             model + ",sglang,fp8," + ranks + ",agg,8192,1024,\"" + lengths + "\",64,128,\"" + flags + "\",20,median," +
             drafts + ",\"" + extra + "\"\n");
-    ServingCaseReader reader(file_, hardware_);
+    ServingCaseReader reader(file_, hardware_, recipes_);
     EXPECT_TRUE(reader.next());
     return reader.read(why_);
   }

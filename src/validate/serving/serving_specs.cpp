@@ -22,11 +22,13 @@
 namespace foretoken {
 namespace {
 
-// Ten minutes of an open load, as the rules of MLPerf ask for; of one sent at once what fills the engine several times.
-int64_t enough_requests(double rate) {
-  constexpr double least_seconds = 600;
-  constexpr int64_t most = 6000;
-  return std::isfinite(rate) ? std::min(most, static_cast<int64_t>(rate * least_seconds) + 1) : most;
+// Runs of MLPerf last ten minutes at least (mlcommons/inference, mlperf.conf: min_duration), however often that repeats
+// the data set.
+constexpr double least_seconds = 600;
+constexpr int64_t most_simulated = 30'000;  // of one simulation
+
+int64_t ten_minutes_of(double requests_per_second) {
+  return std::clamp<int64_t>(static_cast<int64_t>(requests_per_second * least_seconds) + 1, 1, most_simulated);
 }
 
 constexpr int64_t few_requests = 50, seeds_of_few = 4;
@@ -240,8 +242,9 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
     result.shortened = std::isfinite(load.arrivals.rate);
     // Every n-th of requests that arrive by chance: gaps are sums of n exponential ones.
     load.arrivals.burstiness = static_cast<double>(result.stands_for);
-    load.num_prompts =
-        std::clamp<int64_t>(load.num_prompts / result.stands_for, 1, enough_requests(load.arrivals.rate));
+    result.repeats_data_set = !result.shortened;
+    load.num_prompts = result.shortened ? ten_minutes_of(load.arrivals.rate)
+                                        : std::clamp<int64_t>(load.num_prompts / result.stands_for, 1, most_simulated);
   }
   // Few requests of drawn lengths: the run that was measured drew others.
   const auto drawn = [](const std::optional<LengthRange>& range) { return range && range->least * 2 < range->most; };
@@ -267,12 +270,22 @@ ServingMetrics run_out_of_step(EngineBuilder& builder, ServingSpecs specs, doubl
   return simulate_serving(builder, specs.engine, specs.load, specs.deployment).run.metrics;
 }
 
+// The same load, long enough: at its end fewer and fewer requests are left, which a short run has too much of.
+LoadSpec repeated_for_ten_minutes(EngineBuilder& builder, const ServingSpecs& specs) {
+  DeploymentSpec deployment = specs.deployment;
+  deployment.step_bounds = false;
+  const ServingMetrics once = simulate_serving(builder, specs.engine, specs.load, deployment).run.metrics;
+  LoadSpec load = specs.load;
+  load.num_prompts = std::max(load.num_prompts, ten_minutes_of(once.request_throughput));
+  return load;
+}
+
 }  // namespace
 
 PointRun simulate_point(EngineBuilder& builder, const ServingSpecs& specs) {
   if (!specs.shortened) {
-    PointRun result{.run = simulate_serving(builder, specs.engine, specs.load, specs.deployment).run,
-                    .out_of_step = {}};
+    const LoadSpec load = specs.repeats_data_set ? repeated_for_ten_minutes(builder, specs) : specs.load;
+    PointRun result{.run = simulate_serving(builder, specs.engine, load, specs.deployment).run, .out_of_step = {}};
     if (const double pace = result.run.metrics.request_throughput; specs.may_be_out_of_step && pace > 0) {
       result.out_of_step = run_out_of_step(builder, specs, pace);
     }

@@ -23,8 +23,9 @@ struct ServingSpecs {
   EngineSpec engine;
   LoadSpec load;
   DeploymentSpec deployment;
-  int64_t stands_for = 1;  // equal replicas of which one is asked about, with its part of the load
-  bool shortened = false;  // fewer requests of an open load than were sent
+  int64_t stands_for = 1;         // equal replicas of which one is asked about, with its part of the load
+  bool shortened = false;         // fewer requests of an open load than were sent
+  bool repeats_data_set = false;  // requests sent at once: the data set again and again, enough for ten minutes
   // Lengths of a closed loop are assumed to be all alike, so that clients that start together stay in step. Those of
   // the real run may have drifted apart.
   bool may_be_out_of_step = false;

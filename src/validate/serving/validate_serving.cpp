@@ -19,7 +19,7 @@ namespace foretoken {
 namespace {
 
 // InputError for a value of a filter that no row has.
-void check_filters(const ServingValidationRequest& request, const HardwareCatalogue& hardware) {
+void check_filters(const ServingValidationRequest& request) {
   struct Filter {
     const char *field, *column;
     const std::vector<std::string>& values;
@@ -30,10 +30,11 @@ void check_filters(const ServingValidationRequest& request, const HardwareCatalo
                       {"devices", "gpu", request.devices, {}},
                       {"models", "model", request.models, {}},
                       {"engines", "engine", request.engines, {}}};
-  ServingCaseReader rows(request.data, hardware);
+  CsvReader rows(request.data);
   while (rows.next()) {
     for (Filter& filter : filters) {
-      if (filter.column != nullptr) filter.known.emplace(rows.text(filter.column));
+      const auto column = filter.column != nullptr ? rows.find_column(filter.column) : std::nullopt;
+      if (filter.column != nullptr) filter.known.emplace(column ? rows.cell(*column) : std::string_view());
     }
   }
   for (const Filter& filter : filters) {
@@ -103,8 +104,8 @@ Validation validate_serving(const ServingValidationRequest& request, const Libra
                             const ScoredServingSink& sink) {
   if (has_load_stages(CsvReader(request.data))) return validate_load_stages(request, library, facts, sink);
   const HardwareCatalogue hardware = library.hardware();
-  check_filters(request, hardware);
-  ServingCaseReader rows(request.data, hardware);
+  check_filters(request);
+  ServingCaseReader rows(request.data, hardware, read_public_recipes(library.directory()));
   if (!request.group_by.empty()) rows.csv().column(request.group_by);
   std::optional<AcceptanceTable> acceptance;
   if (!request.acceptance.empty()) acceptance.emplace(request.acceptance);
