@@ -127,7 +127,8 @@ Endpoint::Endpoint(const EndpointSettings& settings)
 Endpoint::~Endpoint() = default;
 
 std::optional<ServerTime> Endpoint::next_wake() const {
-  const Picoseconds next = run_.next_event();
+  Picoseconds next = run_.next_event();
+  if (!on_the_way_.empty()) next = std::min(next, on_the_way_.begin()->first);
   if (next == end_of_time) return std::nullopt;
   return clock_.wall(next);
 }
@@ -135,6 +136,7 @@ std::optional<ServerTime> Endpoint::next_wake() const {
 void Endpoint::wake() {
   const Picoseconds when = now();
   run_.advance(when);
+  deliver(when);
   for (const ConnectionId connection : std::exchange(shed_, {})) forget(*answers_.at(connection), when);
 }
 
@@ -429,9 +431,33 @@ Request Endpoint::request_for(const std::vector<TokenId>& prompt, const Choice& 
   return request;
 }
 
-void Endpoint::request_stepped(const RequestStep& own, const StepRecord& /*step*/) {
+void Endpoint::request_stepped(const RequestStep& own, const StepRecord& step) {
   if (own.yields == 0) return;
-  Answer& answer = *answer_of_.at(own.request);
+  if (own.sending <= 0) return send_tokens(own);
+  on_the_way_.emplace(step.end + own.sending, own);
+}
+
+void Endpoint::request_ended(const RequestRecord& record) {
+  // Where nothing is on the way, its last token has arrived.
+  if (on_the_way_.empty() || record.outcome != RequestOutcome::completed) return end_request(record);
+  on_the_way_.emplace(record.last_token, record);
+}
+
+void Endpoint::deliver(Picoseconds when) {
+  while (!on_the_way_.empty() && on_the_way_.begin()->first <= when) {
+    const auto arrived = on_the_way_.extract(on_the_way_.begin());
+    if (const auto* const step = std::get_if<RequestStep>(&arrived.mapped())) {
+      send_tokens(*step);
+    } else {
+      end_request(std::get<RequestRecord>(arrived.mapped()));
+    }
+  }
+}
+
+void Endpoint::send_tokens(const RequestStep& own) {
+  const auto found = answer_of_.find(own.request);
+  if (found == answer_of_.end()) return;  // its client has gone
+  Answer& answer = *found->second;
   if (answer.rejection != Rejection::none) return;
   Choice& choice = answer.choices[static_cast<size_t>(own.request - answer.first_request)];
   if (choice.sent + own.yields == choice.output_tokens) {
@@ -445,9 +471,11 @@ void Endpoint::request_stepped(const RequestStep& own, const StepRecord& /*step*
   choice.sent += own.yields;
 }
 
-void Endpoint::request_ended(const RequestRecord& record) {
-  Answer& answer = *answer_of_.at(record.id);
-  answer_of_.erase(record.id);
+void Endpoint::end_request(const RequestRecord& record) {
+  const auto found = answer_of_.find(record.id);
+  if (found == answer_of_.end()) return;  // its client has gone
+  Answer& answer = *found->second;
+  answer_of_.erase(found);
   if (answer.rejection != Rejection::none) return;  // its answer was that
   Choice& choice = answer.choices[static_cast<size_t>(record.id - answer.first_request)];
   if (record.outcome != RequestOutcome::completed) {
@@ -515,6 +543,7 @@ HttpResponse Endpoint::rejected(const Answer& answer, Rejection why) {
 void Endpoint::left(ConnectionId connection) {
   const Picoseconds when = now();
   run_.advance(when);
+  deliver(when);
   const auto found = answers_.find(connection);
   if (found == answers_.end()) return;                      // it has just come to its end
   if (found->second->rejection != Rejection::none) return;  // `wake` forgets it

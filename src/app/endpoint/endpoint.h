@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "app/endpoint/completion_answer.h"
@@ -63,6 +65,10 @@ class Endpoint final : public HttpService, private RunObserver {
   bool watches(int64_t /*request*/) const override { return true; }
   void request_stepped(const RequestStep& own, const StepRecord& step) override;
   void request_ended(const RequestRecord& record) override;
+  // What the process that sends answers has come to by then (StackCosts::front).
+  void deliver(Picoseconds when);
+  void send_tokens(const RequestStep& own);
+  void end_request(const RequestRecord& record);
 
   HttpResponse look_up(const std::string& path) const;  // GET
   bool is_served(const std::string& model) const;
@@ -98,6 +104,8 @@ class Endpoint final : public HttpService, private RunObserver {
   std::unordered_map<ConnectionId, std::unique_ptr<Answer>> answers_;
   std::unordered_map<int64_t, Answer*> answer_of_;  // by request
   std::vector<ConnectionId> shed_;                  // whose answers are over, but not all of their requests
+  // Tokens and ends that the engine is done with and clients have not got yet, by when they get them.
+  std::multimap<Picoseconds, std::variant<RequestStep, RequestRecord>> on_the_way_;
   EndpointTotals totals_;
   bool stopping_ = false;
 };

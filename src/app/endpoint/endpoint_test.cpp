@@ -242,6 +242,28 @@ TEST_F(EndpointTest, gives_embeddings_as_numbers_or_bytes) {
   EXPECT_EQ(JsonView(bytes, "answer").at("data").items()[0].at("embedding").string().size(), 24U) << "of 4 x 4 bytes";
 }
 
+TEST_F(EndpointTest, tokens_reach_the_client_when_the_sending_process_has_come_to_them) {
+  front_ = {.piece = Seconds(20)};  // 20 ms of real time each, far longer than a step
+  start();
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<Json> events = events_of(
+      post("/v1/completions", R"({"prompt": "a", "max_tokens": 6, "ignore_eos": true, "stream": true})").body);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  ASSERT_EQ(events.size(), 6U);
+  EXPECT_GE(passed.count(), 6 * 0.020);
+  const double schedule = choice(events.back()).at("foretoken").at("e2e_s").number();
+  EXPECT_GE(passed.count(), schedule / time_scale_) << "as the answer itself says";
+  {  // A client that leaves while its tokens are on the way.
+    TestClient client(server_->port());
+    client.send_request("POST", "/v1/completions",
+                        R"({"prompt": "a", "max_tokens": 50, "ignore_eos": true, "stream": true})");
+    client.read_until("data: ");
+  }
+  EXPECT_EQ(post("/v1/completions", R"({"prompt": "b", "max_tokens": 2, "ignore_eos": true})").status, 200);
+  stop();
+  EXPECT_EQ(endpoint_->totals().cancelled, 1);
+}
+
 TEST_F(EndpointTest, a_client_that_leaves_frees_its_engine) {
   time_scale_ = 1;  // so that it leaves before its answer ends, however busy the machine is
   start();
