@@ -138,10 +138,11 @@ std::optional<PowerModel> PowerModel::make(const Device& device, std::span<const
     return found ? found->value() : 0.0;
   };
   const auto alike = [](double one, double other) { return std::abs(one - other) < 0.02 * other; };
-  // What a FLOP takes is up to the chip: a board with the chip that was measured wants as much at any limit. Another
-  // chip is taken to be made for its limit, idle power for the same share of it.
+  // What a FLOP takes is up to the chip: a board with the chip that was measured wants as much at any limit, and takes
+  // as much at once. Another chip is taken to be made for its limit, idle power for the same share of it.
   const bool same_chip = alike(peak(DType::bf16), ported.peak_16) && alike(peak(DType::fp8), ported.peak_8);
   const double budget = same_chip ? 1 : limit / ported.limit_watts;
+  if (same_chip) ported.constants[burst_limit] *= std::max(1.0, ported.limit_watts / limit);
   const auto half_way = [&](PowerConstant constant, double own_rate, double other_rate) {
     if (own_rate > 0 && other_rate > 0) ported.constants[constant] *= std::sqrt(budget * other_rate / own_rate);
   };

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/counted.h"
 #include "plan/megatron_flags.h"
 #include "plan/training_launchers/launch_limits.h"
 
@@ -68,10 +69,10 @@ std::string bridge_file(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   const ParallelPlan& p = plan.parallel;
   std::string text = fmt::format(
-      "# Overrides of Megatron-Bridge's recipe of {}, for {} nodes of {} GPUs\nmodel:\n  seq_length: {}\n"
+      "# Overrides of Megatron-Bridge's recipe of {}, for {} of {} GPUs\nmodel:\n  seq_length: {}\n"
       "  tensor_model_parallel_size: {}\n  pipeline_model_parallel_size: {}\n  context_parallel_size: {}\n"
       "  expert_model_parallel_size: {}\n  sequence_parallel: {}\n",
-      question.job.model.name, launched_nodes(question), launched_devices_of_a_node(question),
+      question.job.model.name, counted(launched_nodes(question), "node"), launched_devices_of_a_node(question),
       question.job.sequence_length, p.tensor, p.pipeline, p.context, p.expert, p.sequence && p.tensor > 1);
   if (plan.virtual_stages > 1) {
     text += fmt::format("  virtual_pipeline_model_parallel_size: {}\n", plan.virtual_stages);

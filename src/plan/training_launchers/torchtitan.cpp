@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/counted.h"
 #include "plan/training_launchers/launch_limits.h"
 #include "training/import/framework_models.h"
 
@@ -46,8 +47,8 @@ std::string titan_file(const TrainingQuestion& question) {
   const std::string_view recipe = question.job.recipe.name;
   const bool sharded = plan.sharding == Sharding::parameters;
   const int64_t copies = !sharded ? p.data : plan.shard_ranks > 0 ? shard_copies(plan) : 1;
-  std::string text = fmt::format("# NGPU={} CONFIG_FILE=this-file.toml ./run_train.sh, on {} nodes\n",
-                                 launched_devices_of_a_node(question), launched_nodes(question));
+  std::string text = fmt::format("# NGPU={} CONFIG_FILE=this-file.toml ./run_train.sh, on {}\n",
+                                 launched_devices_of_a_node(question), counted(launched_nodes(question), "node"));
   text += fmt::format("[model]\nname = \"{}\"\nflavor = \"{}\"\n", name.name, name.flavor);
   if (recipe != "bf16") text += fmt::format("converters = [\"{}\"]\n", recipe == "mxfp8" ? "mx" : "float8");
   text += fmt::format("\n[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\n",

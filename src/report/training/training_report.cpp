@@ -373,6 +373,8 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
       {"routing", question.job.routing == Routing::balanced ? "balanced" : "random"},
       {"expert_capacity", question.job.expert_capacity},
       {"packed_length", question.job.packed_length},
+      {"dropout",
+       Json::object({{"hidden", question.job.dropout.hidden}, {"attention", question.job.dropout.attention}})},
       {"formats", formats_json(question.formats)},
       {"plan", to_json(question.plan)},
       {"fits", estimate.fits},

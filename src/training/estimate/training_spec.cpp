@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "library/library.h"
@@ -94,10 +95,10 @@ Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec
     cluster = cluster_with_nodes(std::move(cluster), static_cast<int>((spec.devices + per_node - 1) / per_node));
   }
   if (spec.devices > total_devices(cluster)) {
-    throw InputError(
-        {.field = "devices",
-         .value = fmt::format("{}", spec.devices),
-         .expected = fmt::format("at most {}, the GPUs of {} nodes", total_devices(cluster), cluster.node_count)});
+    throw InputError({.field = "devices",
+                      .value = fmt::format("{}", spec.devices),
+                      .expected = fmt::format("at most {}, the GPUs of {}", total_devices(cluster),
+                                              counted(cluster.node_count, "node"))});
   }
   return cluster;
 }
