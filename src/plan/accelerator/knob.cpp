@@ -152,7 +152,7 @@ std::pair<std::string, KnobKind> parse_knob_name(const std::string& source, std:
   const std::vector<std::string> names = level_names(base);
   throw InputError({.source = source,
                     .value = printable(level),
-                    .expected = "the name of a level",
+                    .expected = fmt::format("the name of a level: {}", fmt::join(names, ", ")),
                     .suggestion = nearest_name(level, names).value_or("")});
 }
 
