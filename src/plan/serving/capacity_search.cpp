@@ -77,6 +77,7 @@ double RateSearch::between(const TriedRate& tried) {
   last_width_ = width;
   if (!shrinks || width <= within_ * within_) return middle;
   std::optional<double> guess = between_by_used();
+  if (!guess && tried.holds && tried.used && *tried.used > 0) guess = good * outwards_by_used(*tried.used);
   if (!guess && tried.reach) guess = (tried.holds ? good : bad) * *tried.reach;
   return guess ? std::clamp(*guess, good * within_, bad / within_) : middle;
 }

@@ -26,16 +26,22 @@ EngineShelf::EngineShelf(const ServingQuestion& question, const ServingFacts& fa
     : question_(&question), max_model_len_(planned_model_len(question, traffic)), builder_(facts) {}
 
 LayoutEngines EngineShelf::engines(const ServingLayout& layout) {
-  if (engines_.size() > most_engines_kept) engines_.clear();
+  // Those that somebody works with stay: whoever asks again for the same gets the same.
+  const bool is_known =
+      engines_.contains(key_of(layout.pool)) && (!layout.decode || engines_.contains(key_of(*layout.decode)));
+  if (!is_known && engines_.size() > most_engines_kept) engines_.clear();
   const Attempt& first = engine(layout.pool);
   const Attempt& second = layout.decode ? engine(*layout.decode) : first;
   if (!first.engine || !second.engine) return {.clash = first.clash || second.clash};
   return {.pool = &*first.engine, .decode = layout.decode ? &*second.engine : nullptr};
 }
 
+std::string EngineShelf::key_of(const EnginePool& pool) {
+  return fmt::format("{} {} {} {}", pool.engine.key(), pool.max_num_seqs, pool.max_num_batched_tokens, pool.max_loras);
+}
+
 const EngineShelf::Attempt& EngineShelf::engine(const EnginePool& pool) {
-  const std::string key =
-      fmt::format("{} {} {} {}", pool.engine.key(), pool.max_num_seqs, pool.max_num_batched_tokens, pool.max_loras);
+  const std::string key = key_of(pool);
   auto found = engines_.find(key);
   if (found == engines_.end()) {
     Attempt attempt;

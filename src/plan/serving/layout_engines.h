@@ -41,6 +41,7 @@ class EngineShelf {
     std::optional<ReadyEngine> engine;
     bool clash = false;
   };
+  static std::string key_of(const EnginePool& pool);
   const Attempt& engine(const EnginePool& pool);
   EngineSpec spec_of(const EnginePool& pool) const;
   ReadyEngine made(const EnginePool& pool);

@@ -340,10 +340,7 @@ class LayoutSearch {
   }
 
   void evaluate(const std::vector<size_t>& chosen, Effort effort) {
-    std::vector<ServingLayout> layouts;
-    layouts.reserve(chosen.size());
-    for (const size_t i : chosen) layouts.push_back(*candidates_[i].layout);
-    std::vector<PlanPoint> points = evaluator_.evaluate(layouts, effort);
+    std::vector<PlanPoint> points = evaluated(chosen, effort);
     for (size_t i = 0; i < chosen.size(); ++i) {
       learn_slow_end(candidates_[chosen[i]], points[i]);
       learn_reached(candidates_[chosen[i]], points[i].capacity.value);
@@ -351,6 +348,17 @@ class LayoutSearch {
       learn_found(candidates_[chosen[i]], points[i]);
       candidates_[chosen[i]].point = std::move(points[i]);
     }
+  }
+
+  std::vector<PlanPoint> evaluated(const std::vector<size_t>& chosen, Effort effort) {
+    std::vector<ServingLayout> layouts;
+    std::vector<PlanPoint> known;
+    for (const size_t i : chosen) {
+      layouts.push_back(*candidates_[i].layout);
+      if (candidates_[i].point) known.push_back(*candidates_[i].point);
+    }
+    const bool all_are_known = known.size() == layouts.size();
+    return all_are_known ? evaluator_.evaluate_further(known, effort) : evaluator_.evaluate(layouts, effort);
   }
 
   // Bounds are those of middle step times. Of devices that are ranked by the slow end, the first layouts tell what is

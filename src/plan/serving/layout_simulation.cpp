@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/normal_distribution.h"
 #include "base/portable_math.h"
@@ -80,9 +82,22 @@ constexpr bool draws_curve(Effort effort) {
   return effort == Effort::curve || effort == Effort::long_curve;
 }
 
-// What is promised; curves are drawn around it.
-constexpr bool needs_promise(Effort effort) {
-  return effort == Effort::promised || draws_curve(effort);
+// What an evaluation goes on from.
+constexpr std::optional<Effort> effort_before(Effort effort) {
+  switch (effort) {
+    case Effort::full:
+      return Effort::quick;
+    case Effort::promised:
+      return Effort::full;
+    case Effort::curve:
+    case Effort::long_curve:
+      return Effort::promised;
+    case Effort::closed_form:
+    case Effort::quick:
+    case Effort::ranged:
+      break;
+  }
+  return std::nullopt;
 }
 
 // Of the capacity: rates of a curve.
@@ -148,6 +163,12 @@ double reach_of(const PlanRun& run, const std::vector<LatencySlo>& slos) {
 // Of runs that were lost after this share of their requests.
 double reach_of_lost(double ended_share) {
   return std::max(std::sqrt(std::sqrt(std::sqrt(ended_share))), 1 / farthest_guess);
+}
+
+// Of runs whose late requests are so many times those that may be.
+double reach_of_late(double used) {
+  constexpr double usual_power = 16;  // of the rate
+  return std::clamp(portable_pow(used, -1 / usual_power), 1 / farthest_guess, 1 - pooled_tolerance / 2);
 }
 
 // A step of some decodes in the middle of their outputs.
@@ -279,50 +300,83 @@ struct LayoutSimulator::TriedRun {
   std::optional<double> used = {};  // TriedRate::used
 };
 
-// All runs of one evaluation.
+// Runs of one kind: of a part of the layout, as long as others, judged alike.
 struct LayoutSimulator::Trial {
-  const LayoutSimulator& simulator;
-  const ServingLayout& layout;  // what is simulated
-  const LayoutEngines& engines;
+  const LayoutSimulator* simulator;
+  const ServingLayout* layout;  // the whole
+  const ServingLayout* part;    // what is simulated
+  const LayoutEngines* engines;
   Judging judging;
-  double share;  // of the rate that what is simulated gets
+  StepBound bound;
+  int64_t first_stretch = 0;  // of the traffic: 0 is the usual one
+  bool metered = false;       // where it is known what boards draw
 
-  StepBound usual_bound() const { return simulator.question_->pessimistic ? StepBound::high : StepBound::value; }
+  const std::vector<LatencySlo>& slos() const { return simulator->question_->slos; }
+  // Of the rate, what the simulated part gets.
+  double share() const { return static_cast<double>(part->devices()) / static_cast<double>(layout->devices()); }
+  int64_t requests_at(double rate) const { return simulator->requests_for(judging.length, rate * share()); }
 
-  // All stretches at a rate, judged together, until they are sure to break a limit.
-  TriedRun run(double rate, bool to_its_end = false) const {
-    PooledLatencies pool;
-    std::vector<Stretch> runs;
-    for (int64_t part = 0; part < judging.stretches; ++part) {
-      LateRequests late(slos(), requests_at(rate) * judging.stretches);
-      LatencyLog log(requests_at(rate));
-      std::optional<Stretch> one = run_stretch({.rate = rate,
-                                                .bound = usual_bound(),
-                                                .part = part,
-                                                .metered = part == 0 && draw_is_known(),
-                                                .is_lost = to_its_end ? nullptr : &late,
-                                                .log = &log});
-      if (!one) return lost_after(pool, late.ended_share());
-      pool.add(log);
-      runs.push_back(std::move(*one));
-      if (!to_its_end && is_sure_to_be_late(pool)) return {.run = {}, .used = std::max(used_of(pool), least_of_lost)};
+  StretchTask task(double rate, int64_t stretch, bool to_its_end) const {
+    return {.layout = *layout,
+            .part = *part,
+            .length = judging.length,
+            .rate = rate,
+            .bound = bound,
+            .stretch = first_stretch + stretch,
+            .judged_together = judging.stretches,
+            .to_its_end = to_its_end,
+            .metered = metered && stretch == 0 && draw_is_known()};
+  }
+
+  StretchOutcome run(const StretchTask& task) const {
+    LateRequests late(slos(), requests_at(task.rate) * task.judged_together);
+    StretchOutcome outcome{.run = {}, .latencies = LatencyLog(requests_at(task.rate))};
+    const std::optional<Stretch> one = run_stretch({.rate = task.rate,
+                                                    .bound = task.bound,
+                                                    .part = task.stretch,
+                                                    .metered = task.metered,
+                                                    .is_lost = task.to_its_end ? nullptr : &late,
+                                                    .log = &outcome.latencies});
+    if (one) {
+      outcome.run = one->run;
+      outcome.keeps_up = one->keeps_up;
+    } else {
+      outcome.ended_share = late.ended_share();
     }
-    const PlanRun all = runs.size() == 1 && !judging.surely ? runs.front().run : pooled(runs, pool);
+    return outcome;
+  }
+
+  // All of it here, of one stretch or of several.
+  TriedRun tried(double rate, bool to_its_end = false) const;
+
+  TriedRun judged(const std::vector<StretchOutcome>& outcomes, const PooledLatencies& pool) const {
+    const PlanRun all = outcomes.size() == 1 && !judging.surely ? *outcomes.front().run : pooled(outcomes, pool);
     TriedRun tried{.run = all, .reach = reach_of(all, slos())};
-    if (judging.surely)
-      tried.used = all.attained ? std::min(used_of(pool), 1.0) : std::max(used_of(pool), least_of_lost);
+    if (!judging.surely) return tried;
+    tried.used = all.attained ? std::min(used_of(pool), 1.0) : std::max(used_of(pool), least_of_lost);
     return tried;
   }
-  PlanRun run_to_its_end(double rate) const { return *run(rate, true).run; }
 
-  // One stretch of the traffic: 0 is the usual one.
-  TriedRate try_stretch(double rate, StepBound bound, int64_t part) const {
-    LateRequests late(slos(), requests_at(rate));
-    const auto found = run_stretch({.rate = rate, .bound = bound, .part = part, .is_lost = &late});
-    if (!found) return {.holds = false, .reach = reach_of_lost(late.ended_share())};
-    return {.holds = found->run.attained, .reach = reach_of(found->run, slos())};
+  // The runs before, and one that was ended when so many of its requests were late as may be of all stretches, after
+  // this share of all their requests.
+  TriedRun lost_after(const PooledLatencies& before, double ended_share) const {
+    if (!judging.surely) return {.run = {}, .reach = reach_of_lost(ended_share)};
+    const double share_before = static_cast<double>(before.runs()) / static_cast<double>(judging.stretches);
+    const double late =
+        1 + share_before * most_used([&](std::span<const LatencySlo> limits) { return before.late_share(limits); });
+    return {.run = {}, .reach = reach_of_late(late / (share_before + ended_share))};
   }
-  int64_t requests_at(double rate) const { return simulator.requests_for(judging.length, rate * share); }
+
+  // Whatever requests the stretches have that are left.
+  std::optional<TriedRun> lost_for_sure(const PooledLatencies& pool) const {
+    if (!judging.surely || simulator->shortcuts_ != Shortcuts::taken) return std::nullopt;
+    const double least = most_used([&](std::span<const LatencySlo> limits) {
+      return pool.late_share_at_most_of(static_cast<size_t>(judging.stretches), limits);
+    });
+    if (least <= least_of_lost) return std::nullopt;
+    // The others are likely to be better than those that were enough.
+    return TriedRun{.run = {}, .reach = reach_of_late(std::sqrt(least * used_of(pool)))};
+  }
 
  private:
   struct StretchOfRun {
@@ -341,33 +395,12 @@ struct LayoutSimulator::Trial {
   // What is used where a limit is broken.
   static constexpr double least_of_lost = 1.001;
 
-  const std::vector<LatencySlo>& slos() const { return simulator.question_->slos; }
-
-  // The runs before, and one that was ended when so many of its requests were late as may be of all stretches, after
-  // this share of all their requests.
-  TriedRun lost_after(const PooledLatencies& before, double ended_share) const {
-    TriedRun tried{.run = {}, .reach = reach_of_lost(ended_share)};
-    if (!judging.surely) return tried;
-    const double share_before = static_cast<double>(before.runs()) / static_cast<double>(judging.stretches);
-    const double late =
-        1 + share_before * most_used([&](std::span<const LatencySlo> limits) { return before.late_share(limits); });
-    tried.used = std::max(late / (share_before + ended_share), least_of_lost);
-    return tried;
-  }
-
   // Of the late requests that the limits leave, as surely as the runs so far tell; of the limit that leaves least.
   double used_of(const PooledLatencies& pool) const {
     return most_used([&](std::span<const LatencySlo> limits) { return pool.late_share_at_most(limits); });
   }
-  bool is_sure_to_be_late(const PooledLatencies& pool) const {
-    if (!judging.surely || simulator.shortcuts_ != Shortcuts::taken) return false;
-    const auto stretches = static_cast<size_t>(judging.stretches);
-    return pool.runs() < stretches && most_used([&](std::span<const LatencySlo> limits) {
-                                        return pool.late_share_at_most_of(stretches, limits);
-                                      }) > least_of_lost;
-  }
   double most_used(const std::function<double(std::span<const LatencySlo>)>& late_share) const {
-    if (const std::optional<double>& joint = simulator.question_->joint_percent) {
+    if (const std::optional<double>& joint = simulator->question_->joint_percent) {
       return late_share(slos()) / (1 - *joint / 100);
     }
     double used = 0;
@@ -379,11 +412,11 @@ struct LayoutSimulator::Trial {
   }
 
   // Means of the runs, with percentiles of all their requests.
-  PlanRun pooled(const std::vector<Stretch>& runs, const PooledLatencies& pool) const {
-    PlanRun all = runs.front().run;
+  PlanRun pooled(const std::vector<StretchOutcome>& runs, const PooledLatencies& pool) const {
+    PlanRun all = *runs.front().run;
     const auto mean_of = [&](double PlanRun::*member) {
       double sum = 0;
-      for (const Stretch& one : runs) sum += one.run.*member;
+      for (const StretchOutcome& one : runs) sum += (*one.run).*member;
       return sum / static_cast<double>(runs.size());
     };
     for (double PlanRun::*member :
@@ -391,7 +424,7 @@ struct LayoutSimulator::Trial {
       all.*member = mean_of(member);
     }
     all.requests = 0;
-    for (const Stretch& one : runs) all.requests += one.run.requests;
+    for (const StretchOutcome& one : runs) all.requests += one.run->requests;
     for (size_t i = 0; i < slos().size(); ++i) {
       if (slos()[i].metric != SloMetric::itl) {
         all.achieved_ms[i] = pool.percentile_ms(slos()[i]);
@@ -399,11 +432,12 @@ struct LayoutSimulator::Trial {
       }
       // Gaps between tokens are too many to be kept.
       all.achieved_ms[i] = 0;
-      for (const Stretch& one : runs) all.achieved_ms[i] += one.run.achieved_ms[i] / static_cast<double>(runs.size());
+      for (const StretchOutcome& one : runs)
+        all.achieved_ms[i] += one.run->achieved_ms[i] / static_cast<double>(runs.size());
     }
     all.attained = keeps_limits(all, pool) &&
                    (limits_any_waiting() ||
-                    std::all_of(runs.begin(), runs.end(), [](const Stretch& one) { return one.keeps_up; }));
+                    std::all_of(runs.begin(), runs.end(), [](const StretchOutcome& one) { return one.keeps_up; }));
     return all;
   }
 
@@ -413,7 +447,7 @@ struct LayoutSimulator::Trial {
     const auto late = [&](std::span<const LatencySlo> limits) {
       return judging.surely ? pool.late_share_at_most(limits) : pool.late_share(limits);
     };
-    if (const std::optional<double>& joint = simulator.question_->joint_percent) {
+    if (const std::optional<double>& joint = simulator->question_->joint_percent) {
       return (1 - late(slos())) * (1 - all.failed_share) >= *joint / 100;
     }
     for (size_t i = 0; i < slos().size(); ++i) {
@@ -427,19 +461,19 @@ struct LayoutSimulator::Trial {
   }
 
   std::optional<Stretch> run_stretch(const StretchOfRun& of) const {
-    const ServingQuestion& question = *simulator.question_;
-    const double own_rate = of.rate * share;
+    const ServingQuestion& question = *simulator->question_;
+    const double own_rate = of.rate * share();
     const int64_t requests = requests_at(of.rate);
-    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, of.part);
+    ServingRunRequest request = simulator->run_request(*part, *engines, own_rate, requests, of.part);
     request.config.bound = of.bound;
     StepLog steps;
     if (of.metered) request.observers.push_back(&steps);
     if (of.log != nullptr) request.observers.push_back(of.log);
-    WantedCheck wanted(simulator.check_wanted_);
-    if (simulator.check_wanted_) request.observers.push_back(&wanted);
+    WantedCheck wanted(simulator->check_wanted_);
+    if (simulator->check_wanted_) request.observers.push_back(&wanted);
     SteadyOutput steady(static_cast<double>(requests) / own_rate);
     request.observers.push_back(&steady);
-    const bool may_end = of.is_lost != nullptr && simulator.shortcuts_ == Shortcuts::taken;
+    const bool may_end = of.is_lost != nullptr && simulator->shortcuts_ == Shortcuts::taken;
     if (may_end) request.observers.push_back(of.is_lost);
     ServingMetrics metrics;
     try {
@@ -452,9 +486,9 @@ struct LayoutSimulator::Trial {
                    .requests = metrics.completed + metrics.rejected,
                    .attained = true,
                    .achieved_ms = {},
-                   .output_tokens_per_s = metrics.output_throughput / share,
+                   .output_tokens_per_s = metrics.output_throughput / share(),
                    .tokens_per_s_of_user = metrics.tpot.mean_ms > 0 ? 1e3 / metrics.tpot.mean_ms : 0,
-                   .goodput = metrics.goodput.value_or(metrics.request_throughput) / share,
+                   .goodput = metrics.goodput.value_or(metrics.request_throughput) / share(),
                    .failed_share = static_cast<double>(metrics.rejected) / all,
                    .computed_again = 1,
                    .joules_per_token = {}};
@@ -475,17 +509,17 @@ struct LayoutSimulator::Trial {
     result.output_tokens_per_s *= metrics.duration_s / lasts_s;
     result.goodput *= metrics.duration_s / lasts_s;
     if (!result.attained && !keeps) {
-      result.output_tokens_per_s = std::max(result.output_tokens_per_s, steady.tokens_per_s() / share);
+      result.output_tokens_per_s = std::max(result.output_tokens_per_s, steady.tokens_per_s() / share());
     }
     // Nobody is shown the energy of a run that breaks a limit, except those of curves.
     if (of.metered && (result.attained || of.is_lost == nullptr || judging.stretches > 1)) {
       result.joules_per_token = joules_per_token(steps, metrics, lasts_s);
     }
     // What host memory below the cache could save.
-    if (judging.length == RunLength::brief && layout.pool.host_gib == 0 && tries_host_memory(question.choices)) {
+    if (judging.length == RunLength::brief && part->pool.host_gib == 0 && tries_host_memory(question.choices)) {
       const auto computed = static_cast<double>(metrics.input_tokens - metrics.cached_tokens);
-      const int64_t first = simulator.first_request(requests, of.part);
-      const auto fresh = static_cast<double>(simulator.traffic_->fresh_tokens(requests, first));
+      const int64_t first = simulator->first_request(requests, of.part);
+      const auto fresh = static_cast<double>(simulator->traffic_->fresh_tokens(requests, first));
       result.computed_again = std::max(1.0, computed / fresh);
     }
     return Stretch{.run = std::move(result), .keeps_up = keeps};
@@ -493,12 +527,12 @@ struct LayoutSimulator::Trial {
 
   // Prompts first, as replicas are.
   std::vector<std::pair<const ReadyEngine*, int64_t>> pools() const {
-    std::vector<std::pair<const ReadyEngine*, int64_t>> all = {{engines.pool, layout.pool.replicas}};
-    if (layout.decode) all.emplace_back(engines.decode, layout.decode->replicas);
+    std::vector<std::pair<const ReadyEngine*, int64_t>> all = {{engines->pool, part->pool.replicas}};
+    if (part->decode) all.emplace_back(engines->decode, part->decode->replicas);
     return all;
   }
   bool draw_is_known() const {
-    return engines.pool->draw() != nullptr && (engines.decode == nullptr || engines.decode->draw() != nullptr);
+    return engines->pool->draw() != nullptr && (engines->decode == nullptr || engines->decode->draw() != nullptr);
   }
   std::vector<StepWatts> replica_watts() const {
     std::vector<StepWatts> watts;
@@ -521,6 +555,75 @@ struct LayoutSimulator::Trial {
     return {.value = each.value, .low = each.low, .high = each.high};
   }
 };
+
+// One rate, stretch by stretch, until it is decided.
+class LayoutSimulator::RateTrial {
+ public:
+  RateTrial(const Trial& trial, double rate, bool to_its_end) : trial_(trial), rate_(rate), to_its_end_(to_its_end) {}
+
+  // What to run next. Of many stretches, half: the others are left out where these decide.
+  std::vector<StretchTask> next() const {
+    const int64_t stretches = trial_.judging.stretches;
+    const auto done = static_cast<int64_t>(outcomes_.size());
+    std::vector<StretchTask> tasks;
+    for (int64_t i = done; i < std::min(stretches, done + (stretches + 1) / 2); ++i) {
+      tasks.push_back(trial_.task(rate_, i, to_its_end_));
+    }
+    return tasks;
+  }
+  // In the order of next(); what comes after the decision changes nothing.
+  void put(StretchOutcome outcome) {
+    if (decision_) return;
+    if (!outcome.run) {
+      decision_ = trial_.lost_after(pool_, outcome.ended_share);
+      return;
+    }
+    pool_.add(outcome.latencies);
+    outcomes_.push_back(std::move(outcome));
+    if (static_cast<int64_t>(outcomes_.size()) == trial_.judging.stretches) {
+      decision_ = trial_.judged(outcomes_, pool_);
+    } else if (!to_its_end_) {
+      decision_ = trial_.lost_for_sure(pool_);
+    }
+  }
+  void run_here() {
+    for (const StretchTask& task : next()) {
+      if (!decision_) put(trial_.run(task));
+    }
+  }
+  const std::optional<TriedRun>& decision() const { return decision_; }
+
+ private:
+  Trial trial_;
+  double rate_;
+  bool to_its_end_;
+  PooledLatencies pool_;
+  std::vector<StretchOutcome> outcomes_;
+  std::optional<TriedRun> decision_;
+};
+
+LayoutSimulator::TriedRun LayoutSimulator::Trial::tried(double rate, bool to_its_end) const {
+  RateTrial trial(*this, rate, to_its_end);
+  while (!trial.decision()) trial.run_here();
+  return *trial.decision();
+}
+
+StretchOutcome LayoutSimulator::run_stretch(const StretchTask& task) {
+  const LayoutEngines engines = shelf_->engines(task.layout);
+  return Trial{.simulator = this,
+               .layout = &task.layout,
+               .part = &task.part,
+               .engines = &engines,
+               .judging = {.length = task.length, .stretches = task.judged_together, .surely = false},
+               .bound = task.bound}
+      .run(task);
+}
+
+std::string StretchTask::key() const {
+  return fmt::format("stretch {} of {} length {} rate {} bound {} judged {} {}{} {} of {}", stretch, part.key(),
+                     static_cast<int>(length), rate, static_cast<int>(bound), judged_together,
+                     to_its_end ? "to its end" : "", metered ? " metered" : "", part.devices(), layout.key());
+}
 
 TriedRate LayoutSimulator::KeptRuns::added(const TriedRun& tried) {
   if (tried.run) runs.push_back(*tried.run);
@@ -568,10 +671,9 @@ const LayoutSimulator::KeptRuns& LayoutSimulator::short_runs(const ServingLayout
   KeptRuns kept;
   const CapacitySearch search{
       .start = usual, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(RunLength::brief).tolerance};
-  kept.capacity = highest_rate(search, [&](double rate) {
-    // The slowest tells how near the layout comes to limits that it never keeps.
-    return kept.added(trial.run(rate, rate <= search.lowest));
-  });
+  // The slowest tells how near the layout comes to limits that it never keeps.
+  kept.capacity =
+      highest_rate(search, [&](double rate) { return kept.added(trial.tried(rate, rate <= search.lowest)); });
   return short_runs_[key] = std::move(kept);
 }
 
@@ -581,7 +683,8 @@ const LayoutSimulator::KeptRuns& LayoutSimulator::pooled_runs(const std::string&
   if (const auto found = pooled_runs_.find(name); found != pooled_runs_.end()) return found->second;
   if (pooled_runs_.size() >= most_kept) pooled_runs_.clear();
   KeptRuns kept;
-  kept.capacity = highest_rate(search, [&](double rate) { return kept.added(trial.run(rate, rate <= search.lowest)); });
+  kept.capacity =
+      highest_rate(search, [&](double rate) { return kept.added(trial.tried(rate, rate <= search.lowest)); });
   return pooled_runs_[name] = std::move(kept);
 }
 
@@ -601,13 +704,14 @@ class LayoutSimulator::Evaluation {
  public:
   // The `point` has its layout and effort, no run yet. `step`: its usual one.
   Evaluation(LayoutSimulator& simulator, const LayoutEngines& engines, const LayoutJudgement& judgement,
-             const Estimate& step, PlanPoint point)
+             const Estimate& step, const EvaluationHelp& help, PlanPoint point)
       : simulator_(simulator),
         question_(*simulator.question_),
         engines_(engines),
         most_(judgement.most_requests_per_s),
         usual_(most_ * usually_reached(point.layout, judgement.shape).usual),
         step_(step),
+        help_(help),
         effort_(point.effort),
         key_(point.layout.key()),
         short_part_(part_of(point.layout, 1)),
@@ -616,61 +720,140 @@ class LayoutSimulator::Evaluation {
         point_(std::move(point)) {}
 
   PlanPoint evaluated() {
-    find_capacity();
     if (draws_curve(effort_)) {
       run_curve();
-      return std::move(point_);
+    } else if (is_promised()) {
+      find_promise();
+      run_at_asked_rate();
+    } else {
+      find_capacity();
+      run_at_asked_rate();
+      const bool by_slow_end = question_.is_judged_by_slow_end(point_.layout) && !question_.pessimistic;
+      const bool wants_interval = effort_ != Effort::quick || by_slow_end;
+      if (wants_interval && capacity() > 0 && short_capacity_ > 0) find_interval();
     }
-    run_at_asked_rate();
-    const bool by_slow_end = question_.is_judged_by_slow_end(point_.layout) && !question_.pessimistic;
-    const bool wants_interval = effort_ != Effort::quick || by_slow_end;
-    if (wants_interval && capacity() > 0 && short_capacity_ > 0) find_interval();
+    point_.short_capacity = short_capacity_;
+    point_.usual_capacity = usual_capacity_;
     return std::move(point_);
   }
 
  private:
+  // A search for a capacity, rate by rate.
+  struct RatesOfTrial {
+    RatesOfTrial(const Trial& of, const CapacitySearch& search)
+        : trial(of), rates(search), lowest(search.lowest), now(of, rates.next(), is_lowest()) {}
+
+    void go_on() {
+      if (is_found() || !now.decision()) return;
+      kept.capacity = rates.after(kept.added(*now.decision())).value_or(-1);
+      if (is_found()) return;
+      now = RateTrial(trial, rates.next(), is_lowest());
+    }
+    bool is_found() const { return kept.capacity >= 0; }
+    // That one tells how near the layout comes to limits that it never keeps.
+    bool is_lowest() const { return rates.next() <= lowest; }
+
+    Trial trial;
+    RateSearch rates;
+    double lowest;
+    RateTrial now;
+    KeptRuns kept{.capacity = -1};
+  };
+
   double capacity() const { return point_.capacity.value; }
+  bool is_promised() const { return effort_ == Effort::promised; }
 
   Trial trial_of(const ServingLayout& part, const Judging& judging) const {
-    return {.simulator = simulator_,
-            .layout = part,
-            .engines = engines_,
+    return {.simulator = &simulator_,
+            .layout = &point_.layout,
+            .part = &part,
+            .engines = &engines_,
             .judging = judging,
-            .share = static_cast<double>(part.devices()) / static_cast<double>(point_.layout.devices())};
+            .bound = question_.pessimistic ? StepBound::high : StepBound::value,
+            .metered = true};
   }
   Trial trial_of(const ServingLayout& part, RunLength length) const {
     return trial_of(part, {.length = length, .stretches = 1, .surely = false});
   }
+  // Of which only the capacity is asked.
+  Trial unmetered(const ServingLayout& part, RunLength length) const {
+    Trial trial = trial_of(part, length);
+    trial.metered = false;
+    return trial;
+  }
 
   CapacitySearch near(double start, double tolerance) const {
-    return {.start = start,
+    return {.start = start > 0 ? start : most_ * 0.1,
             .lowest = most_ / 100,
             .highest = most_ * 2,
             .tolerance = tolerance,
             .first_step = 1 + 1.5 * tolerance};
   }
 
+  // Rates of several trials, by whoever helps: each of their stretches may be run by another.
+  void run_together(std::vector<RateTrial*> trials) const {
+    std::erase_if(trials, [](const RateTrial* one) { return one->decision().has_value(); });
+    if (!help_.run_stretches) {
+      for (RateTrial* one : trials) one->run_here();
+      return;
+    }
+    std::vector<StretchTask> tasks;
+    std::vector<RateTrial*> owners;
+    for (RateTrial* one : trials) {
+      for (StretchTask& task : one->next()) {
+        tasks.push_back(std::move(task));
+        owners.push_back(one);
+      }
+    }
+    std::vector<StretchOutcome> outcomes = help_.run_stretches(tasks);
+    for (size_t i = 0; i < tasks.size(); ++i) owners[i]->put(std::move(outcomes[i]));
+  }
+  void search_together(std::vector<RatesOfTrial>& searches) const {
+    while (true) {
+      std::vector<RateTrial*> open;
+      for (RatesOfTrial& one : searches) {
+        if (!one.is_found()) open.push_back(&one.now);
+      }
+      if (open.empty()) return;
+      run_together(open);
+      for (RatesOfTrial& one : searches) one.go_on();
+    }
+  }
+  void run_to_their_ends(std::vector<RateTrial>& trials) const {
+    std::vector<RateTrial*> all;
+    for (RateTrial& one : trials) all.push_back(&one);
+    while (std::any_of(trials.begin(), trials.end(), [](const RateTrial& one) { return !one.decision(); })) {
+      run_together(all);
+    }
+  }
+
   void find_capacity() {
-    const KeptRuns& quick =
-        simulator_.short_runs(point_.layout, trial_of(short_part_, RunLength::brief), most_, usual_);
-    short_capacity_ = quick.capacity;
-    KeptRuns found = quick;
-    if (takes_long_runs(effort_) || draws_curve(effort_)) found = by_long_runs();
-    if (needs_promise(effort_)) found = by_pooled_runs(Effort::promised, found.capacity * usually_promised);
+    if (!takes_long_runs(effort_)) {
+      set_capacity(quick_runs());
+      short_capacity_ = capacity();
+      return;
+    }
+    short_capacity_ = help_.known != nullptr ? help_.known->short_capacity : quick_runs().capacity;
+    set_capacity(by_long_runs());
+  }
+
+  void set_capacity(KeptRuns found) {
     point_.runs = std::move(found.runs);
-    point_.short_capacity = short_capacity_;
-    point_.usual_capacity = usual_capacity_;
     point_.capacity = {.value = found.capacity, .low = found.capacity, .high = found.capacity};
   }
 
+  const KeptRuns& quick_runs() const {
+    return simulator_.short_runs(point_.layout, trial_of(short_part_, RunLength::brief), most_, usual_);
+  }
+
   KeptRuns by_long_runs() {
-    if (is_lengthy_as_usual()) {
-      const KeptRuns& found = by_pooled_runs(Effort::full, short_capacity_);
-      usual_capacity_ = found.capacity;
-      return found;
+    if (!is_lengthy_as_usual()) {
+      find_usual_capacity();
+      return by_lengthy_runs(usual_capacity_);
     }
-    find_usual_capacity();
-    return by_pooled_runs(Effort::full, usual_capacity_);
+    const KeptRuns& found = by_lengthy_runs(short_capacity_);
+    usual_capacity_ = found.capacity;
+    return found;
   }
 
   // At rates as high as that, runs of the usual length have as many requests as lengthy ones.
@@ -685,91 +868,152 @@ class LayoutSimulator::Evaluation {
   void find_usual_capacity() {
     usual_capacity_ = simulator_
                           .pooled_runs("usual " + key_, trial_of(long_part_, RunLength::usual),
-                                       near(short_capacity_ > 0 ? short_capacity_ : most_ * 0.1,
-                                            settings_of(RunLength::usual).tolerance))
+                                       near(short_capacity_, settings_of(RunLength::usual).tolerance))
                           .capacity;
   }
 
-  const KeptRuns& by_pooled_runs(Effort effort, double start) {
-    return simulator_.pooled_runs(std::string(effort_name(effort)) + " " + key_,
-                                  trial_of(long_part_, judging_of(effort)),
-                                  near(start > 0 ? start : most_ * 0.1, pooled_tolerance));
+  const KeptRuns& by_lengthy_runs(double start) const {
+    return simulator_.pooled_runs("full " + key_, trial_of(long_part_, judging_of(Effort::full)),
+                                  near(start, pooled_tolerance));
   }
 
-  // The run at capacity is the one that found it, so that everything shown of it is the same.
+  // The rate that is promised, and what changes it, at the same time.
+  void find_promise() {
+    ensure(help_.known != nullptr, "a promise begins at an estimate");
+    short_capacity_ = help_.known->short_capacity;
+    usual_capacity_ = help_.known->usual_capacity;
+    std::vector<RatesOfTrial> searches;
+    searches.emplace_back(trial_of(long_part_, judging_of(effort_)),
+                          near(help_.known->capacity.value * usually_promised, pooled_tolerance));
+    const bool has_interval = usual_capacity_ > 0 && short_capacity_ > 0;
+    if (has_interval) add_changes(searches);
+    search_together(searches);
+    set_capacity(searches.front().kept);
+    if (!has_interval || capacity() <= 0) return;
+    const RelativeInterval within = interval_of(searches);
+    point_.capacity.low = capacity() * within.low;
+    point_.capacity.high = capacity() * within.high;
+  }
+
+  // What slower steps, faster steps and other stretches change, each by runs of the usual length.
+  enum Change : size_t {
+    promise,
+    slow_steps,
+    fast_steps,
+    other_stretches,
+    usual_steps = other_stretches + compared_stretches - 1  // of the part with other steps, where it is another one
+  };
+  void add_changes(std::vector<RatesOfTrial>& searches) const {
+    const auto add = [&](const ServingLayout& part, std::optional<StepBound> bound, int64_t stretch, double start) {
+      Trial trial = unmetered(part, RunLength::usual);
+      if (bound) trial.bound = *bound;
+      trial.first_stretch = stretch;
+      searches.emplace_back(trial, near(start, settings_of(RunLength::usual).tolerance));
+    };
+    add(part_with_other_steps(), StepBound::high, 0, usual_capacity_ * step_.value / step_.high);
+    add(part_with_other_steps(), StepBound::low, 0, usual_capacity_ * gain_of_fast_steps());
+    for (int64_t stretch = 1; stretch < compared_stretches; ++stretch) {
+      add(long_part_, std::nullopt, stretch, usual_capacity_);
+    }
+    if (part_with_other_steps() != long_part_) add(part_with_other_steps(), std::nullopt, 0, usual_capacity_);
+  }
+  // One of many replicas tells as well what slower and faster steps change.
+  const ServingLayout& part_with_other_steps() const {
+    constexpr int64_t few = 2;
+    return long_part_.devices() > few * short_part_.devices() ? short_part_ : long_part_;
+  }
+  double gain_of_fast_steps() const { return step_.low > 0 ? std::min(step_.value / step_.low, 2.0) : 1.15; }
+
+  RelativeInterval interval_of(const std::vector<RatesOfTrial>& searches) const {
+    const auto found = [&](size_t change) { return searches[change].kept.capacity; };
+    const double usual = searches.size() > usual_steps ? found(usual_steps) : usual_capacity_;
+    RelativeInterval within;
+    if (usual > 0) {
+      if (!question_.pessimistic) within.low = std::min(1.0, found(slow_steps) / usual);
+      within.high = std::max(1.0, found(fast_steps) / usual);
+    }
+    std::vector<double> capacities = {usual_capacity_};
+    for (size_t i = other_stretches; i < usual_steps; ++i) capacities.push_back(found(i));
+    return widened(within, spread_among(capacities), pooled_tolerance);
+  }
+
+  // Which requests come, and where between two rates the capacity lies, are independent of the step times.
+  static RelativeInterval widened(const RelativeInterval& within, double spread, double tolerance) {
+    return {.low = std::max(0.0, 1 - portable_hypot(1 - within.low, spread, tolerance)),
+            .high = 1 + portable_hypot(within.high - 1, spread, tolerance)};
+  }
+
+  // 90% of the requests that might come, as far as a few stretches tell.
+  static double spread_among(const std::vector<double>& capacities) {
+    const auto number = static_cast<double>(capacities.size());
+    const double mean = std::accumulate(capacities.begin(), capacities.end(), 0.0) / number;
+    if (mean <= 0) return 0;
+    double squares = 0;
+    for (const double one : capacities) squares += (one / mean - 1) * (one / mean - 1);
+    return normal_half_width_90 * std::sqrt(squares / (number - 1));
+  }
+
+  // Around what is promised. The run at capacity is the one that found it, so that everything shown of it is the same.
   void run_curve() {
-    const std::vector<PlanRun> known = std::exchange(point_.runs, {});
+    ensure(help_.known != nullptr, "a curve is drawn around a capacity");
+    short_capacity_ = help_.known->short_capacity;
+    usual_capacity_ = help_.known->usual_capacity;
+    point_.capacity = {
+        .value = help_.known->capacity.value, .low = help_.known->capacity.value, .high = help_.known->capacity.value};
+    const PlanRun* known = help_.known->at_rate(capacity());
+    // Below the capacity few requests wait: fewer of them tell as much.
+    constexpr double below = 0.95;
     const Trial brief = trial_of(short_part_, RunLength::brief), usual = trial_of(long_part_, RunLength::usual),
                 lengthy = trial_of(long_part_, RunLength::lengthy);
-    // Far below the capacity hardly anybody waits: fewer requests tell as much.
-    constexpr double far_below = 0.6;
+    std::vector<RateTrial> trials;
     for (const double rate : simulator_.rates_of_curve(capacity())) {
-      const auto same = std::find_if(known.begin(), known.end(), [&](const PlanRun& run) { return run.rate == rate; });
-      const Trial& trial = !takes_long_runs(effort_) ? brief : rate < capacity() * far_below ? usual : lengthy;
-      point_.runs.push_back(same != known.end() ? *same : trial.run_to_its_end(rate));
+      const Trial& trial = !takes_long_runs(effort_) ? brief : rate < capacity() * below ? usual : lengthy;
+      if (rate != capacity() || known == nullptr) trials.emplace_back(trial, rate, true);
     }
+    run_to_their_ends(trials);
+    for (const RateTrial& one : trials) point_.runs.push_back(*one.decision()->run);
+    if (known != nullptr) point_.runs.push_back(*known);
+    sort_runs();
   }
 
   void run_at_asked_rate() {
     const std::optional<double>& rate = question_.rate;
     if (rate && capacity() >= *rate && point_.at_rate(*rate) == nullptr) {
-      point_.runs.push_back(trial_of(simulated_, judging_of(effort_)).run_to_its_end(*rate));
+      std::vector<RateTrial> trials = {RateTrial(trial_of(simulated_, judging_of(effort_)), *rate, true)};
+      run_to_their_ends(trials);
+      point_.runs.push_back(*trials.front().decision()->run);
     }
+    sort_runs();
+  }
+  void sort_runs() {
     std::sort(point_.runs.begin(), point_.runs.end(),
               [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
   }
 
-  double capacity_with(const Trial& trial, StepBound bound, int64_t part, double start) const {
-    return highest_rate(near(start, settings_of(trial.judging.length).tolerance),
-                        [&](double rate) { return trial.try_stretch(rate, bound, part); });
-  }
-
   void find_interval() {
-    const std::string_view kind = is_promised() ? "long " : effort_ == Effort::quick ? "slow end " : "short ";
+    const std::string_view kind = effort_ == Effort::quick ? "slow end " : "short ";
     const RelativeInterval& within = simulator_.interval(std::string(kind) + key_, [&] { return relative_interval(); });
     point_.capacity.low = capacity() * within.low;
     point_.capacity.high = capacity() * within.high;
   }
-  bool is_promised() const { return effort_ == Effort::promised; }
 
-  // Of what is promised by longer runs, and with other requests.
+  // By short runs.
   RelativeInterval relative_interval() const {
-    // One of many replicas tells as well what slower and faster steps change.
-    constexpr int64_t few = 2;
-    const RunLength length = is_promised() ? RunLength::usual : RunLength::brief;
-    const bool is_alone = !is_promised() || simulated_.devices() > few * short_part_.devices();
-    const Trial all = trial_of(simulated_, length), ends = is_alone ? trial_of(short_part_, length) : all;
-    const double usual = !is_promised() ? short_capacity_
-                         : is_alone     ? capacity_with(ends, ends.usual_bound(), 0, capacity())
-                                        : usual_capacity_;
+    const double tolerance = settings_of(RunLength::brief).tolerance;
+    const auto capacity_with = [&](StepBound bound, double start) {
+      Trial trial = unmetered(short_part_, RunLength::brief);
+      trial.bound = bound;
+      KeptRuns kept;
+      return highest_rate(near(start, tolerance), [&](double rate) { return kept.added(trial.tried(rate)); });
+    };
     RelativeInterval within;
-    if (usual > 0 && !question_.pessimistic) {
-      within.low = std::min(1.0, capacity_with(ends, StepBound::high, 0, usual * step_.value / step_.high) / usual);
+    const double usual = short_capacity_;
+    if (!question_.pessimistic) {
+      within.low = std::min(1.0, capacity_with(StepBound::high, usual * step_.value / step_.high) / usual);
     }
     if (effort_ == Effort::quick) return within;
-    if (usual > 0) {
-      const double faster = step_.low > 0 ? std::min(step_.value / step_.low, 2.0) : 1.15;
-      within.high = std::max(1.0, capacity_with(ends, StepBound::low, 0, usual * faster) / usual);
-    }
-    // Which requests come, and where between two rates the capacity lies, are independent of the step times.
-    const double spread = is_promised() ? spread_among_requests(all) : 0;
-    const double tolerance = is_promised() ? pooled_tolerance : settings_of(length).tolerance;
-    within.low = std::max(0.0, 1 - portable_hypot(1 - within.low, spread, tolerance));
-    within.high = 1 + portable_hypot(within.high - 1, spread, tolerance);
-    return within;
-  }
-
-  // 90% of the requests that might come, as far as a few stretches tell.
-  double spread_among_requests(const Trial& trial) const {
-    std::vector<double> capacities = {usual_capacity_};
-    for (int64_t part = 1; part < compared_stretches; ++part) {
-      capacities.push_back(capacity_with(trial, trial.usual_bound(), part, usual_capacity_));
-    }
-    const double mean = std::accumulate(capacities.begin(), capacities.end(), 0.0) / compared_stretches;
-    if (mean <= 0) return 0;
-    double squares = 0;
-    for (const double one : capacities) squares += (one / mean - 1) * (one / mean - 1);
-    return normal_half_width_90 * std::sqrt(squares / (compared_stretches - 1));
+    within.high = std::max(1.0, capacity_with(StepBound::low, usual * gain_of_fast_steps()) / usual);
+    return widened(within, 0, tolerance);
   }
 
   LayoutSimulator& simulator_;
@@ -777,6 +1021,7 @@ class LayoutSimulator::Evaluation {
   const LayoutEngines& engines_;
   double most_, usual_;  // requests/s by closed form: the bound, and what such layouts reach of it
   Estimate step_;
+  const EvaluationHelp& help_;
   Effort effort_;
   std::string key_;
   ServingLayout short_part_, long_part_, simulated_;
@@ -784,7 +1029,7 @@ class LayoutSimulator::Evaluation {
   double short_capacity_ = 0, usual_capacity_ = 0;  // by runs of these lengths
 };
 
-PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) {
+PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort, const EvaluationHelp& help) {
   PlanPoint point{.layout = layout, .effort = effort, .capacity = {}, .runs = {}};
   const LayoutEngines engines = shelf_->engines(layout);
   const LayoutJudgement judgement = judge_layout(*question_, *traffic_, layout, engines);
@@ -795,7 +1040,24 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   point.kv_tokens = options.num_gpu_blocks * options.block_size;
   const Estimate step = usual_step(decodes, traffic_->lengths());
   if (effort == Effort::closed_form) return by_closed_form(std::move(point), judgement, step);
-  return Evaluation(*this, engines, judgement, step, std::move(point)).evaluated();
+  const auto with = [&](const EvaluationHelp& by) {
+    return Evaluation(*this, engines, judgement, step, by, point).evaluated();
+  };
+  const std::optional<Effort> before = effort_before(effort);
+  if (!before) return with({.known = nullptr, .run_stretches = help.run_stretches});
+  const std::string key = layout.key();
+  if (effort == Effort::promised && promised_.contains(key)) return promised_.at(key);
+  PlanPoint known;
+  if (help.known != nullptr && help.known->effort == *before) {
+    known = *help.known;
+  } else {
+    known = evaluate(layout, *before, help);
+  }
+  PlanPoint found = with({.known = &known, .run_stretches = help.run_stretches});
+  constexpr size_t most_kept = 4096;
+  if (promised_.size() >= most_kept) promised_.clear();
+  if (effort == Effort::promised) promised_.emplace(key, found);
+  return found;
 }
 
 }  // namespace foretoken

@@ -4,17 +4,20 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "plan/serving/layout_bounds.h"
 #include "plan/serving/layout_engines.h"
+#include "plan/serving/pooled_latencies.h"
 #include "serving/serving_run.h"
 
 namespace foretoken {
 
 struct CapacitySearch;
 struct TriedRate;
+struct PlanPoint;
 
 enum class Effort : uint8_t {
   closed_form,  // no run: what layouts usually reach of their bounds, with as wide an interval
@@ -63,6 +66,34 @@ struct PlanPoint {
   const PlanRun* at_rate(double rate) const;  // null = there was none
 };
 
+// A run of one stretch of the traffic, that any simulator of the question may do for another.
+struct StretchTask {
+  ServingLayout layout, part;  // the whole, and what is simulated of it
+  RunLength length = RunLength::brief;
+  double rate = 0;  // of the whole
+  StepBound bound = StepBound::value;
+  int64_t stretch = 0;
+  int64_t judged_together = 1;  // stretches, of which so many requests may be late
+  bool to_its_end = false;      // else it ends once they are too many
+  bool metered = false;
+
+  std::string key() const;
+};
+struct StretchOutcome {
+  std::optional<PlanRun> run;  // nothing where it was ended because it is sure to break a limit
+  bool keeps_up = false;
+  double ended_share = 0;  // of the requests of all stretches judged together, where it was ended
+  LatencyLog latencies{0};
+};
+// All of them, in their order.
+using RunStretches = std::function<std::vector<StretchOutcome>(std::span<const StretchTask>)>;
+
+// What makes an evaluation shorter and changes nothing of it.
+struct EvaluationHelp {
+  const PlanPoint* known = nullptr;  // the layout with less effort
+  RunStretches run_stretches = {};   // on several threads or by several processes; nothing = here, one by one
+};
+
 // Ways to the same answer with less work: bounds rule layouts out, and runs end once they are sure to break a limit.
 enum class Shortcuts : uint8_t { taken, none };
 
@@ -80,7 +111,8 @@ class LayoutSimulator {
 
   LayoutJudgement judge(const ServingLayout& layout);
   // Depends on the question, the traffic and the arguments alone. A layout that is pruned has no capacity.
-  PlanPoint evaluate(const ServingLayout& layout, Effort effort);
+  PlanPoint evaluate(const ServingLayout& layout, Effort effort, const EvaluationHelp& help = {});
+  StretchOutcome run_stretch(const StretchTask& task);
 
   // What a run of the layout at this rate is made of: a part of the traffic with so many requests, of which part 0
   // begins at the usual start, so that all runs of a question agree. The engines are those of the shelf.
@@ -93,6 +125,7 @@ class LayoutSimulator {
  private:
   struct TriedRun;
   struct Trial;
+  class RateTrial;
   class Evaluation;
 
   // A capacity, and those of the runs that led to it that went to their end.
@@ -110,7 +143,7 @@ class LayoutSimulator {
   int64_t first_request(int64_t requests, int64_t part) const { return traffic_->usual_start() + part * requests; }
   // `most`: the layout's bound, `usual`: where to begin.
   const KeptRuns& short_runs(const ServingLayout& layout, const Trial& trial, double most, double usual);
-  // By all stretches of the trial together. `name`: of the layout and the kind of trial.
+  // By runs of the trial. `name`: of the layout and the kind of trial.
   const KeptRuns& pooled_runs(const std::string& name, const Trial& trial, const CapacitySearch& search);
   // What `find` finds, once.
   const RelativeInterval& interval(const std::string& name, const std::function<RelativeInterval()>& find);
@@ -124,6 +157,7 @@ class LayoutSimulator {
   std::map<std::string, EngineBounds> bounds_;   // by the layout's key with one replica of each engine
   std::map<std::string, KeptRuns> short_runs_;   // by the layout's key
   std::map<std::string, KeptRuns> pooled_runs_;  // by name
+  std::map<std::string, PlanPoint> promised_;    // by the layout's key
   std::map<std::string, RelativeInterval> intervals_;
 };
 

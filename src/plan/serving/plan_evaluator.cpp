@@ -46,21 +46,10 @@ class ThreadedEvaluator final : public PlanEvaluator {
   }
 
   std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) override {
-    if (layouts.size() == 1) {
-      const auto known = simulated_by_.find(layouts.front().key());
-      if (known != simulated_by_.end()) return {known->second->evaluate(layouts.front(), effort)};
-    }
-    std::vector<PlanPoint> points(layouts.size());
-    std::vector<LayoutSimulator*> simulators(layouts.size());
-    std::vector<std::string> families;
-    families.reserve(layouts.size());
-    for (const ServingLayout& layout : layouts) families.push_back(step_family(layout));
-    on_all_threads(families, [&](LayoutSimulator& simulator, size_t i) {
-      points[i] = simulator.evaluate(layouts[i], effort);
-      simulators[i] = &simulator;
-    });
-    for (size_t i = 0; i < layouts.size(); ++i) simulated_by_[layouts[i].key()] = simulators[i];
-    return points;
+    return evaluate(layouts, effort, {});
+  }
+  std::vector<PlanPoint> evaluate_further(std::span<const PlanPoint> known, Effort effort) override {
+    return evaluate(layouts_of(known), effort, known);
   }
 
  private:
@@ -71,6 +60,39 @@ class ThreadedEvaluator final : public PlanEvaluator {
     EngineShelf shelf;
     LayoutSimulator simulator;
   };
+
+  // `known`: of each layout, or of none.
+  std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort,
+                                  std::span<const PlanPoint> known) {
+    const auto known_of = [&](size_t i) { return known.empty() ? nullptr : &known[i]; };
+    if (layouts.size() == 1) return {evaluate_alone(layouts.front(), effort, known_of(0))};
+    std::vector<PlanPoint> points(layouts.size());
+    std::vector<LayoutSimulator*> simulators(layouts.size());
+    std::vector<std::string> families;
+    families.reserve(layouts.size());
+    for (const ServingLayout& layout : layouts) families.push_back(step_family(layout));
+    on_all_threads(families, [&](LayoutSimulator& simulator, size_t i) {
+      points[i] = simulator.evaluate(layouts[i], effort, {.known = known_of(i), .run_stretches = {}});
+      simulators[i] = &simulator;
+    });
+    for (size_t i = 0; i < layouts.size(); ++i) simulated_by_[layouts[i].key()] = simulators[i];
+    return points;
+  }
+
+  PlanPoint evaluate_alone(const ServingLayout& layout, Effort effort, const PlanPoint* known) {
+    const std::string family = step_family(layout);
+    LayoutSimulator*& simulator = simulated_by_[layout.key()];
+    if (simulator == nullptr) simulator = &workers_[owners_.emplace(family, 0).first->second]->simulator;
+    const RunStretches on_threads = [&](std::span<const StretchTask> tasks) {
+      std::vector<StretchOutcome> outcomes(tasks.size());
+      on_all_threads(std::vector<std::string>(tasks.size(), family),
+                     [&](LayoutSimulator& runs, size_t i) { outcomes[i] = runs.run_stretch(tasks[i]); });
+      return outcomes;
+    };
+    const bool is_shared = workers_.size() > 1 && is_shared_by_runs(effort);
+    return simulator->evaluate(layout, effort,
+                               {.known = known, .run_stretches = is_shared ? on_threads : RunStretches()});
+  }
 
   // Each thread has step times of its own: layouts go to the thread that has those of their family. One that runs out
   // of its own takes others'.
@@ -136,6 +158,17 @@ class ThreadedEvaluator final : public PlanEvaluator {
 };
 
 }  // namespace
+
+std::vector<PlanPoint> PlanEvaluator::evaluate_further(std::span<const PlanPoint> known, Effort effort) {
+  return evaluate(layouts_of(known), effort);
+}
+
+std::vector<ServingLayout> layouts_of(std::span<const PlanPoint> points) {
+  std::vector<ServingLayout> layouts;
+  layouts.reserve(points.size());
+  for (const PlanPoint& point : points) layouts.push_back(point.layout);
+  return layouts;
+}
 
 std::vector<std::vector<size_t>> layouts_by_engines(std::span<const ServingLayout> layouts) {
   std::map<std::string, std::vector<size_t>> groups;

@@ -21,7 +21,16 @@ class PlanEvaluator {
   virtual ~PlanEvaluator() = default;
   virtual std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) = 0;
   virtual std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) = 0;
+  // The same, of layouts that were evaluated with less effort.
+  virtual std::vector<PlanPoint> evaluate_further(std::span<const PlanPoint> known, Effort effort);
 };
+
+// A layout alone is worked out by all threads or processes together, run by run.
+constexpr bool is_shared_by_runs(Effort effort) {
+  return effort == Effort::promised || effort == Effort::curve || effort == Effort::long_curve;
+}
+
+std::vector<ServingLayout> layouts_of(std::span<const PlanPoint> points);
 
 // Places of layouts that share step times: whoever works one out has half the work of the others done.
 std::vector<std::vector<size_t>> layouts_by_engines(std::span<const ServingLayout> layouts);

@@ -48,6 +48,32 @@ PlanRun read_run(const JsonView& json) {
   return run;
 }
 
+// Those of one metric: places without one, and places and picoseconds of those that are not 0.
+Json latencies_json(const LatencyLog& log, SloMetric metric) {
+  Json without = Json::array();
+  Json kept = Json::array();
+  for (size_t i = 0; i < log.requests().size(); ++i) {
+    const Picoseconds took = log.requests()[i].of(metric);
+    if (took == LatencyLog::none) without.push(static_cast<int64_t>(i));
+    if (took > 0) kept.push(static_cast<int64_t>(i)).push(took);
+  }
+  return Json::object(
+      {{"metric", static_cast<int64_t>(metric)}, {"without", std::move(without)}, {"kept", std::move(kept)}});
+}
+
+void read_latencies(const JsonView& json, LatencyLog& log) {
+  const auto requests = static_cast<int64_t>(log.requests().size());
+  const auto metric = static_cast<SloMetric>(json.at("metric").integer());
+  const auto place = [&](const JsonView& of) {
+    return static_cast<size_t>(of.integer({.least = 0, .most = requests - 1}));
+  };
+  for (size_t i = 0; i < log.requests().size(); ++i) log.set(i, metric, 0);
+  for (const JsonView& each : json.at("without").items()) log.set(place(each), metric, LatencyLog::none);
+  const std::vector<JsonView> kept = json.at("kept").items();
+  if (kept.size() % 2 != 0) json.fail("a place and a time of each");
+  for (size_t i = 0; i < kept.size(); i += 2) log.set(place(kept[i]), metric, kept[i + 1].integer());
+}
+
 }  // namespace
 
 Json judgement_json(const LayoutJudgement& judgement) {
@@ -88,6 +114,33 @@ Json point_json(const PlanPoint& point) {
                        {"short_capacity", point.short_capacity},
                        {"usual_capacity", point.usual_capacity},
                        {"runs", std::move(runs)}});
+}
+
+Json outcome_json(const StretchOutcome& outcome, const StretchTask& task, std::span<const LatencySlo> limits) {
+  Json latencies = Json::array();
+  const bool is_judged_alone = !outcome.run || task.judged_together == 1;
+  if (!is_judged_alone) {
+    const LatencyLog thin = outcome.latencies.thinned(limits, task.judged_together);
+    for (const LatencySlo& slo : limits) {
+      if (slo.metric != SloMetric::itl) latencies.push(latencies_json(thin, slo.metric));
+    }
+  }
+  const size_t requests = is_judged_alone ? 0 : outcome.latencies.requests().size();
+  return Json::object({{"run", outcome.run ? run_json(*outcome.run) : Json()},
+                       {"keeps_up", outcome.keeps_up},
+                       {"ended_share", outcome.ended_share},
+                       {"requests", static_cast<int64_t>(requests)},
+                       {"latencies", std::move(latencies)}});
+}
+
+StretchOutcome read_outcome(const JsonView& json) {
+  StretchOutcome outcome{.run = {},
+                         .keeps_up = json.at("keeps_up").boolean(),
+                         .ended_share = json.at("ended_share").number(),
+                         .latencies = LatencyLog(json.at("requests").integer({.least = 0}))};
+  if (const auto run = json.find("run")) outcome.run = read_run(*run);
+  for (const JsonView& each : json.at("latencies").items()) read_latencies(each, outcome.latencies);
+  return outcome;
 }
 
 PlanPoint read_point(const JsonView& json, const ServingLayout& layout, Effort effort) {

@@ -54,6 +54,35 @@ void LatencyLog::request_ended(const RequestRecord& record) {
       .ttft = record.ttft(), .tpot = record.output_tokens > 1 ? record.tpot() : none, .e2el = record.e2el()};
 }
 
+void LatencyLog::set(size_t request, SloMetric metric, Picoseconds took) {
+  Took& one = took_.at(request);
+  (metric == SloMetric::ttft ? one.ttft : metric == SloMetric::tpot ? one.tpot : one.e2el) = took;
+}
+
+// Those above a percentile of all runs may all be of this one; percentile_ms() takes two of the values.
+LatencyLog LatencyLog::thinned(std::span<const LatencySlo> limits, int64_t runs) const {
+  LatencyLog thin(static_cast<int64_t>(took_.size()));
+  for (const LatencySlo& slo : limits) {
+    if (slo.metric == SloMetric::itl) continue;
+    std::vector<Picoseconds> longest;
+    for (const Took& one : took_) {
+      if (one.of(slo.metric) != none) longest.push_back(one.of(slo.metric));
+    }
+    const double above = (1 - slo.percentile / 100) * static_cast<double>(took_.size()) * static_cast<double>(runs);
+    const size_t kept = std::min(longest.size(), static_cast<size_t>(above) + 3);
+    std::nth_element(longest.begin(), longest.begin() + static_cast<std::ptrdiff_t>(kept) - (kept > 0 ? 1 : 0),
+                     longest.end(), std::greater<>());
+    const Picoseconds least = kept > 0 ? longest[kept - 1] : 0;
+    for (size_t i = 0; i < took_.size(); ++i) {
+      const Picoseconds took = took_[i].of(slo.metric);
+      const bool is_kept = took == none || took >= least || is_late(took, slo);
+      const bool is_kept_already = thin.took_[i].of(slo.metric) > 0;
+      if (!is_kept_already) thin.set(i, slo.metric, is_kept ? took : 0);
+    }
+  }
+  return thin;
+}
+
 void PooledLatencies::add(const LatencyLog& run) {
   runs_.push_back(run.requests());
 }

@@ -17,10 +17,15 @@ class LatencyLog final : public RunObserver {
   struct Took {
     Picoseconds ttft = none, tpot = none, e2el = none;
     Picoseconds of(SloMetric metric) const;  // not of itl
+    bool operator==(const Took&) const = default;
   };
 
   explicit LatencyLog(int64_t requests) : took_(static_cast<size_t>(requests)) {}
   void request_ended(const RequestRecord& record) override;
+  void set(size_t request, SloMetric metric, Picoseconds took);  // not of itl
+  // What so many runs judged together need to know of this one: times that are neither late nor among the longest are
+  // 0.
+  LatencyLog thinned(std::span<const LatencySlo> limits, int64_t runs) const;
   const std::vector<Took>& requests() const { return took_; }
 
  private:

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/random.h"
+
 namespace foretoken::pooled_latencies_test {
 
 constexpr int64_t requests = 5000;
@@ -59,6 +61,36 @@ TEST(PooledLatencies, the_least_that_other_runs_may_make_of_it_is_known_before_t
     reached = std::min(reached, all.late_share_at_most(limits));
   }
   EXPECT_LT(reached, least * 1.02);
+}
+
+// A run that another process did is known by its longest times alone.
+TEST(PooledLatencies, thinned_runs_tell_the_same_of_all_of_them) {
+  RandomStream random(5, "latencies");
+  PooledLatencies whole, thin;
+  const LatencySlo limits[] = {{.metric = SloMetric::ttft, .limit_ms = 180, .percentile = 99},
+                               {.metric = SloMetric::tpot, .limit_ms = 10, .percentile = 90},
+                               {.metric = SloMetric::ttft, .limit_ms = 190, .percentile = 50}};
+  for (int run = 0; run < 3; ++run) {
+    LatencyLog log(requests);
+    for (int64_t i = 0; i < requests; ++i) {
+      const auto first = static_cast<Picoseconds>((100 + 100 * random.uniform()) * 1e9);
+      const int64_t tokens = i % 7 == 0 ? 1 : 11;
+      log.request_ended(
+          {.id = i, .output_tokens = tokens, .first_token = first, .last_token = first + i % 200 * 1'000'000'000LL});
+    }
+    whole.add(log);
+    const LatencyLog part = log.thinned(std::span(limits).first(2), 3);
+    EXPECT_LT(std::count_if(part.requests().begin(), part.requests().end(),
+                            [](const LatencyLog::Took& one) { return one.ttft > 0; }),
+              requests / 3);
+    thin.add(part);
+    EXPECT_EQ(log.thinned(limits, 3).requests()[1].ttft, log.requests()[1].ttft) << "a median needs all of them";
+  }
+  for (const LatencySlo& limit : std::span(limits).first(2)) {
+    EXPECT_EQ(thin.percentile_ms(limit), whole.percentile_ms(limit));
+    EXPECT_EQ(thin.late_share_at_most({&limit, 1}), whole.late_share_at_most({&limit, 1}));
+  }
+  EXPECT_EQ(thin.late_share(std::span(limits).first(2)), whole.late_share(std::span(limits).first(2)));
 }
 
 TEST(PooledLatencies, answers_of_one_token_have_no_time_per_token) {

@@ -185,7 +185,7 @@ class SearchOfParts {
     if (limits_.closed_form || result.stopped || result.ranking.empty()) return;
     try {
       const auto curve_by = [&](Effort effort) {
-        return evaluator_.evaluate({&result.winner()->layout, 1}, effort).front().runs;
+        return evaluator_.evaluate_further({result.winner(), 1}, effort).front().runs;
       };
       result.curve = curve_by(Effort::curve);
       const double capacity = result.winner()->capacity.value;

@@ -29,9 +29,9 @@ class StoredEvaluator final : public PlanEvaluator {
  public:
   StoredEvaluator(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic, unsigned threads,
                   ResultStore& store)
-      : store_(store) {
+      : question_(question), store_(store) {
     for (unsigned i = 0; i < std::max(1U, threads); ++i) {
-      workers_.push_back(threaded_evaluator(question, facts, traffic, 1));
+      workers_.push_back(std::make_unique<Worker>(question, facts, traffic));
     }
   }
 
@@ -49,9 +49,9 @@ class StoredEvaluator final : public PlanEvaluator {
       // The number changes with what is kept, so that older entries are not read.
       keys.push_back(fmt::format("bounds 2 of {} layouts {:016x}", members.size(), digest(all)));
     }
-    const std::vector<std::string> results = shared(keys, [&](PlanEvaluator& worker, size_t i) {
+    const std::vector<std::string> results = shared(keys, threads(), [&](LayoutSimulator& simulator, size_t i) {
       Json judgements = Json::array();
-      for (const LayoutJudgement& each : worker.judge(groups[i])) judgements.push(judgement_json(each));
+      for (const ServingLayout& layout : groups[i]) judgements.push(judgement_json(simulator.judge(layout)));
       return judgements;
     });
     std::vector<LayoutJudgement> judgements(layouts.size());
@@ -66,11 +66,37 @@ class StoredEvaluator final : public PlanEvaluator {
   }
 
   std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) override {
+    return evaluate(layouts, effort, {});
+  }
+  std::vector<PlanPoint> evaluate_further(std::span<const PlanPoint> known, Effort effort) override {
+    return evaluate(layouts_of(known), effort, known);
+  }
+
+ private:
+  struct Worker {
+    Worker(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic)
+        : shelf(question, facts, traffic), simulator(question, traffic, shelf) {}
+    EngineShelf shelf;
+    LayoutSimulator simulator;
+  };
+  using Work = std::function<Json(LayoutSimulator& simulator, size_t index)>;
+
+  // `known`: of each layout, or of none.
+  std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort,
+                                  std::span<const PlanPoint> known) {
     std::vector<std::string> keys;
     for (const ServingLayout& layout : layouts) keys.push_back(fmt::format("{} {}", effort_name(effort), layout.key()));
-    const std::vector<std::string> results = shared(keys, [&](PlanEvaluator& worker, size_t i) {
-      return point_json(worker.evaluate(layouts.subspan(i, 1), effort).front());
-    });
+    // All processes go through it together and share its runs.
+    const bool is_shared_work = layouts.size() == 1 && is_shared_by_runs(effort);
+    const RunStretches together = [&](std::span<const StretchTask> tasks) { return run_stretches(tasks); };
+    const std::vector<std::string> results = shared(
+        keys, is_shared_work ? 1 : threads(),  // its runs are on all threads
+        [&](LayoutSimulator& simulator, size_t i) {
+          return point_json(simulator.evaluate(layouts[i], effort,
+                                               {.known = known.empty() ? nullptr : &known[i],
+                                                .run_stretches = is_shared_work ? together : RunStretches()}));
+        },
+        [&](size_t /*index*/) { return is_shared_work; });
     std::vector<PlanPoint> points;
     for (size_t i = 0; i < layouts.size(); ++i) {
       const Json json = parse_json(results[i], source_name);
@@ -79,15 +105,31 @@ class StoredEvaluator final : public PlanEvaluator {
     return points;
   }
 
- private:
-  std::vector<std::string> shared(const std::vector<std::string>& keys,
-                                  const std::function<Json(PlanEvaluator& worker, size_t index)>& work) {
-    return shared_results(store_, keys, static_cast<unsigned>(workers_.size()),
-                          [&](unsigned thread, size_t index) { return work(*workers_[thread], index).dump(0); });
+  std::vector<StretchOutcome> run_stretches(std::span<const StretchTask> tasks) {
+    std::vector<std::string> keys;
+    for (const StretchTask& task : tasks) keys.push_back(task.key());
+    const std::vector<std::string> results = shared(keys, threads(), [&](LayoutSimulator& simulator, size_t i) {
+      return outcome_json(simulator.run_stretch(tasks[i]), tasks[i], question_.slos);
+    });
+    std::vector<StretchOutcome> outcomes;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      const Json json = parse_json(results[i], source_name);
+      outcomes.push_back(read_outcome(JsonView(json, source_name, keys[i])));
+    }
+    return outcomes;
   }
 
+  unsigned threads() const { return static_cast<unsigned>(workers_.size()); }
+  std::vector<std::string> shared(const std::vector<std::string>& keys, unsigned threads, const Work& work,
+                                  const std::function<bool(size_t index)>& helps_with = {}) {
+    return shared_results(
+        store_, keys, threads,
+        [&](unsigned thread, size_t index) { return work(workers_[thread]->simulator, index).dump(0); }, helps_with);
+  }
+
+  const ServingQuestion& question_;
   ResultStore& store_;
-  std::vector<std::unique_ptr<PlanEvaluator>> workers_;  // one for each thread
+  std::vector<std::unique_ptr<Worker>> workers_;  // one for each thread
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ std::string text_of(const ServingSearchResult& result) {
     all.push(point.layout.key()).push(effort_name(point.effort)).push(point_json(point));
   }
   for (const size_t place : result.ranking) all.push(place);
+  for (const PlanRun& run : result.curve) all.push(run.rate).push(run.achieved_ms.front()).push(run.goodput);
   for (const int64_t pruned : result.pruned) all.push(pruned);
   all.push(result.layouts).push(result.beaten).push(result.unexplored).push(result.frontier.size());
   return all.dump();

@@ -15,7 +15,7 @@ namespace {
 
 // Between two looks at what other processes hold: longer while nothing changes, so that hundreds of workers at the end
 // of a round do not keep a server busy.
-constexpr std::chrono::milliseconds first_pause{20}, longest_pause{160};
+constexpr std::chrono::milliseconds first_pause{5}, longest_pause{160};
 
 // Keys of one look: enough for many workers to find a free one, few enough for one message.
 constexpr size_t most_asked = 128;
