@@ -80,7 +80,7 @@ TEST(PublicTrainingFacts, are_mostly_inside_their_intervals) {
       validate_training({.data = library.directory() / "training" / "public_facts.csv"}, cases);
   EXPECT_TRUE(validation.skipped.empty());
   EXPECT_GE(validation.overall.n, 40U);
-  EXPECT_LT(validation.overall.median_ape, 14);
+  EXPECT_LT(validation.overall.median_ape, 10);
   EXPECT_GE(validation.overall.coverage90, 80);
 }
 
