@@ -65,7 +65,11 @@ TEST(TrainingReport, text_tells_plan_parts_and_what_does_not_fit) {
 }
 
 TEST(TrainingReport, json_has_every_part_and_stage) {
-  const Json json = training_json(reported_question(), reported_estimate());
+  TrainingQuestion question = reported_question();
+  question.job.dropout.attention = true;
+  const Json json = training_json(question, reported_estimate());
+  EXPECT_FALSE(json.find("dropout")->find("hidden")->boolean());
+  EXPECT_TRUE(json.find("dropout")->find("attention")->boolean());
   EXPECT_EQ(json.find("parts_seconds")->find("bubble")->number(), 0.5);
   EXPECT_EQ(json.find("parts_seconds")->find("data")->number(), 0);
   EXPECT_EQ(json.find("parts")->find("linear")->find("high")->number(), 1.8);
