@@ -133,14 +133,18 @@ const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point
 
 const PlanRun* knee_of(std::span<const PlanRun> curve) {
   constexpr int64_t least_runs = 3;
+  const auto power = [](const PlanRun& run) { return run.rate * run.tokens_per_s_of_user; };
   const PlanRun* knee = nullptr;
   int64_t kept = 0;
   for (const PlanRun& run : curve) {
     if (!run.attained || run.tokens_per_s_of_user <= 0) continue;
     ++kept;
-    if (knee == nullptr || run.rate * run.tokens_per_s_of_user > knee->rate * knee->tokens_per_s_of_user) knee = &run;
+    if (knee == nullptr || power(run) > power(*knee)) knee = &run;
   }
-  return kept >= least_runs ? knee : nullptr;
+  if (kept < least_runs) return nullptr;
+  // At an end of the curve, or where the next rate gains as much as this one: no run shows what comes beyond it.
+  const bool is_inside = knee != &curve.front() && knee != &curve.back();
+  return is_inside && power(*(knee + 1)) < power(*knee) ? knee : nullptr;
 }
 
 std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result) {

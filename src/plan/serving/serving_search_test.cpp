@@ -359,6 +359,9 @@ TEST(ServingSearch, the_knee_has_the_most_rate_times_speed_for_a_user) {
   const std::vector<PlanRun> curve = {run(1, 100), run(5, 90), run(9, 70), run(10, 40), run(11, 90, false)};
   EXPECT_EQ(knee_of(curve), &curve[2]);
   EXPECT_EQ(knee_of(std::span(curve).first(2)), nullptr);
+  EXPECT_EQ(knee_of(std::span(curve).first(3)), nullptr) << "nothing is known of rates beyond it";
+  const std::vector<PlanRun> rising = {run(1, 100), run(5, 90), run(9, 70), run(10, 69, false), run(11, 20, false)};
+  EXPECT_EQ(knee_of(rising), nullptr) << "beyond the limits, power still rises";
 }
 
 TEST(ServingSearch, the_frontier_knows_energy) {
