@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "compose/calibrated_stack.h"
-#include "compose/serving_engine.h"
+#include "compose/captured_sizes.h"
 #include "compose/two_batch.h"
 #include "compose/vendor_stack.h"
 #include "library/library.h"
@@ -69,6 +69,10 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
     if (known) stack = calibrated(std::move(stack), *known);
   }
   if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, models.kernels.device());
+  if (const Device& device = models.kernels.device();
+      spec.engine && runs_on(engine_kind(spec.engine->engine), device)) {
+    capture_up_to(stack, largest_graph(resolved(*spec.engine, model, device, spec.plan)));
+  }
   if (spec.two_batch_overlap) check_two_batches(model, spec.plan);
   StepEstimate step = estimate_step(model, request, spec.plan, models.kernels, stack,
                                     {.dispatch = spec.dispatch,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compose/model_spec.h"
+#include "compose/serving_engine.h"
 #include "compose/stack.h"
 #include "compose/step_estimate.h"
 #include "hardware/catalogue.h"
@@ -21,6 +22,7 @@ struct StepSpec {
   ParallelPlan plan = {};
   std::string stack = {};  // software that runs the step; empty = vllm, or fused for training
   std::optional<Dispatch> dispatch = {};
+  std::optional<EngineFlags> engine = {};  // whose CUDA graphs there are; nothing = those that the stack lists
   double host_factor = 1;
   bool two_batch_overlap = false;  // as ExecutionOptions
   Tier tier = Tier::best;

@@ -47,4 +47,40 @@ TEST(StepCommand, enforce_eager_launches_kernels_one_by_one) {
   EXPECT_EQ(run_foretoken(step + " --enforce-eager --dispatch graph").status, 2);
 }
 
+TEST(StepCommand, the_largest_captured_graph_follows_the_flag) {
+  const auto step = [](const std::string& flags) {
+    return in_one_line(run_foretoken("step --model Llama-3.1-8B --device h100_sxm --context-len 512 " + flags).out);
+  };
+  const std::string too_large = step("--batch 600");
+  EXPECT_THAT(too_large, HasSubstr("vllm (eager)"));
+  EXPECT_THAT(too_large, HasSubstr("larger than the largest captured CUDA graph (512 sequences)"));
+  EXPECT_THAT(too_large, HasSubstr("set --max-cudagraph-capture-size"));
+  const std::string captured = step("--batch 600 --max-cudagraph-capture-size 1024");
+  EXPECT_THAT(captured, HasSubstr("vllm (graph)"));
+  EXPECT_THAT(captured, Not(HasSubstr("captured CUDA graph")));
+  EXPECT_THAT(step("--batch 100 --max-cudagraph-capture-size 64"), HasSubstr("CUDA graph (64 sequences)"));
+  EXPECT_THAT(step("--batch 300 --engine sglang"), HasSubstr("sglang (eager)"));
+  EXPECT_THAT(step("--batch 300 --engine sglang --cuda-graph-max-bs 512"), HasSubstr("sglang (graph)"));
+  EXPECT_THAT(step("--batch 600 --enforce-eager"), Not(HasSubstr("captured CUDA graph")));
+}
+
+TEST(StepCommand, a_mixed_step_has_one_prompt_where_nobody_says) {
+  const std::string step = "step --model Llama-3.1-8B --device h100_sxm --phase mixed --batch 16 --input-len 512";
+  const Outcome usual = run_foretoken(step);
+  EXPECT_EQ(usual.status, 0) << usual.err;
+  EXPECT_EQ(usual.out, run_foretoken(step + " --prompts 1").out);
+  EXPECT_EQ(run_foretoken(step + " --prompts 17").status, 2);
+}
+
+TEST(StepCommand, says_which_balance_of_experts_it_assumes) {
+  const auto step = [](const std::string& flags) {
+    return in_one_line(
+        run_foretoken("step --model DeepSeek-V3 --device h200_sxm --batch 16 --context-len 512 " + flags).out);
+  };
+  EXPECT_THAT(step("-tp 8"), HasSubstr("power law (exponent 1.2). To change this, set --routing or --expert-popu"));
+  EXPECT_THAT(step("-dp 8 -ep 8 --all2all-backend deepep"), HasSubstr("Experts are assumed to be equally popular"));
+  EXPECT_THAT(step("-tp 8 --routing balanced"), Not(HasSubstr("Experts are assumed")));
+  EXPECT_THAT(step("-tp 8 --expert-popularity zipf:0.5"), Not(HasSubstr("Experts are assumed")));
+}
+
 }  // namespace foretoken::step_page_test

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "compose/captured_sizes.h"
 #include "compose/engine_release.h"
 #include "serving/engine/vllm_release.h"
 
@@ -83,14 +84,7 @@ Stack engine_stack(Stack stack, const EngineFlags& flags, int64_t decode_tokens)
     for (auto& [phase, dispatch] : stack.dispatch) dispatch = Dispatch::eager;
     return stack;
   }
-  const int64_t largest = largest_graph(flags, decode_tokens);
-  std::vector<int64_t>& sizes = stack.graph_sizes;
-  const int64_t last_step = sizes.size() < 2 ? 0 : sizes.back() - sizes[sizes.size() - 2];
-  std::erase_if(sizes, [&](int64_t size) { return size > largest; });
-  // Beyond the sizes that the stack lists, on in their last step.
-  while (last_step > 0 && !sizes.empty() && sizes.back() + last_step <= largest) {
-    sizes.push_back(sizes.back() + last_step);
-  }
+  capture_up_to(stack, largest_graph(flags, decode_tokens));
   return stack;
 }
 

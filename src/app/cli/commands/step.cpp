@@ -98,6 +98,8 @@ class StepCommand : public Command {
           "The KV cache of each sequence is empty, because {context_len} was not given. Set it to the tokens that a "
           "sequence holds, for example 1024.");
     }
+    add_graph_note(notes, step, stack);
+    add_balance_note(notes, step);
     std::string text = step_text(step, model, predictor.device(), by_time_, notes);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
     if (!trace_.empty()) {
@@ -144,6 +146,54 @@ class StepCommand : public Command {
     return usual_stack(memory_.engine.engine);
   }
 
+  // A stack that somebody names lists the sizes it captures, unless a flag gives the largest.
+  bool graphs_of_engine() const {
+    const bool is_usual = stack_.empty() || stack_ == usual_stack(memory_.engine.engine);
+    return is_usual || memory_.engine.max_cudagraph_capture_size > 0;
+  }
+
+  void add_graph_note(DeviceNotes& notes, const StepEstimate& step, const Stack& stack) const {
+    const int64_t batch = step.request.batch;
+    const bool is_too_large = step.request.phase == StepPhase::decode && dispatch_ == "stack" &&
+                              !memory_.engine.enforce_eager && !stack.graph_sizes.empty() &&
+                              step.dispatch == Dispatch::eager && batch > stack.graph_sizes.back();
+    if (!is_too_large) return;
+    notes.add_sentence(fmt::format(
+        "The batch of {0} is larger than the largest captured CUDA graph ({1} sequences), so the host launches every "
+        "kernel by itself. To capture this batch, set {{max_cudagraph_capture_size}} (SGLang: --cuda-graph-max-bs) to "
+        "{0} or more.",
+        batch, stack.graph_sizes.back()));
+  }
+
+  void add_balance_note(DeviceNotes& notes, const StepEstimate& step) const {
+    if (options_->was_given("--routing") || options_->was_given("--expert-popularity")) return;
+    for (const StageEstimate& stage : step.stages) {
+      for (const Operator& call : stage.calls) {
+        const auto* experts = std::get_if<MoeShape>(&call.shape);
+        if (experts == nullptr || experts->routing == Routing::measured) continue;
+        notes.add_sentence(
+            fmt::format("{} To change this, set {{routing}} or {{expert_popularity}}.", balance_sentence(*experts)));
+        return;
+      }
+    }
+  }
+
+  static std::string balance_sentence(const MoeShape& experts) {
+    switch (experts.routing) {
+      case Routing::power_law:
+        return fmt::format(
+            "Experts are assumed to be unevenly busy: their shares of the tokens follow a power law "
+            "(exponent {:g}).",
+            experts.power_law_exponent);
+      case Routing::balanced:
+        return "Experts are assumed to be perfectly balanced: each one gets the same number of tokens.";
+      default:
+        return experts.received ? "Experts are assumed to be equally popular, as with expert load balancing (EPLB), "
+                                  "because each token is sent only to the ranks of its experts."
+                                : "Experts are assumed to be equally popular: each token picks its experts at random.";
+    }
+  }
+
   void refuse_beside_training() const {
     options_->refuse({"--dispatch", "--host-factor", "--enable-two-batch-overlap"}, {},
                      "a training stack, which models its own host");
@@ -157,6 +207,7 @@ class StepCommand : public Command {
             .plan = flags_.parallel_plan(),
             .stack = stack_or_usual(),
             .dispatch = dispatch_from_name(memory_.engine.enforce_eager ? "eager" : dispatch_),
+            .engine = graphs_of_engine() ? std::optional(memory_.engine) : std::nullopt,
             .host_factor = host_factor_,
             .two_batch_overlap = two_batch_overlap_,
             .tier = tier_from_name(tier_).value(),

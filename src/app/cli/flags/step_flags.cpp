@@ -23,7 +23,7 @@ void StepFlags::declare(Options& options) {
   options.integer("--context-len", request.context_len, zero_or_more,
                   "Tokens already in the KV cache of each sequence");
   options.integer("--prompts", request.prompts, zero_or_more,
-                  "With --phase mixed: number of sequences in the batch that are prompts; the others decode");
+                  "With --phase mixed: number of sequences in the batch that are prompts; the others decode [1]");
   options.choice(
       "--routing", routing, {"usual", "random", "balanced", "pl1.01", "pl1.2"},
       "How tokens are distributed over experts: at random, evenly, or by a power law. usual = pl1.2 for more than "
@@ -45,10 +45,11 @@ StepRequest StepFlags::step_request() const {
     result.routing = Routing::power_law;
     result.power_law_exponent = parse_number(std::string_view(routing).substr(2)).value();
   }
-  if (result.phase == StepPhase::mixed && (result.prompts < 1 || result.prompts > result.batch)) {
+  if (result.phase == StepPhase::mixed && result.prompts == 0) result.prompts = 1;
+  if (result.phase == StepPhase::mixed && result.prompts > result.batch) {
     throw InputError({.source = "--prompts",
                       .value = fmt::format("{}", result.prompts),
-                      .expected = fmt::format("from 1 to the batch size {} in a mixed step", result.batch)});
+                      .expected = fmt::format("at most the batch size {}", result.batch)});
   }
   return result;
 }
