@@ -332,4 +332,14 @@ TEST_F(PlanServeCommand, intervals_by_closed_form_hold_what_simulations_find_wit
   }
 }
 
+TEST_F(PlanServeCommand, a_budget_that_pays_for_fewer_devices_is_named_as_the_reason) {
+  const std::string question =
+      "plan serve --model Llama-3.3-70B-Instruct --hardware 8xH100 --traffic chat --price '$4.5/h' --quick --engines "
+      "vllm ";
+  const std::string text = in_one_line(run_foretoken(question + "--budget '$5/h'").out);
+  EXPECT_THAT(text, HasSubstr("pays for 1 of 8 x h100_sxm")) << text;
+  EXPECT_THAT(text, HasSubstr("1 x 80 GB of memory; the budget pays for 1 of 8 GPUs")) << text;
+  EXPECT_THAT(in_one_line(run_foretoken(question).out), testing::Not(HasSubstr("budget pays")));
+}
+
 }  // namespace foretoken::plan_serve_test

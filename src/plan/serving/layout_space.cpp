@@ -160,12 +160,6 @@ std::vector<EnginePool> pools_of_engine(const ServingQuestion& question, const E
   return pools;
 }
 
-int64_t affordable_devices(const ServingQuestion& question, const HardwareChoice& hardware) {
-  if (!question.budget_usd_per_hour || !hardware.usd_per_hour) return hardware.most_devices;
-  const double devices = std::floor(*question.budget_usd_per_hour / *hardware.usd_per_hour * (1 + 1e-9));
-  return std::min(hardware.most_devices, static_cast<int64_t>(std::min(devices, 1e9)));
-}
-
 // Not one device is affordable: a question about nothing.
 void check_budget(const ServingQuestion& question) {
   std::optional<double> cheapest;
@@ -342,6 +336,12 @@ std::string too_many_ranks(const HardwareChoice& hardware, int64_t tensor) {
 }
 
 }  // namespace
+
+int64_t affordable_devices(const ServingQuestion& question, const HardwareChoice& hardware) {
+  if (!question.budget_usd_per_hour || !hardware.usd_per_hour) return hardware.most_devices;
+  const double devices = std::floor(*question.budget_usd_per_hour / *hardware.usd_per_hour * (1 + 1e-9));
+  return std::min(hardware.most_devices, static_cast<int64_t>(std::min(devices, 1e9)));
+}
 
 std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice& hardware, const std::string& engine) {
   const LayoutChoices& choices = question.choices;

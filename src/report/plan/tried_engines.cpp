@@ -54,9 +54,12 @@ double worst_ratio(const ServingQuestion& question, const PlanRun& run) {
 std::string memory_text(const ServingPlanReport& report, const HardwareChoice& hardware) {
   const MaybeFact<Bytes>& memory = hardware.device.memory;
   if (!memory) return "";
-  return fmt::format(" ({:.0f} GB of weights in the model's own format, {} x {:.0f} GB of memory)",
-                     weight_bytes(report.question.model).value() / 1e9, hardware.most_devices,
-                     memory->value.value() / 1e9);
+  const int64_t devices = affordable_devices(report.question, hardware);
+  const std::string budget = devices < hardware.most_devices
+                                 ? fmt::format("; the budget pays for {} of {} GPUs", devices, hardware.most_devices)
+                                 : "";
+  return fmt::format(" ({:.0f} GB of weights in the model's own format, {} x {:.0f} GB of memory{})",
+                     weight_bytes(report.question.model).value() / 1e9, devices, memory->value.value() / 1e9, budget);
 }
 
 // "TTFT p99 < 500 ms is out of reach: a request alone takes 812 ms or more"; empty where each limit is in reach.

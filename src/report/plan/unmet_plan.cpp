@@ -48,12 +48,25 @@ std::string out_of_reach(const ServingPlanReport& report) {
   return text;
 }
 
+// Where the budget and not the offer is what limits the devices.
+std::string limited_by_budget(const ServingQuestion& question) {
+  std::string text;
+  for (const HardwareChoice& choice : question.hardware) {
+    const int64_t devices = affordable_devices(question, choice);
+    if (devices == choice.most_devices) continue;
+    text += fmt::format(" The budget of ${:.2f} an hour pays for {} of {} x {} (${:.2f} each).",
+                        question.budget_usd_per_hour.value_or(0), devices, choice.most_devices, choice.device.name,
+                        choice.usd_per_hour.value_or(0));
+  }
+  return text;
+}
+
 std::string too_little_memory(const ServingPlanReport& report) {
   const double weights = weight_bytes(report.question.model).value();
   std::string offered;
   for (const HardwareChoice& choice : report.question.hardware) {
     const MaybeFact<Bytes>& memory = choice.device.memory;
-    offered += fmt::format("{}{} x {} of {}", offered.empty() ? "" : ", ", choice.most_devices,
+    offered += fmt::format("{}{} x {} of {}", offered.empty() ? "" : ", ", affordable_devices(report.question, choice),
                            memory ? fmt::format("{:.0f} GB", memory->value.value() / 1e9) : "unknown memory",
                            choice.device.name);
   }
@@ -90,7 +103,7 @@ std::string does_not_start(const ServingPlanReport& report) {
     return fmt::format(" Its longest request has {} tokens, more than {{max_model_len}} {}.", longest,
                        question.max_model_len);
   }
-  return too_little_memory(report);
+  return too_little_memory(report) + limited_by_budget(question);
 }
 
 }  // namespace
@@ -133,7 +146,7 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
     return text + "\n";
   }
   const std::string unreachable = out_of_reach(report);
-  if (!unreachable.empty()) return text + unreachable + "\n";
+  if (!unreachable.empty()) return text + unreachable + limited_by_budget(question) + "\n";
   const NearRun nearest = nearest_run(report);
   if (nearest.run != nullptr) {
     text += fmt::format(" The nearest is {}: {} at {} requests/s.", on_hardware(question, nearest.point->layout),

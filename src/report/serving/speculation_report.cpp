@@ -36,6 +36,10 @@ std::string context_text(const SpeculationReport::Context& context) {
   std::string text = fmt::format("{} tokens in the KV cache of each sequence\n{}", context.tokens, table.text());
   if (context.break_even) {
     text += fmt::format("Speculative decoding stops paying off at a batch of {}.\n", *context.break_even);
+    const auto again = std::find_if(context.points.begin(), context.points.end(), [&](const SpeculationPoint& point) {
+      return point.batch > *context.break_even && point.speedup.value > 1;
+    });
+    if (again != context.points.end()) text += fmt::format("It pays off again at a batch of {}.\n", again->batch);
   } else {
     text += fmt::format("Speculative decoding pays off at every batch up to {}.\n", context.largest_batch);
   }

@@ -32,6 +32,13 @@ TEST(SpeculationReport, tells_parts_of_a_step_and_what_they_yield) {
   }
 }
 
+TEST(SpeculationReport, says_when_it_pays_off_again_at_larger_batches) {
+  EXPECT_EQ(speculation_text(some_report(31)).find("pays off again"), std::string::npos);
+  const std::string text = speculation_text(some_report(5));
+  EXPECT_NE(text.find("stops paying off at a batch of 5.\nIt pays off again at a batch of 8."), std::string::npos)
+      << text;
+}
+
 TEST(SpeculationReport, says_when_it_pays_everywhere) {
   EXPECT_NE(speculation_text(some_report({})).find("Speculative decoding pays off at every batch up to 8."),
             std::string::npos);

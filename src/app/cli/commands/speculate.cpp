@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "app/cli/flags/model_flags.h"
 #include "app/cli/flags/speculation_flags.h"
+#include "compose/captured_sizes.h"
 #include "report/parts/device_notes.h"
 #include "report/parts/model_notes.h"
 #include "report/serving/speculation_report.h"
@@ -22,6 +25,9 @@ class SpeculateCommand : public Command {
     options.list("--context-len", contexts_,
                  "Tokens in the KV cache of each sequence; several values give one table each [1024]");
     options.text("--stack", stack_, "Software stack that runs the steps; `foretoken stacks` lists them");
+    options.integer("--max-cudagraph-capture-size,--cuda-graph-max-bs", largest_graph_,
+                    {.least = 0, .most = 100'000'000},
+                    "Largest step captured as a CUDA graph, in tokens; 0 = the largest size that the stack lists");
     declare_kernel_source(options, tier_);
     options.footer(
         "Shows average decode steps only; `foretoken serve` simulates whole requests.\nExamples:\n  foretoken "
@@ -35,12 +41,12 @@ class SpeculateCommand : public Command {
     const Model model = model_.read_model(library);
     const ParallelPlan plan = model_.parallel_plan();
     const SpeculativeConfig config = speculation_.read(model);
-    const ComposedStepsConfig composed{
-        .model = model,
-        .plan = plan,
-        .models = library.device_models(model_.device, plan, tier_from_name(tier_).value()),
-        .stack = stacks_of(library).stack(stack_),
-        .kv_dtype = model_.kv_dtype(model)};
+    ComposedStepsConfig composed{.model = model,
+                                 .plan = plan,
+                                 .models = library.device_models(model_.device, plan, tier_from_name(tier_).value()),
+                                 .stack = stacks_of(library).stack(stack_),
+                                 .kv_dtype = model_.kv_dtype(model)};
+    if (largest_graph_ > 0) capture_up_to(composed.stack, largest_graph_);
     const std::unique_ptr<StepTimes> target = compose_steps(composed);
     DraftEngine drafter(config, composed, speculation_.draft_model(config, library));
     const std::unique_ptr<StepTimes> speculated = drafter.steps(*target);
@@ -62,16 +68,35 @@ class SpeculateCommand : public Command {
     }
     Answer answer{.text = speculation_text(report), .json = speculation_json(report)};
     add_like_note(answer.text, answer.json, composed.models.kernels.device());
-    if (const std::string note = assumed_acceptance_note(drafter.speculation()); !note.empty()) {
-      answer.text += notes_text(std::span(&note, 1));
-      answer.json.set("notes", Json::array({note}));
+    std::vector<std::string> notes;
+    for (std::string note : {assumed_acceptance_note(drafter.speculation()),
+                             graph_note(composed.stack, drafter.speculation(), batches.back())}) {
+      if (!note.empty()) notes.push_back(std::move(note));
     }
+    if (notes.empty()) return answer;
+    answer.text += notes_text(notes);
+    Json list = Json::array();
+    for (const std::string& note : notes) list.push(note);
+    answer.json.set("notes", std::move(list));
     return answer;
   }
 
  private:
+  // Empty where graphs hold the verification steps of all batches.
+  static std::string graph_note(const Stack& stack, const Speculation& speculation, int64_t largest_batch) {
+    const int64_t tokens = 1 + speculation.verified_tokens;
+    if (stack.graph_sizes.empty() || largest_batch * tokens <= stack.graph_sizes.back()) return "";
+    const int64_t most = stack.graph_sizes.back();
+    return fmt::format(
+        "a verification step computes {} tokens per sequence; from a batch of {}, it is larger than the largest "
+        "captured CUDA graph ({} tokens), so the host launches every kernel by itself and the step takes longer; to "
+        "capture the largest batch, set {{max_cudagraph_capture_size}} to {}",
+        tokens, most / tokens + 1, most, largest_batch * tokens);
+  }
+
   ModelFlags model_;
   SpeculationFlags speculation_;
+  int64_t largest_graph_ = 0;
   std::string batches_ = "1:512", stack_ = "vllm", tier_ = "best";
   std::vector<std::string> contexts_;
 };

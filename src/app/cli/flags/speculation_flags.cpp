@@ -55,8 +55,10 @@ void SpeculationFlags::declare(Options& options) {
 
 SpeculativeConfig SpeculationFlags::read(const Model& target) const {
   if (!given()) {
-    throw InputError(
-        {.source = config_flag, .expected = R"(JSON such as {"method": "eagle3", "num_speculative_tokens": 3})"});
+    throw InputError({.source = config_flag,
+                      .value = "not given",
+                      .expected = "the draft method and its number of tokens, for example "
+                                  R"(--speculative-config '{"method": "eagle3", "num_speculative_tokens": 3}')"});
   }
   SpeculativeConfig result = parse_speculative_config(config, config_flag);
   if (!acceptance.empty()) {
