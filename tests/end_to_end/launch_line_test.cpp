@@ -72,4 +72,37 @@ TEST_F(LaunchLineCommand, what_cannot_be_meant_is_refused) {
   expect_refused(run_foretoken("serve --from 'vllm serve Llama-3.1-8B -tp x' --device h100_sxm"), "whole number");
 }
 
+TEST_F(LaunchLineCommand, formats_given_at_load_are_simulated_and_others_need_a_quantized_checkpoint) {
+  const auto step = [](const std::string& line) {
+    return run_foretoken("step --device h100_sxm --batch 4 --context-len 100 --from '" + line + "'");
+  };
+  const Outcome loaded = step("vllm serve meta-llama/Llama-3.3-70B-Instruct --quantization bitsandbytes -tp 2");
+  EXPECT_THAT(in_one_line(loaded.out), HasSubstr("quantization int4_wo")) << loaded.err;
+  EXPECT_THAT(in_one_line(loaded.out), HasSubstr("bitsandbytes' own kernels are slower"));
+  const std::string sglang = "python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B-Instruct ";
+  EXPECT_THAT(in_one_line(step(sglang + "--torchao-config int4wo-128").out), HasSubstr("quantization int4_wo"));
+  EXPECT_THAT(in_one_line(step(sglang + "--torchao-config int8dq").out), HasSubstr("quantization int8,"));
+  for (const char* format : {"awq", "gptq_marlin", "compressed-tensors"}) {
+    const std::string flag = std::string("--quantization ") + format;
+    expect_refused(step("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 2 " + flag), flag);
+    expect_refused(step("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 2 " + flag), "is not quantized");
+  }
+  const Outcome quantized = step("vllm serve Qwen/Qwen2.5-7B-Instruct-AWQ --quantization awq");
+  EXPECT_EQ(quantized.status, 0) << quantized.err;
+  EXPECT_THAT(in_one_line(quantized.out), HasSubstr("--quantization awq (the checkpoint's own format is used)"));
+}
+
+TEST_F(LaunchLineCommand, says_which_entries_cover_a_release) {
+  const std::string image = "docker run --gpus all vllm/vllm-openai:";
+  const std::string flags = " --model meta-llama/Llama-3.1-8B-Instruct";
+  const auto step = [&](const std::string& version) {
+    return in_one_line(
+        run_foretoken("step --device h100_sxm --batch 4 --context-len 100 --from '" + image + version + flags + "'")
+            .out);
+  };
+  EXPECT_THAT(step("v0.12.0"), HasSubstr("vLLM 0.12.0 divides memory like the engine vllm-0.19 and runs steps like "
+                                         "the stack vllm-0.11"));
+  EXPECT_THAT(step("latest"), testing::Not(HasSubstr("divides memory like")));
+}
+
 }  // namespace foretoken::launch_line_end_to_end_test

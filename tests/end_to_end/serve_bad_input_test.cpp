@@ -238,4 +238,14 @@ TEST_F(ServeBadInput, feed_forward_pools_that_make_no_sense_are_refused) {
   EXPECT_NE(run.err.find("weights"), std::string::npos) << run.err;
 }
 
+TEST(ServeFailures, prompts_beyond_the_length_limit_name_it) {
+  const Outcome run = run_foretoken(
+      "serve --model Llama-3.1-8B --device h100_sxm --request-rate 4 --num-prompts 4 --random-input-len 2000 "
+      "--max-model-len 1000 --no-intervals");
+  EXPECT_EQ(run.status, 3) << run.err;
+  EXPECT_NE(in_one_line(run.out).find("A request may have 1000 tokens, prompt and output together (--max-model-len)"),
+            std::string::npos)
+      << run.out;
+}
+
 }  // namespace foretoken::serve_bad_input_test

@@ -31,6 +31,7 @@ std::string launch_line_text(const LaunchedQuestion& launched) {
   add("not simulated, although it may affect speed or memory", remarks.not_simulated);
   add("not used by this command", launched.unused);
   add("unknown flags, ignored (check their spelling)", remarks.unknown);
+  for (const std::string& note : remarks.notes) text += wrap_lines("note: " + note + "\n", page_width(), 2);
   return text;
 }
 
@@ -40,7 +41,8 @@ Json launch_line_json(const LaunchedQuestion& launched) {
                        {"without_effect", words_json(remarks.without_effect)},
                        {"not_simulated", words_json(remarks.not_simulated)},
                        {"not_used", words_json(launched.unused)},
-                       {"unknown", words_json(remarks.unknown)}});
+                       {"unknown", words_json(remarks.unknown)},
+                       {"notes", words_json(remarks.notes)}});
 }
 
 }  // namespace foretoken

@@ -73,6 +73,7 @@ constexpr LaunchFlag listed_flags[] = {
     {LaunchStyle::sglang, "--context-length", "max_model_len", LaunchFlagUse::derived},
     {LaunchStyle::sglang, "--chunked-prefill-size", "max_num_batched_tokens", LaunchFlagUse::derived},
     {LaunchStyle::sglang, "--quantization", "quantization", LaunchFlagUse::derived},
+    {LaunchStyle::sglang, "--torchao-config", "torchao_config", LaunchFlagUse::derived},
     {LaunchStyle::sglang, "--kv-cache-dtype", "kv_cache_dtype", LaunchFlagUse::derived},
     {LaunchStyle::sglang, "--dtype", "dtype", LaunchFlagUse::derived},
     {LaunchStyle::sglang, "--moe-a2a-backend", "all2all_backend", LaunchFlagUse::derived},

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/yaml_json.h"
+#include "compose/engine_release.h"
 #include "serving/engine/launch_flags.h"
 #include "serving/engine/vllm_release.h"
 #include "serving/speculation/draft_method.h"
@@ -289,6 +290,12 @@ class ServerReader {
     set("engine", release.engine);
     if (release.stack != "vllm") set("stack", release.stack);
     if (release.scheduler != "vllm") set("scheduler", release.scheduler);
+    if (release_number_from(words_.version) && release.engine != "vllm") {
+      remarks_.notes.push_back(fmt::format(
+          "vLLM {} divides memory like the engine {} and runs steps like the stack {}, the entries that cover this "
+          "release.",
+          words_.version, release.engine, release.stack));
+    }
     const bool is_v1 = release.scheduler == "vllm";
     if (is_v1 && !release.async_scheduling && server_.fields.find("async_scheduling") == nullptr) {
       set("async_scheduling", false);
@@ -309,12 +316,33 @@ class ServerReader {
     } else if (type) {
       remarks_.without_effect.push_back(fmt::format("{} {}", written_as_["dtype"], *type));
     }
-    if (const auto scheme = said("quantization"); scheme && quantizes_at_start(*scheme)) {
-      set("quantization", *scheme);
-    } else if (scheme) {
-      remarks_.without_effect.push_back(
-          fmt::format("{} {} (the checkpoint says so)", written_as_["quantization"], *scheme));
+    if (const auto scheme = said("quantization")) set_quantization(*scheme);
+    if (const auto config = said("torchao_config")) set_torchao(*config);
+  }
+
+  void set_quantization(const std::string& scheme) {
+    const std::string flag = fmt::format("{} {}", written_as_["quantization"], scheme);
+    if (quantizes_at_start(scheme)) {
+      set("quantization", scheme);
+    } else if (scheme == "bitsandbytes") {
+      set("quantization", "int4_wo");
+      remarks_.not_simulated.push_back(flag + " (simulated as int4_wo: bitsandbytes' own kernels are slower)");
+    } else {
+      remarks_.without_effect.push_back(flag + " (the checkpoint's own format is used)");
+      remarks_.checkpoint_format = flag;
     }
+  }
+
+  // SGLang, layers/torchao_utils.py: formats that it gives weights while it loads them.
+  void set_torchao(const std::string& config) {
+    struct Format {
+      std::string_view prefix, scheme;
+    };
+    constexpr Format formats[] = {{"int4wo", "int4_wo"}, {"int8wo", "int8_wo"}, {"int8dq", "int8"}, {"fp8dq", "fp8"}};
+    for (const Format& format : formats) {
+      if (config.starts_with(format.prefix)) return set("quantization", std::string(format.scheme));
+    }
+    if (!config.empty()) not_simulated("torchao_config", config);
   }
 
   void set_parallelism() {

@@ -17,6 +17,8 @@ struct LaunchRemarks {
   std::vector<std::string> without_effect;  // on speed and memory
   std::vector<std::string> not_simulated;   // they change speed, but nothing here follows them
   std::vector<std::string> unknown;
+  std::vector<std::string> notes;  // whole sentences on what was taken for something else
+  std::string checkpoint_format;   // a flag and its format that the checkpoint must already have; empty = none
 };
 
 // The content of a file that a flag names; nothing where it cannot be read.

@@ -97,10 +97,18 @@ class ServeCommand : public Command {
           answer, library);
     }
     if (run.metrics.completed == 0 && run.metrics.rejected > 0) {
-      answer.failure = nothing_served_text(run.metrics);
+      answer.failure = nothing_served_text(run.metrics) + length_advice(run.metrics, groups);
       answer.text = wrap_lines(answer.failure + "\n\n", page_width(), 2) + answer.text;
     }
     return answer;
+  }
+
+  static std::string length_advice(const ServingMetrics& metrics, const std::vector<ReplicaGroup>& groups) {
+    if (metrics.rejected_for[static_cast<size_t>(Rejection::beyond_model_length)] == 0) return "";
+    return fmt::format(
+        " A request may have {} tokens, prompt and output together ({{max_model_len}}): raise this limit, or send "
+        "shorter prompts.",
+        groups.front().memory.flags.max_model_len);
   }
 
   void add_parts(Answer& answer, const std::vector<ReplicaGroup>& groups, const ServingRunRequest& request,

@@ -85,7 +85,7 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
     } else {
       problem.expected =
           names.empty() ? "no further argument" + help : fmt::format("one of {}", fmt::join(names, ", "));
-      problem.suggestion = nearest_name(typed, names).value_or("");
+      problem.suggestion = name_meant(typed, names);
     }
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !names.empty()) {
     // No (known) subcommand: the word after this command's own name is what was meant to be one.
@@ -94,7 +94,7 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
         arguments.size() > own_words && !arguments[own_words].starts_with("-") ? arguments[own_words] : "";
     problem.value = printable(typed);
     problem.expected = fmt::format("one of {}{}", fmt::join(names, ", "), help);
-    problem.suggestion = nearest_name(typed, names).value_or("");
+    problem.suggestion = name_meant(typed, names);
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     // "--launch-out: 1 required TEXT missing".
     const std::string what = error.what();
@@ -193,6 +193,7 @@ class ParsedLine {
   }
 
   Answer answer(const Library& library) const {
+    if (launched_) check_checkpoint_format(library);
     Answer answer = question_->answer(library);
     if (launched_) {
       answer.text += "\n" + launch_line_text(*launched_);
@@ -257,6 +258,22 @@ class ParsedLine {
       return options->hide_rare();
     }
     return 0;
+  }
+
+  // Engines do not start with a format that the checkpoint must have and has not.
+  void check_checkpoint_format(const Library& library) const {
+    const std::string& flag = launched_->line.remarks.checkpoint_format;
+    const Json spec = question_->spec();
+    const Json* model = spec.find("model");
+    if (flag.empty() || model == nullptr || model->kind() != Json::Kind::string) return;
+    if (spec.find("quantization") != nullptr) return;
+    if (library.models().model(model->string()).is_quantized()) return;
+    throw InputError(
+        {.source = "--from",
+         .path = flag,
+         .value = model->string() + " is not quantized",
+         .expected = "a checkpoint in this format: name the quantized checkpoint, for example one whose name ends in "
+                     "-AWQ, or simulate the format with foretoken's own --quantization (int4_wo for AWQ and GPTQ)"});
   }
 
   void fill_from_launch_line() {

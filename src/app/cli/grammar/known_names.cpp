@@ -29,6 +29,8 @@ constexpr std::pair<std::string_view, std::string_view> words_of_people[] = {
     {"--num-gpus", "--devices --tensor-parallel-size --device"},
     {"--fp8", "--quantization=fp8 --quantizations=fp8 --precision=fp8"},
     {"--dtype", "--quantization --quantizations --precision"},
+    {"--quantization", "--quantizations --precision --dtype"},
+    {"-q", "--quantization --quantizations --precision --dtype"},
     {"--fsdp", "--sharding=parameters"},
     {"--zero", "--sharding=parameters"},
     {"--batch-size", "--batch --global-batch-size --max-num-seqs"},
@@ -54,6 +56,16 @@ void check_names(const std::string& flag, std::span<const std::string> given, st
          .expected = fmt::format("one of {}{}", fmt::join(listed, ", "), known.size() > most_listed ? ", ..." : ""),
          .suggestion = nearest_name(name, known).value_or("")});
   }
+}
+
+std::string name_meant(const std::string& typed, std::span<const std::string> known) {
+  constexpr std::pair<std::string_view, std::string_view> words[] = {
+      {"gpu", "cuda"}, {"nvidia", "cuda"}, {"amd", "rocm"}, {"hip", "rocm"}};
+  for (const auto& [word, name] : words) {
+    if (typed == word && std::find(known.begin(), known.end(), name) != known.end()) return std::string(name);
+  }
+  const bool is_file = typed.ends_with(".json") && std::find(known.begin(), known.end(), "file") != known.end();
+  return is_file ? "file " + typed : nearest_name(typed, known).value_or("");
 }
 
 std::string flag_meant(const std::string& typed, std::span<const std::string> known) {

@@ -9,6 +9,9 @@ namespace foretoken {
 // InputError, with the nearest name, for the first that is not known.
 void check_names(const std::string& flag, std::span<const std::string> given, std::span<const std::string> known);
 
+// The subcommand of `known` that people call `typed`, else the nearest of them; empty where none is near.
+std::string name_meant(const std::string& typed, std::span<const std::string> known);
+
 // What a command that has the flags `known` calls what another command calls `typed`, else the nearest of them; empty
 // where none is near.
 std::string flag_meant(const std::string& typed, std::span<const std::string> known);

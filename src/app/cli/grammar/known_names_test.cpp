@@ -30,6 +30,15 @@ TEST(KnownNames, words_of_people_mean_flags_that_the_command_has) {
   EXPECT_EQ(flag_meant("--fp8", of_train), "--precision fp8");
   EXPECT_EQ(flag_meant("--fsdp", of_train), "--sharding parameters");
   EXPECT_EQ(flag_meant("--tokens", of_train), "--train-tokens");
+  EXPECT_EQ(flag_meant("-q", std::vector<std::string>{"--device", "--dtype"}), "--dtype");
+}
+
+TEST(KnownNames, subcommands_have_other_names_too) {
+  const std::vector<std::string> of_profile = {"cuda", "rocm", "cpu"};
+  EXPECT_EQ(name_meant("gpu", of_profile), "cuda");
+  EXPECT_EQ(name_meant("cpuu", of_profile), "cpu");
+  EXPECT_EQ(name_meant("gpu", std::vector<std::string>{"gpus"}), "gpus");
+  EXPECT_EQ(name_meant("x.json", std::vector<std::string>{"data", "file"}), "file x.json");
 }
 
 TEST(KnownNames, an_unknown_one_is_refused_with_the_nearest) {
