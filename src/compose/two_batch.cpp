@@ -406,9 +406,9 @@ StageEstimate in_two_batches(const StageEstimate& whole, const StageEstimate& ha
   result.operators = by_operator(result.calls, result.launches);
   result.kernels = sum_of_launches(result.launches, correlations);
   // Gaps lie in the schedule of both halves, and some in the times of kernels.
-  const double share_outside = launched_outside / launches_of(whole);
+  const double share_outside = launched_outside / std::max(1.0, launches_of(whole));
   const double in_kernels = gaps_in_launches(whole) * share_outside + 2 * gaps_in_launches(half) * (1 - share_outside);
-  time.kernels += inside.kernels - 2 * parts.gaps - in_kernels;
+  time.kernels = std::max(0.0, time.kernels + inside.kernels - 2 * parts.gaps - in_kernels);
   time.launch_gap = gap_beside_launch(whole) * launched_outside + 2 * parts.gaps + in_kernels;
   time.communication += inside.exposed;
   time.hidden_communication = inside.hidden;

@@ -221,7 +221,8 @@ const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const 
 
 std::string_view kernel_of_received(const MoeShape& shape, const DeviceTraits& device) {
   const bool has_format = shape.scheme == Scheme::fp8_block || shape.scheme == Scheme::bf16;
-  // DeepGEMM has kernels for Hopper and for the Blackwell of data centers; engines run them after a dispatch.
+  // DeepGEMM (its README) has kernels for sm_90 and sm_100, and engines run them after a dispatch. Generated kernels
+  // are those of sm_100 and sm_103.
   const bool has_kernels = is_hopper(device) || device.generation->experts == ExpertKernels::generated;
   if (!shape.received || !has_format || !has_kernels) return {};
   return arrives_sorted(shape) ? "deepgemm_masked" : "deepgemm_contiguous";

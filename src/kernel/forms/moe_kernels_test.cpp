@@ -87,7 +87,7 @@ TEST(MoeForm, kernels_that_activate_while_they_store_move_less_around_the_multip
   EXPECT_EQ(stages("fi_trtllm_mono", Scheme::fp8_block), stages("fi_cutlass", Scheme::fp8_block));
 }
 
-TEST(KernelOfReceived, is_deepgemm_where_other_kernels_would_walk_all_tokens) {
+TEST(KernelOfReceived, is_deepgemm_on_the_generations_that_it_has_kernels_for) {
   const DeviceTraits hopper = test_support::traits_named("h100_sxm"),
                      blackwell = test_support::traits_named("b200_sxm"),
                      ampere = test_support::traits_named("a100_sxm");

@@ -9,15 +9,15 @@
 namespace foretoken {
 namespace {
 
-// Powers of the rate with which what is used rises: at least, usually, at most.
-constexpr double least_slope = 8, usual_slope = 16, most_slope = 40;
+// Powers of the rate with which what is used rises: where nothing tells, mostly at least, usually, at most.
+constexpr double flat_slope = 0.5, least_slope = 8, usual_slope = 16, most_slope = 40;
 
 // Far away, steps are no longer than that.
 constexpr double longest_step = 1.5;
 
-// How much is used at `width` times the tolerance below the answer, at the least slope.
-double used_below(double within, double width) {
-  return portable_exp(-width * least_slope * portable_log(within));
+// How much is used at `width` times the tolerance below the answer.
+double used_below(double within, double width, double slope = least_slope) {
+  return portable_exp(-width * slope * portable_log(within));
 }
 
 }  // namespace
@@ -34,11 +34,11 @@ std::optional<double> RateSearch::after(const TriedRate& tried) {
   (tried.holds ? good_ : bad_) = {.rate = next_, .used = tried.used};
   if (tried.holds && next_ >= search_.highest) return next_;
   if (!tried.holds && next_ <= search_.lowest) return 0;
-  if (tried.holds && tried.used && *tried.used >= used_below(within_, 1)) return next_;
   if (tried.used && last_.used && *tried.used > 0 && *last_.used > 0) {
     last_slope_ = portable_log(*tried.used / *last_.used) / portable_log(next_ / last_.rate);
   }
   last_ = {.rate = next_, .used = tried.used};
+  if (tried.holds && tried.used && *tried.used >= used_below(within_, 1, least_slope_known())) return next_;
   if (good_.rate > 0 && bad_.rate > 0) {
     if (bad_.rate / good_.rate <= within_) return good_.rate;
     next_ = between(tried);
@@ -62,6 +62,11 @@ double RateSearch::outwards(const TriedRate& tried) {
 double RateSearch::outwards_by_used(double used) const {
   const double ratio = std::abs(portable_log(used_below(within_, 0.5) / used));
   return std::clamp(portable_exp(ratio / slope()), within_, longest_step);
+}
+
+// Latencies may hardly rise with the rate, so that much less than all is used far from the answer.
+double RateSearch::least_slope_known() const {
+  return std::clamp(last_slope_.value_or(flat_slope), flat_slope, least_slope);
 }
 
 double RateSearch::slope() const {

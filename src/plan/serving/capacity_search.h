@@ -18,8 +18,8 @@ struct CapacitySearch {
 struct TriedRate {
   bool holds = false;
   std::optional<double> reach = {};  // about so many times the rate would just hold; a guess
-  // Of what may go wrong, how much does: up to 1 where it holds. Better than a guess: it is taken to rise with the
-  // eighth power of the rate or faster, so that a rate near enough to the answer is known without one beyond it.
+  // Of what may go wrong, how much does: up to 1 where it holds. Better than a guess: from how it rises with the rate,
+  // a rate near enough to the answer is known without one beyond it.
   std::optional<double> used = {};
 };
 
@@ -44,6 +44,7 @@ class RateSearch {
   double between(const TriedRate& tried);
   std::optional<double> between_by_used() const;
   double slope() const;
+  double least_slope_known() const;
 
   CapacitySearch search_;
   double within_, step_;

@@ -48,7 +48,7 @@ TEST(CapacitySearch, trials_that_tell_what_is_used_of_a_limit_are_fewer_and_as_n
   RandomStream stream(3, "capacity");
   int told = 0, not_told = 0, searches = 0;
   for (int i = 0; i < 200; ++i) {
-    const double limit = 1 + 9 * stream.uniform(), power = 8 + 24 * stream.uniform();
+    const double limit = 1 + 9 * stream.uniform(), power = 0.5 + 31.5 * stream.uniform();
     const CapacitySearch search{
         .start = limit * (0.85 + 0.3 * stream.uniform()), .tolerance = 0.02, .first_step = 1.03};
     const auto searched = [&](int& trials, bool tells) {

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/normal_distribution.h"
 #include "base/portable_math.h"
 #include "model/weights.h"
 #include "plan/serving/capacity_search.h"
@@ -375,7 +374,7 @@ struct LayoutSimulator::Trial {
     });
     if (least <= least_of_lost) return std::nullopt;
     // The others are likely to be better than those that were enough.
-    return TriedRun{.run = {}, .reach = reach_of_late(std::sqrt(least * used_of(pool)))};
+    return TriedRun{.run = {}, .reach = reach_of_late(std::sqrt(least * std::max(least, used_of(pool))))};
   }
 
  private:
@@ -399,14 +398,21 @@ struct LayoutSimulator::Trial {
   double used_of(const PooledLatencies& pool) const {
     return most_used([&](std::span<const LatencySlo> limits) { return pool.late_share_at_most(limits); });
   }
+  // Where no request may be late, one that is uses many times what is left.
+  static double used_share(double late, double percent) {
+    constexpr double many = 1e3, rounding = 1e-9;
+    const double may_be_late = 1 - percent / 100;
+    if (may_be_late > 0) return late / may_be_late;
+    return late > rounding ? many : 0;
+  }
   double most_used(const std::function<double(std::span<const LatencySlo>)>& late_share) const {
     if (const std::optional<double>& joint = simulator->question_->joint_percent) {
-      return late_share(slos()) / (1 - *joint / 100);
+      return used_share(late_share(slos()), *joint);
     }
     double used = 0;
     for (const LatencySlo& slo : slos()) {
       if (slo.metric == SloMetric::itl) continue;
-      used = std::max(used, late_share({&slo, 1}) / (1 - slo.percentile / 100));
+      used = std::max(used, used_share(late_share({&slo, 1}), slo.percentile));
     }
     return used;
   }
@@ -934,7 +940,8 @@ class LayoutSimulator::Evaluation {
     }
     std::vector<double> capacities = {usual_capacity_};
     for (size_t i = other_stretches; i < usual_steps; ++i) capacities.push_back(found(i));
-    return widened(within, spread_among(capacities), pooled_tolerance);
+    // The changed runs were searched that finely, the promise itself more finely.
+    return widened(within, spread_among(capacities), settings_of(RunLength::usual).tolerance);
   }
 
   // Which requests come, and where between two rates the capacity lies, are independent of the step times.
@@ -950,7 +957,7 @@ class LayoutSimulator::Evaluation {
     if (mean <= 0) return 0;
     double squares = 0;
     for (const double one : capacities) squares += (one / mean - 1) * (one / mean - 1);
-    return normal_half_width_90 * std::sqrt(squares / (number - 1));
+    return student_95(capacities.size()) * std::sqrt(squares / (number - 1));
   }
 
   // Around what is promised. The run at capacity is the one that found it, so that everything shown of it is the same.

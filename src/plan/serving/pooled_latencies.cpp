@@ -10,12 +10,6 @@
 namespace foretoken {
 namespace {
 
-// Below it lie 95% of Student's t (first term of its expansion in the degrees of freedom).
-double student_95(size_t batches) {
-  constexpr double normal = normal_half_width_90;
-  return normal + (normal * normal * normal + normal) / (4 * static_cast<double>(batches - 1));
-}
-
 // A limit is exceeded by more than what rounding of picoseconds may add.
 bool is_late(Picoseconds took, const LatencySlo& slo) {
   return static_cast<double>(took) > slo.limit_ms * 1e9 * (1 + 1e-9);
@@ -33,6 +27,13 @@ double least_of_convex(const std::function<double(double place)>& value, double 
 }
 
 }  // namespace
+
+// The first terms of its expansion in the degrees of freedom (Abramowitz and Stegun, 26.7.5).
+double student_95(size_t values) {
+  constexpr double z = normal_half_width_90, cube = z * z * z, fifth = cube * z * z;
+  const auto freedom = static_cast<double>(values - 1);
+  return z + (cube + z) / (4 * freedom) + (5 * fifth + 16 * cube + 3 * z) / (96 * freedom * freedom);
+}
 
 Picoseconds LatencyLog::Took::of(SloMetric metric) const {
   switch (metric) {

@@ -61,4 +61,7 @@ class PooledLatencies {
   std::vector<std::vector<LatencyLog::Took>> runs_;
 };
 
+// Below it lie 95% of Student's t of the mean of so many values, at least two.
+double student_95(size_t values);
+
 }  // namespace foretoken

@@ -292,8 +292,10 @@ std::string kernel_text(const KernelReport& report) {
   if (!explanation.variant.empty()) text += fmt::format("  kernel      {}\n", explanation.variant);
   text += against_roofline_text(report) + utilization_text(report);
   text += fmt::format("  bound by    {}", report.in_memory ? "the units in the memory" : bound_name(estimate.bound));
-  if (const Explained* limit = largest_limit(explanation))
+  const Explained* limit = largest_limit(explanation);
+  if (limit != nullptr && !report.in_memory) {
     text += fmt::format(" on the roofline; in this kernel by {}", spaced(limit->name));
+  }
   text += "\n" + work_text(report);
   text = wrap_lines(text, page_width(), 14);
   if (!explanation.lines.empty()) text += parts_text(explanation);
@@ -322,7 +324,7 @@ Json kernel_json(const KernelReport& report) {
                        {"parameters", parameters},
                        {"estimate", to_json(explanation.estimate)},
                        {"roofline_seconds", explanation.roofline_seconds},
-                       {"efficiency", explanation.efficiency},
+                       {"efficiency", report.in_memory ? Json() : Json(explanation.efficiency)},
                        {"runs_in_memory", report.in_memory},
                        {"mfu", use.mfu ? Json(*use.mfu) : Json()},
                        {"mbu", use.mbu ? Json(*use.mbu) : Json()},

@@ -82,7 +82,9 @@ TEST_F(KernelReportTest, a_kernel_in_the_memory_is_not_held_against_the_roofline
   EXPECT_THAT(text, HasSubstr("runs on     units in the memory"));
   EXPECT_THAT(text, Not(HasSubstr("of the roofline")));
   EXPECT_THAT(text, Not(HasSubstr("MBU")));
+  EXPECT_THAT(text, Not(HasSubstr("in this kernel by"))) << "limits of the device";
   EXPECT_EQ(kernel_json(in_memory).find("mbu")->kind(), Json::Kind::null);
+  EXPECT_EQ(kernel_json(in_memory).find("efficiency")->kind(), Json::Kind::null);
   EXPECT_TRUE(kernel_json(in_memory).find("runs_in_memory")->boolean());
 }
 

@@ -305,7 +305,7 @@ std::string curve_text(const ServingPlanReport& report) {
                   "25% above it (ms at the percentiles asked for, {}):\n",
                   rate_number(capacity),
                   report.result.curve_is_long
-                      ? "from long simulations"
+                      ? "each from one long simulation; the figures above are from several and differ a little"
                       : fmt::format("from short simulations, which may exceed the limits at a rate up to {:.0f}% "
                                     "below or above the capacity",
                                     100 * short_run_error)),
@@ -319,7 +319,7 @@ std::string curve_text(const ServingPlanReport& report) {
 }
 
 std::string explanation_text(const LayoutExplanation& explanation) {
-  return fmt::format("At {} requests/s, {}\n", rate_number(explanation.rate), run_explanation_words(explanation.run));
+  return fmt::format("In one simulation at {} requests/s, {}\n", rate_number(explanation.rate), run_explanation_words(explanation.run));
 }
 
 Json explanation_json(const LayoutExplanation& explanation) {

@@ -23,7 +23,8 @@ std::string pools_text(std::span<const TrainingPool> pools) {
 }
 
 std::string verdict_text(MemoryVerdict verdict) {
-  return verdict == MemoryVerdict::too_large ? "DOES NOT FIT" : verdict == MemoryVerdict::tight ? "tight" : "fits";
+  constexpr std::string_view texts[] = {"fits", "tight", "MAY NOT FIT", "DOES NOT FIT"};
+  return std::string(texts[static_cast<size_t>(verdict)]);
 }
 
 std::string work_text(const PoolWork& work, PoolAxis axis) {

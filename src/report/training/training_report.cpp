@@ -156,7 +156,7 @@ std::string interval_line(const TrainingQuestion& question, const IterationEstim
 
 std::string verdict_words(const TrainingEstimate& estimate, const MemoryOverheads& overheads) {
   if (!estimate.fits) return "DOES NOT FIT";
-  if (estimate.capacity && estimate.memory.most().total() > *estimate.capacity) {
+  if (estimate.verdict == MemoryVerdict::uncertain) {
     return "MAY NOT FIT: it exceeds the memory, but by less than such estimates err";
   }
   return fmt::format("{} the safe limit of {:.0f}%",

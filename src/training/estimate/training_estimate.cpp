@@ -114,10 +114,9 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   if (offload.value() > 0) add_offload(result.iteration, offload);
   result.capacity = training_capacity(device);
   if (result.capacity) {
-    const Bytes need = result.memory.most().total();
-    result.verdict = memory_verdict(need, *result.capacity, question.overheads);
+    result.verdict = memory_verdict(result.memory.most().total(), *result.capacity, question.overheads);
     result.fits = result.verdict != MemoryVerdict::too_large;
-    if (need > *result.capacity) {
+    if (result.verdict == MemoryVerdict::uncertain || !result.fits) {
       const AdviceCosts costs{.step = [&](const TrainingPlan& other) { return Seconds(model.seconds(other)); },
                               .host = host_memory_link(question.cluster.node)};
       result.advice = memory_advice(job.model, job.sequence_length, plan, question.formats, question.overheads,

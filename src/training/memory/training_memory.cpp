@@ -231,12 +231,13 @@ Seconds offload_seconds(const TrainingMemory& memory, double share, const HostMe
 }
 
 std::string_view memory_verdict_name(MemoryVerdict verdict) {
-  constexpr std::string_view names[] = {"fits", "tight", "too_large"};
+  constexpr std::string_view names[] = {"fits", "tight", "uncertain", "too_large"};
   return names[static_cast<size_t>(verdict)];
 }
 
 MemoryVerdict memory_verdict(Bytes need, Bytes capacity, const MemoryOverheads& overheads) {
   if (!fits(need, capacity)) return MemoryVerdict::too_large;
+  if (need > capacity) return MemoryVerdict::uncertain;
   return need <= overheads.usable * capacity ? MemoryVerdict::fits : MemoryVerdict::tight;
 }
 

@@ -80,9 +80,10 @@ Seconds offload_seconds(const TrainingMemory& memory, double share, const HostMe
 
 // Need and capacity, in the plain words of a verdict.
 //   fits       leaves the margin of MemoryOverheads::usable
-//   tight      may run: runs that worked come out here
-//   too_large  does not
-enum class MemoryVerdict : uint8_t { fits, tight, too_large };
+//   tight      leaves less
+//   uncertain  exceeds the capacity by no more than runs that worked come out at
+//   too_large  does not fit
+enum class MemoryVerdict : uint8_t { fits, tight, uncertain, too_large };
 std::string_view memory_verdict_name(MemoryVerdict verdict);
 MemoryVerdict memory_verdict(Bytes need, Bytes capacity, const MemoryOverheads& overheads);
 

@@ -341,6 +341,7 @@ TEST(TrainingMemory, has_a_verdict_with_a_margin) {
   const MemoryOverheads overheads{.usable = 0.9};
   EXPECT_EQ(memory_verdict(Bytes(90), Bytes(100), overheads), MemoryVerdict::fits);
   EXPECT_EQ(memory_verdict(Bytes(95), Bytes(100), overheads), MemoryVerdict::tight);
+  EXPECT_EQ(memory_verdict(Bytes(104), Bytes(100), overheads), MemoryVerdict::uncertain);
   EXPECT_EQ(memory_verdict(Bytes(106), Bytes(100), overheads), MemoryVerdict::too_large);
 }
 

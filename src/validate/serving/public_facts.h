@@ -13,8 +13,8 @@
 namespace foretoken {
 
 // An engine's options, in the words of the column engine_flags. A row is meant where benchmark and model are part of
-// its columns `source` and `model`, the engine is the same, and so are the kernels of its GPU: a recipe for the B200 is
-// one for its siblings.
+// its columns `source` and `model`, the engine is the same, and so are the kernels of its GPU, or its name where the
+// recipe gives names.
 struct PublicRecipe {
   std::string benchmark, engine, model;
   std::string generation;  // title of a GpuGeneration; empty = any

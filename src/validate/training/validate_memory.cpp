@@ -126,7 +126,7 @@ MemoryOfRuns validate_memory_of_runs(const std::filesystem::path& file, Training
     ++source.runs;
     ++result.runs;
     if (verdict == MemoryVerdict::fits) ++result.fit;
-    if (verdict == MemoryVerdict::tight) ++result.tight;
+    if (verdict == MemoryVerdict::tight || verdict == MemoryVerdict::uncertain) ++result.tight;
     if (verdict != MemoryVerdict::too_large) continue;
     ++source.too_large;
     ++result.too_large;

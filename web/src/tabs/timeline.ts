@@ -31,7 +31,7 @@ export function timelineTab(facts: Facts): Tab {
       fill(output,
         failed || !isServed ? h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, h('p', { class: 'sentence' },
           h('span', { class: 'missed' }, `${failed || 'No request was served'}.`), isServed ? '' : ' There is no timeline to draw: no request was served.')) : null,
-        isServed ? figures([{ name: 'Duration', value: seconds(answer.duration) }, { name: 'Mean time in the queue', value: milliseconds(answer.mean_queue_ms) },
+        isServed ? figures([{ name: 'Duration', value: seconds(answer.duration) }, { name: 'Mean wait before the first step', value: milliseconds(answer.mean_queue_ms) },
           { name: 'KV cache, peak use', value: percent(answer.peak_kv_use) }, { name: 'Preemptions', value: String(answer.preemptions) }]) : null,
         isServed ? zoom.element : null,
         isServed ? h('div', { class: 'plots' }, ...plots.map((plot) => plot.element)) : null,

@@ -5,45 +5,27 @@
 #include <fmt/format.h>
 
 #include "app/cli/flags/replica_flags.h"
-#include "base/text.h"
 #include "report/parts/model_notes.h"
 #include "report/parts/table.h"
 #include "report/plan/goal_report.h"
 #include "report/serving/colocation_report.h"
 #include "report/serving/fleet_report.h"
 #include "report/serving/request_shapes_report.h"
+#include "report/serving/sender_note.h"
 #include "report/serving/serving_breakdown.h"
 #include "report/serving/speculation_report.h"
 #include "report/training/memory_report.h"
 
 namespace foretoken {
 
-namespace {
-
-// Where the process that sends answers is what limits a server. Of one kind of server, and of steps that make one piece
-// for each request.
-std::string sender_note(const std::vector<ReplicaGroup>& groups, const ServingMetrics& metrics) {
-  const ReplicaGroup& group = groups.front();
-  const double piece = group.config.front.piece.value();
-  if (groups.size() > 1 || group.drafter || piece <= 0 || metrics.duration_s <= 0) return {};
-  const double servers = static_cast<double>(group.count) / static_cast<double>(group.data_parallel_ranks);
-  const double most = 1 / piece, made = metrics.peak_output_tokens_per_s / servers;
-  const double busy = static_cast<double>(metrics.output_tokens) / metrics.duration_s / servers / most;
-  constexpr double often = 0.3;  // phases of prompts leave it idle
-  if (made < most || busy < often) return {};
-  return fmt::format(
-      "One process of {} sends the answers and needs {} for each token of each request, so a server sends at most "
-      "{:.0f} "
-      "tokens/s. Its engine made up to {:.0f} tokens/s: the process limits the latency between tokens. More servers "
-      "(--replicas) raise the limit; a larger stream interval would too, and is not simulated.",
-      group.stack.name, duration_text(piece), most, made);
-}
-
-}  // namespace
-
 void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups, const ServingMetrics& metrics) {
   std::vector<std::string> notes;
-  if (std::string note = sender_note(groups, metrics); !note.empty()) notes.push_back(std::move(note));
+  const ReplicaGroup& first = groups.front();
+  if (groups.size() == 1 && !first.drafter) {  // one kind of server, whose steps make one token for each request
+    const double servers = static_cast<double>(first.count) / static_cast<double>(first.data_parallel_ranks);
+    std::string note = sender_note(first.stack.name, first.config.front.piece, servers, metrics);
+    if (!note.empty()) notes.push_back(std::move(note));
+  }
   for (const ReplicaGroup& group : groups) {
     for (const std::string& note : group.model.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);

@@ -1,0 +1,16 @@
+// Whether the process that sends answers to clients limits a run.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+#include "serving/results/metrics.h"
+
+namespace foretoken {
+
+// A sentence where engines made tokens faster than that process of each server sends them, `piece` for each token of
+// each request; empty where they did not, or where there is no such process (a piece takes no time).
+std::string sender_note(std::string_view stack, Seconds piece, double servers, const ServingMetrics& metrics);
+
+}  // namespace foretoken
