@@ -63,7 +63,7 @@ class Validators : public testing::Test {
     if (!request.acceptance.empty()) acceptance.emplace(request.acceptance);
     ServingSpecMaker maker(library_, std::move(acceptance), request.traces);
     const HardwareCatalogue hardware = library_.hardware();
-    ServingCaseReader reader(table, hardware);
+    ServingCaseReader reader(table, hardware, read_public_recipes(library_.directory()));
     std::vector<std::pair<std::string, ServingCase>> rows;
     while (reader.next()) {
       std::string line, why;
@@ -104,8 +104,9 @@ class Validators : public testing::Test {
       try {
         EngineBuilder builder(serving_facts(library_));  // that no other row has used
         PointRun simulated;
-        if (specs.shortened || specs.may_be_out_of_step) simulated = simulate_point(builder, specs);
-        if (!specs.shortened) {
+        const bool is_several_runs = specs.shortened || specs.repeats_data_set;
+        if (is_several_runs || specs.may_be_out_of_step) simulated = simulate_point(builder, specs);
+        if (!is_several_runs) {
           simulated.run = simulate_serving(library_, specs.engine, specs.load, specs.deployment).run;
         }
         api = predicted_values(point, specs, simulated);
