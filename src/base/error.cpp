@@ -27,16 +27,18 @@ std::string message(const InputProblem& problem) {
   return text;
 }
 
+// Two neighbors that change places are one edit: people's fingers do that.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  const auto equal = [&](size_t i, size_t j) { return lower_case(a[i]) == lower_case(b[j]); };
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before.swap(last);
+    last.swap(row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitute = diagonal + (lower_case(a[i - 1]) == lower_case(b[j - 1]) ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (equal(i - 1, j - 1) ? 0 : 1)});
+      if (i > 1 && j > 1 && equal(i - 1, j - 2) && equal(i - 2, j - 1)) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];

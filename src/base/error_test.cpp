@@ -66,6 +66,7 @@ TEST(NearestName, finds_a_typo_whatever_the_case) {
   EXPECT_EQ(nearest_name("bandwith", names), "bandwidth");
   EXPECT_EQ(nearest_name("CAPACITY", names), "capacity");
   EXPECT_EQ(nearest_name("mmeory", names), "Memory");
+  EXPECT_EQ(nearest_name("eagel3", std::vector<std::string>{"eagle", "eagle3"}), "eagle3");
 }
 
 TEST(NearestName, prefers_a_name_that_contains_what_was_typed) {

@@ -62,8 +62,9 @@ std::optional<int64_t> parse_integer(std::string_view text) {
 }
 
 std::optional<double> parse_scaled_number(std::string_view text) {
-  constexpr std::string_view suffixes = "kmgKMG";
-  constexpr double factors[] = {1e3, 1e6, 1e9, 1024.0, 1024.0 * 1024, 1024.0 * 1024 * 1024};
+  constexpr std::string_view suffixes = "kmgtKMGT";
+  constexpr double kibi = 1024;
+  constexpr double factors[] = {1e3, 1e6, 1e9, 1e12, kibi, kibi * kibi, kibi * kibi * kibi, kibi * kibi * kibi * kibi};
   const size_t suffix = text.empty() ? std::string_view::npos : suffixes.find(text.back());
   if (suffix == std::string_view::npos) return parse_number(text);
   const std::optional<double> number = parse_number(text.substr(0, text.size() - 1));

@@ -150,7 +150,9 @@ TEST(ScaledNumbers, lower_case_counts_thousands_and_upper_case_1024s) {
   EXPECT_EQ(parse_scaled_number("4K"), 4096);
   EXPECT_EQ(parse_scaled_number("1.5m"), 1'500'000);
   EXPECT_EQ(parse_scaled_number("1G"), 1073741824);
-  for (const char* wrong : {"", "k", "4kk", "4 k", "k4", "nank", "4t"})
+  EXPECT_EQ(parse_scaled_number("2t"), 2e12);
+  EXPECT_EQ(parse_scaled_number("1T"), 1099511627776);
+  for (const char* wrong : {"", "k", "4kk", "4 k", "k4", "nank", "4x"})
     EXPECT_FALSE(parse_scaled_number(wrong)) << wrong;
 }
 

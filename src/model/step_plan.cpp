@@ -137,6 +137,20 @@ std::string sizes_that_work(const Model& model, ParallelPlan plan, int64_t Paral
   return list;
 }
 
+// How copies of experts would make them divide; empty where they do not help.
+std::string copies_that_help(const Model& model, const ParallelPlan& plan) {
+  int64_t experts = 0;
+  for_distinct_layers(model, [&](const Layer& layer) {
+    if (const Moe* moe = std::get_if<Moe>(&layer.feed_forward)) experts = moe->experts;
+  });
+  const bool has_copies = model.expert_popularity != nullptr && model.expert_popularity->redundant > 0;
+  const bool goes_across = plan.expert % plan.tensor == 0 && plan.tensor * plan.data * plan.context % plan.expert == 0;
+  if (has_copies || experts == 0 || !goes_across || experts % plan.expert == 0) return "";
+  const int64_t copies = plan.expert - experts % plan.expert;
+  return fmt::format("; or set {{num_redundant_experts}} to {}, because {} experts and copies divide by it", copies,
+                     experts + copies);
+}
+
 void throw_complaint(const Model& model, const ParallelPlan& plan, const PlanComplaint& complaint) {
   struct Axis {
     int64_t ParallelPlan::*axis;
@@ -152,7 +166,9 @@ void throw_complaint(const Model& model, const ParallelPlan& plan, const PlanCom
   for (const Axis& one : axes) {
     if (one.axis != complaint.axis) continue;
     const std::string sizes = sizes_that_work(model, plan, one.axis, one.most);
-    fail(one.field, plan.*one.axis, fmt::format("{}{}: {}", sizes == "1" ? "" : "one of ", sizes, complaint.why));
+    const std::string copies = one.axis == &ParallelPlan::expert ? copies_that_help(model, plan) : "";
+    fail(one.field, plan.*one.axis,
+         fmt::format("{}{}: {}{}", sizes == "1" ? "" : "one of ", sizes, complaint.why, copies));
   }
   ensure(false, "complaints are about an axis listed here");
 }

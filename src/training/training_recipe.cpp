@@ -53,13 +53,19 @@ const TrainingRecipe& training_recipe(std::string_view name) {
 }
 
 void check_recipe(const TrainingRecipe& recipe, const Device& device) {
-  const DType math = facts(recipe.scheme).math;
-  const bool multiplies = device.type_or_fallback(math) == math;
-  if (multiplies && (!recipe.scales_blocks || device.type_or_fallback(DType::fp4) == DType::fp4)) return;
-  throw InputError({.field = "precision",
-                    .value = std::string(recipe.name),
-                    .expected = fmt::format("a format that {} supports", device.title),
-                    .suggestion = multiplies ? "fp8-block" : "bf16"});
+  const auto multiplies = [&](DType type) { return device.type_or_fallback(type) == type; };
+  const auto runs = [&](const TrainingRecipe& one) {
+    return multiplies(facts(one.scheme).math) && (!one.scales_blocks || multiplies(DType::fp4));
+  };
+  if (runs(recipe)) return;
+  std::vector<std::string> known;
+  for (const TrainingRecipe& one : recipe_list) {
+    if (runs(one)) known.emplace_back(one.name);
+  }
+  throw InputError(
+      {.field = "precision",
+       .value = std::string(recipe.name),
+       .expected = fmt::format("one of {}, the formats that {} supports", fmt::join(known, ", "), device.title)});
 }
 
 Model with_recipe(Model model, const TrainingRecipe& recipe) {

@@ -225,4 +225,74 @@ TEST_F(BadInput, a_search_of_training_plans_that_finds_none_says_why) {
   expect_refused(search({"--global-batch-size", "8", "--recompute-num-layers", "3"}), "--recompute-num-layers");
 }
 
+TEST_F(BadInput, experts_that_do_not_divide_may_be_copied) {
+  const std::string step = "step --model DeepSeek-R1 --device h100_sxm --batch 8 --context-len 100 ";
+  expect_refused(run_foretoken(step + "-dp 72 -ep 72"), "set --num-redundant-experts to 32, because 288 experts");
+  const Outcome copied = run_foretoken(step + "-dp 72 -ep 72 --num-redundant-experts 32");
+  EXPECT_EQ(copied.status, 0) << copied.err;
+}
+
+TEST_F(BadInput, devices_are_looked_at_before_lengths) {
+  const Outcome run = run_foretoken("train --model Llama-3.1-8B --device h100_sxm --seq-length 8k --devices 8 -cp 3");
+  expect_refused(run, "--devices: 8 expected a multiple of 3");
+  EXPECT_EQ(run.err.find("nearest"), std::string::npos) << run.err;
+  expect_refused(run_foretoken("train --model Llama-3.1-8B --device h100_sxm --seq-length 8k --devices 6 -cp 3"),
+                 "nearest: 7998");
+}
+
+TEST_F(BadInput, a_megatron_line_without_a_vocabulary_says_which_argument_is_missing) {
+  const std::string line =
+      "python pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 "
+      "--micro-batch-size 1 --global-batch-size 64 --use-flash-attn";
+  const std::string machine = " --device h100_sxm --devices 8";
+  const Outcome missing = run_foretoken("train --config '" + line + "'" + machine);
+  expect_refused(missing, "its vocabulary is missing; add --vocab-size");
+  EXPECT_EQ(missing.err.find("dropout"), std::string::npos) << missing.err;
+  const Outcome complete = run_foretoken("train --config '" + line + " --vocab-size 32000'" + machine);
+  EXPECT_EQ(complete.status, 0) << complete.err;
+  EXPECT_EQ(complete.out.find("use-flash-attn"), std::string::npos) << complete.out;
+}
+
+TEST_F(BadInput, names_that_mean_something_else_are_understood) {
+  expect_refused(run_foretoken("collective --cluster gb200_nvl72 --bytes 1M"),
+                 "gb200_nvl72, which is a node expected a cluster");
+  expect_refused(run_foretoken("collective --cluster gb200_nvl72 --bytes 1M"), "did you mean --node gb200_nvl72?");
+  expect_refused(run_foretoken("profile gpu"), "did you mean cuda?");
+  expect_refused(run_foretoken("kernel gemm --device h100_sxm --m 8 --n 8 --k 8 -q nvfp4"), "did you mean --dtype?");
+  expect_refused(run_foretoken("train --model Llama-3.1-8B --device h100_sxm --devices 8 --precision nvfp4"),
+                 "the formats that NVIDIA H100");
+  const std::string speculate = "speculate --model Llama-3.1-8B --device h100_sxm ";
+  expect_refused(
+      run_foretoken(speculate + R"(--speculative-config '{"method": "eagel3", "num_speculative_tokens": 2}')"),
+      "did you mean eagle3?");
+  expect_refused(run_foretoken(speculate), "not given expected the draft method");
+  const Outcome large = run_foretoken("collective --node hgx_h100 --op all_reduce --bytes 1T");
+  EXPECT_EQ(large.status, 0) << large.err;
+}
+
+TEST_F(BadInput, one_file_of_any_kind_can_be_checked) {
+  expect_refused(run_foretoken("check " + write("own.json", "{}")), "did you mean file ");
+  expect_refused(run_foretoken("check file " + path("own.json")), "a file of no known kind");
+  const auto accepted = [](const std::string& file, const std::string& kind) {
+    const Outcome run = run_foretoken("check file " + file);
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_NE(run.out.find("no problems; it is a " + kind), std::string::npos) << run.out;
+  };
+  accepted(write("config.json", small_llama), "model config");
+  expect_refused(run_foretoken("check file " + write("bad.json", small_llama_with("hidden_size", "\"x\""))),
+                 "hidden_size");
+  accepted(write("spec.json", R"({"command": "step", "model": "Llama-3.1-8B", "device": "h100_sxm"})"), "question");
+  expect_refused(run_foretoken("check file " + write("spec.json", R"({"command": "step", "modle": "x"})")), "modle");
+}
+
+TEST_F(BadInput, few_timings_are_said_and_none_are_refused) {
+  const std::string header = "ops,latency_ms\n";
+  const std::string adapt = "adapt --space nasbench201 --advise 1 --samples ";
+  expect_refused(run_foretoken(adapt + write("none.csv", header)),
+                 "a header without rows expected a row for each timed architecture");
+  const Outcome few = run_foretoken(adapt + write("two.csv", header + "333333,25.60\n210341,9.61\n"));
+  EXPECT_EQ(few.status, 0) << few.err;
+  EXPECT_NE(in_one_line(few.out).find("Only 2 timings were given"), std::string::npos) << few.out;
+}
+
 }  // namespace foretoken::bad_input_test

@@ -111,7 +111,7 @@ TEST_F(Spec, wrong_specs_are_refused_with_the_place) {
   expect_refused(ask("step", start + R"(, "batch": 1e12})"), "batch = 1000000000000 expected a whole number from 1 to");
   expect_refused(ask("step", start + R"(, "phase": "decoed"})"), "did you mean decode?");
   expect_refused(ask("step", R"({"command": "step", "model": "Llama-3.1-8B"})"), "device = not given");
-  expect_refused(ask("step", R"({"model": "Llama-3.1-8B"})"), "command");
+  expect_refused(ask("step", R"({"model": "Llama-3.1-8B"})"), "device = not given");
   expect_refused(ask("serve", start + "}"), "command = \"step\" expected serve, as on the command line");
   expect_refused(ask("plan train", R"({"command": "plan serve"})"), "expected plan train");
   expect_refused(ask("step", ""), "q.json");
@@ -226,6 +226,14 @@ TEST_F(Spec, schema_takes_a_command_and_a_subcommand) {
   EXPECT_EQ(run_foretoken("schema serve --json").out, run_foretoken("schema serve").out);
   expect_refused(run_foretoken("schema serv"), "did you mean serve?");
   expect_refused(run_foretoken("schema plan serv"), "did you mean serve?");
+}
+
+TEST(SpecWithoutCommand, takes_the_command_of_the_line) {
+  const std::string file = testing::TempDir() + "spec_without_command.json";
+  std::ofstream(file) << R"({"model": "Llama-3.1-8B", "device": "h100_sxm", "context_len": 100})";
+  const Outcome run = run_foretoken("step --spec " + file);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run_foretoken("--spec " + file).status, 2);
 }
 
 }  // namespace foretoken::spec_test

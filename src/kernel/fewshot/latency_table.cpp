@@ -98,8 +98,12 @@ LatencyTable read_latency_table(const ArchitectureSpace& space, const std::files
   CsvReader csv(path);
   const ArchitectureReader reader(space, csv);
   LatencyTable table = csv.find_column("latency_mean_encoder") ? read_by_row(csv, reader) : read_wide(csv, reader);
-  if (table.architectures.cells.empty() || table.devices.empty())
-    throw InputError({.source = path.string(), .expected = "rows of architectures and columns of devices"});
+  if (table.architectures.cells.empty() || table.devices.empty()) {
+    const bool has_rows = !table.architectures.cells.empty();
+    throw InputError({.source = path.string(),
+                      .value = has_rows ? "no column with milliseconds" : "a header without rows",
+                      .expected = "a row for each timed architecture, with its milliseconds in a column such as `ms`"});
+  }
   return table;
 }
 

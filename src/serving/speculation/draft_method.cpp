@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -151,7 +153,7 @@ const DraftMethod& draft_method(std::string_view name) {
   throw InputError({.field = "speculative_config",
                     .path = "method",
                     .value = printable(name),
-                    .expected = "a speculative decoding method",
+                    .expected = fmt::format("one of {}", fmt::join(names, ", ")),
                     .suggestion = nearest_name(name, names).value_or("")});
 }
 

@@ -14,6 +14,7 @@
 #include "kernel/fewshot/measure_next.h"
 #include "report/edge/adaptation_report.h"
 #include "report/edge/network_adaptation_report.h"
+#include "report/parts/model_notes.h"
 
 namespace foretoken {
 namespace {
@@ -21,6 +22,16 @@ namespace {
 constexpr size_t drawn_candidates = 300;  // for advice without --query
 constexpr size_t most_candidates = 2000;  // advice costs the square of their number
 constexpr size_t least_timings_to_leave_out = 4;
+constexpr size_t few_timings = 10;
+
+// How far predictions can be relied on, where that is not far.
+void add_count_note(Answer& answer, size_t timings) {
+  if (timings == 0 || timings >= few_timings) return;
+  const std::string note = fmt::format("Only {} given: predictions may be far off. Give 10 to 50 timings.",
+                                       timings == 1 ? "1 timing was" : fmt::format("{} timings were", timings));
+  answer.text += notes_text(std::span(&note, 1));
+  answer.json.set("notes", Json::array({note}));
+}
 
 std::vector<std::string> space_names() {
   std::vector<std::string> names;
@@ -65,8 +76,9 @@ class AdaptCommand : public Command {
     const std::vector<Timing> timings = samples_.empty() ? std::vector<Timing>{} : read_timings(space, prior, report);
     report.timings = timings.size();
     if (timings.empty() && (!query_.empty() || advise_ == 0)) {
+      if (!samples_.empty()) fail_without_rows();
       throw InputError({.source = "--samples",
-                        .value = samples_.empty() ? "not given" : "no timing",
+                        .value = "not given",
                         .expected = "timings, or --advise alone to learn which ones to take first"});
     }
     const std::optional<AdaptedDevice> device =
@@ -80,6 +92,7 @@ class AdaptCommand : public Command {
           {.cells = queries.cells[q], .milliseconds = device->milliseconds(queries.features[q])});
     if (advise_ > 0) advise(prior, device, query_.empty() ? draw_architectures(space) : queries, report);
     Answer answer{.text = adaptation_text(report), .json = adaptation_json(report)};
+    add_count_note(answer, timings.size());
     if (!out_.empty()) {
       write_file(out_, adaptation_csv(report));
       answer.text += fmt::format("wrote {} to {}\n", counted(report.predicted.size(), "prediction"), out_);
@@ -88,6 +101,12 @@ class AdaptCommand : public Command {
   }
 
  private:
+  [[noreturn]] void fail_without_rows() const {
+    throw InputError({.source = samples_,
+                      .value = "no timing",
+                      .expected = "a row for each timing below the header: 10 to 50 rows are enough"});
+  }
+
   void check_timings(size_t timings) const {
     constexpr size_t most_timings = 1000;  // time grows with their square or cube
     if (timings <= most_timings) return;
@@ -112,7 +131,7 @@ class AdaptCommand : public Command {
     const NetworkTableContext context{.known = known, .rules = rules, .graph = graph_.options()};
     std::vector<EdgeTiming> timings;
     for (const NetworkRow& row : read_network_rows(samples_, context, true)) timings.push_back(row.timing);
-    if (timings.empty()) throw InputError({.source = samples_, .value = "no row", .expected = "timings"});
+    if (timings.empty()) fail_without_rows();
     check_timings(timings.size());
     const AdaptedEdge adapted(timings);
     NetworkAdaptationReport report{.known_device = device_.device(), .timings = timings.size(), .adapted = adapted};
@@ -122,6 +141,7 @@ class AdaptCommand : public Command {
         report.predicted.push_back({.name = row.name, .seconds = adapted.seconds(row.timing.known)});
     }
     Answer answer{.text = network_adaptation_text(report), .json = network_adaptation_json(report)};
+    add_count_note(answer, timings.size());
     if (!out_.empty()) {
       write_file(out_, network_adaptation_csv(report));
       answer.text += fmt::format("wrote {} to {}\n", counted(report.predicted.size(), "prediction"), out_);

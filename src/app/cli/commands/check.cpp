@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "accelerator/formats/designs.h"
@@ -5,11 +8,13 @@
 #include "accelerator/systolic/chip.h"
 #include "accelerator/workload/network_layer.h"
 #include "app/cli/commands/list.h"
+#include "app/cli/grammar/question.h"
 #include "app/cli/output/today.h"
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/diffusion/image_model.h"
+#include "compose/stack.h"
 #include "hardware/check.h"
 #include "hardware/data_age.h"
 #include "kernel/calibration.h"
@@ -129,9 +134,58 @@ std::vector<std::string> age_notes(const std::filesystem::path& folder, const st
   return notes;
 }
 
+// One kind of file that people write: how it is told from others, and its reader.
+struct CheckedKind {
+  const char* name;
+  std::vector<std::string> keys;  // a file with one of these is of this kind
+  std::function<void(const std::string& file, const Library& library)> read;
+};
+
+const std::vector<CheckedKind>& checked_kinds() {
+  static const std::vector<CheckedKind> kinds = {
+      {"question (for --spec)",
+       {"command"},
+       [](const auto& file, const auto&) { Question(read_json_file(file), file); }},
+      {"model config",
+       {"model_type", "architectures"},
+       [](const auto& file, const auto& library) { count_parameters(library.models().model(file)); }},
+      {"stack",
+       {"dispatch", "extends", "rules"},
+       [](const auto& file, const auto& library) { stacks_of(library).stack(file); }},
+      {"cluster",
+       {"node", "node_count"},
+       [](const auto& file, const auto& library) { library.hardware().cluster(file); }},
+      {"node",
+       {"device", "device_count"},
+       [](const auto& file, const auto& library) { library.hardware().node(file); }},
+      {"device",
+       {"memory_gb", "dense_peak_tflops", "memory_bandwidth_gb_per_s", "architecture", "like"},
+       [](const auto& file, const auto& library) { library.hardware().device(file); }}};
+  return kinds;
+}
+
+const CheckedKind& kind_of_file(const std::string& file) {
+  const Json document = read_json_file(file);
+  std::vector<std::string> names;
+  for (const CheckedKind& kind : checked_kinds()) {
+    names.emplace_back(kind.name);
+    const bool is_it = document.kind() == Json::Kind::object &&
+                       std::any_of(kind.keys.begin(), kind.keys.end(),
+                                   [&](const std::string& key) { return document.find(key) != nullptr; });
+    if (is_it) return kind;
+  }
+  throw InputError({.source = file,
+                    .value = "a file of no known kind",
+                    .expected = fmt::format("the JSON file of one of these: {}", fmt::join(names, ", "))});
+}
+
 class CheckCommand : public Command {
  public:
   void declare(Options& options) override {
+    file_options_ = &options.subcommand(
+        "file", "One file of yours: a device, node, cluster, model config, stack, or question for --spec");
+    file_options_->text("file", file_, "JSON file to check", true);
+    file_options_->footer("Example:\n  foretoken check file my-device.json");
     Options& data =
         options.subcommand("data",
                            "Devices, nodes, clusters, models, vision encoders, image models, accelerators, priors and "
@@ -147,6 +201,7 @@ class CheckCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
+    if (file_options_->was_chosen()) return checked_file(library);
     const std::filesystem::path folder = directory_.empty() ? library.directory() : std::filesystem::path(directory_);
     if (!std::filesystem::is_directory(folder)) {
       throw InputError(
@@ -190,7 +245,17 @@ class CheckCommand : public Command {
   }
 
  private:
-  std::string directory_, date_;
+  // InputError says what is wrong with it. A path without a slash may be the name of something that ships.
+  Answer checked_file(const Library& library) const {
+    const std::string path = std::filesystem::absolute(file_).string();
+    const CheckedKind& kind = kind_of_file(path);
+    kind.read(path, library);
+    return {.text = fmt::format("{}: no problems; it is a {}\n", file_, kind.name),
+            .json = Json::object({{"file", file_}, {"kind", kind.name}, {"problems", Json::array()}})};
+  }
+
+  Options* file_options_ = nullptr;
+  std::string file_, directory_, date_;
 };
 
 }  // namespace

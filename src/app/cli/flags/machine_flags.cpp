@@ -1,10 +1,29 @@
 #include "app/cli/flags/machine_flags.h"
 
+#include <algorithm>
+
 #include "app/cli/flags/choice_names.h"
 #include "base/error.h"
 #include "network/topology/topology_file.h"
 
 namespace foretoken {
+namespace {
+
+// A node's name behind --cluster is a slip of the flag, not of the name.
+void check_is_no_node(const std::string& cluster, const HardwareCatalogue& hardware) {
+  const auto holds = [&](const std::vector<std::string>& names) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return comparable_name(name) == comparable_name(cluster); });
+  };
+  if (holds(hardware.cluster_names()) || !holds(hardware.node_names())) return;
+  throw InputError({.source = "--cluster",
+                    .value = cluster + ", which is a node",
+                    .expected = "a cluster (`foretoken devices` lists them)",
+                    .suggestion = "--node " + cluster});
+}
+
+}  // namespace
+
 void MachineFlags::declare_machine(Options& options) {
   options.heading("Machine (give one)");
   options.text("--cluster", cluster,
@@ -43,6 +62,7 @@ Machine MachineFlags::machine(const Library& library, CollectiveOptions options,
   if (!topology.empty()) {
     return {.measured = nullptr, .model = {topology_from(topology), topology, domain, options}, .device = {}};
   }
+  if (!cluster.empty()) check_is_no_node(cluster, library.hardware());
   Cluster whole = node.empty() ? library.hardware().cluster(cluster) : cluster_of(library.hardware().node(node));
   if (nodes > 0 && node.empty()) whole = cluster_with_nodes(std::move(whole), static_cast<int>(nodes));
   if (nodes == 0 && node.empty() && least_devices > total_devices(whole)) {

@@ -80,13 +80,17 @@ std::vector<std::string> notes_of(const ImportedTraining& imported, const std::s
   return notes;
 }
 
-// InputError for devices that no whole number of replicas fills. Anything else wrong with a plan says more: it is left
-// to the estimate.
+// InputError for devices that no whole number of replicas fills. Anything else wrong with a plan says more, but for
+// lengths and batches: those are told for a plan that fills the devices. It is left to the estimate.
 void check_devices(const TrainingQuestion& question) {
   const ParallelPlan& p = question.plan.parallel;
   const int64_t replica = p.tensor * p.context * p.pipeline, devices = question.devices;
   if (devices % replica == 0) return;
-  if (!is_valid_plan(question.job.model, question.job.sequence_length, question.plan, devices)) return;
+  TrainingPlan plan = question.plan;
+  plan.global_batch = plan.micro_batch * p.data * std::max<int64_t>(1, plan.micro_batches());
+  const int64_t unit = 2 * p.context * p.tensor;
+  const int64_t length = (question.job.sequence_length + unit - 1) / unit * unit;
+  if (!is_valid_plan(question.job.model, length, plan, devices)) return;
   throw InputError({.source = "--devices",
                     .value = fmt::format("{}", devices),
                     .expected = fmt::format("a multiple of {} ({} tensor x {} context x {} pipeline ranks), such as {}",
@@ -260,7 +264,15 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
     std::string expected = "a model, or a --config that names one";
     if (imported != nullptr) {
       expected = fmt::format("a model, because {} does not give all of its sizes", config_name());
-      for (const std::string& note : imported->notes) expected += "; " + note;
+      for (const std::string& note : imported->notes) {
+        constexpr std::string_view about_model = "no model: ";
+        if (!note.starts_with(about_model)) continue;
+        expected += ": " + note.substr(about_model.size());
+        const bool needs_vocabulary = note.find("vocabulary") != std::string::npos;
+        if (needs_vocabulary && imported->format == "megatron-lm") {
+          expected += "; add --vocab-size to its arguments, for example --vocab-size 128256";
+        }
+      }
     }
     throw InputError({.source = "--model", .value = "not given", .expected = std::move(expected)});
   }

@@ -476,7 +476,8 @@ int64_t parse_size(const std::string& flag, const std::string& text, Range<int64
   const std::optional<double> number = parse_scaled_number(text);
   const std::optional<int64_t> whole = number ? exact_integer(*number) : std::nullopt;
   if (!whole || !allowed.holds(*whole))
-    fail(flag, text, range_words("a whole number", allowed) + " (k, m, g: thousands; K, M, G: 1024s)");
+    fail(flag, text,
+         range_words("a whole number", allowed) + " (k, m, g, t: powers of 1000; K, M, G, T: powers of 1024)");
   return *whole;
 }
 

@@ -143,8 +143,8 @@ void Question::fill(Json spec, std::string source) {
   source_ = std::move(source);
   naming_ = Naming::fields;
   const JsonView view(spec, source_);
-  if (const JsonView command = view.at(command_key); command.string() != command_name()) {
-    command.fail(fmt::format("{}, as on the command line", command_name()));
+  if (const auto command = view.find(command_key); command && command->string() != command_name()) {
+    command->fail(fmt::format("{}, as on the command line", command_name()));
   }
   given_ = std::move(spec);
   fill_fields();

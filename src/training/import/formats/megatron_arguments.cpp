@@ -57,6 +57,7 @@ constexpr KeyRule megatron_rules[] = {
     {"padded-vocab-size", says_count<&S::vocabulary>},
     {"make-vocab-size-divisible-by", says_count<&S::vocabulary_multiple>},
     {"tokenizer-type", says_tokenizer},
+    {"use-flash-attn", says_nothing},  // attention is always fused here
     {"swiglu", says_flag<&S::gated>},
     {"hidden-dropout", says_rate<&S::hidden_dropout>},
     {"attention-dropout", says_rate<&S::attention_dropout>},
