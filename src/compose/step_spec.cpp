@@ -12,6 +12,20 @@
 #include "library/library.h"
 
 namespace foretoken {
+namespace {
+
+// Of a device whose memory nobody knows, engines' own limits are not known either.
+void capture_as_engine(Stack& stack, const EngineFlags& flags, const Model& model, const Device& device,
+                       const ParallelPlan& plan) {
+  if (!runs_on(engine_kind(flags.engine), device)) return;
+  if (device.memory || device.allocatable_memory) {
+    capture_up_to(stack, largest_graph(resolved(flags, model, device, plan)));
+  } else if (flags.max_cudagraph_capture_size > 0) {
+    capture_up_to(stack, flags.max_cudagraph_capture_size);
+  }
+}
+
+}  // namespace
 
 PlacementSpec placement_of(const StepSpec& spec) {
   PlacementSpec placement = spec.placement;
@@ -69,10 +83,7 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
     if (known) stack = calibrated(std::move(stack), *known);
   }
   if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, models.kernels.device());
-  if (const Device& device = models.kernels.device();
-      spec.engine && runs_on(engine_kind(spec.engine->engine), device)) {
-    capture_up_to(stack, largest_graph(resolved(*spec.engine, model, device, spec.plan)));
-  }
+  if (spec.engine) capture_as_engine(stack, *spec.engine, model, models.kernels.device(), spec.plan);
   if (spec.two_batch_overlap) check_two_batches(model, spec.plan);
   StepEstimate step = estimate_step(model, request, spec.plan, models.kernels, stack,
                                     {.dispatch = spec.dispatch,

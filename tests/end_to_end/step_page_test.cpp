@@ -64,6 +64,14 @@ TEST(StepCommand, the_largest_captured_graph_follows_the_flag) {
   EXPECT_THAT(step("--batch 600 --enforce-eager"), Not(HasSubstr("captured CUDA graph")));
 }
 
+TEST(StepCommand, a_device_without_a_known_memory_size_runs_steps) {
+  const std::string step = "step --model Llama-3.1-8B --device epyc_9654 --batch 2 --context-len 100";
+  const Outcome usual = run_foretoken(step);
+  EXPECT_EQ(usual.status, 0) << usual.err;
+  EXPECT_THAT(in_one_line(run_foretoken(step + " --max-cudagraph-capture-size 1").out),
+              HasSubstr("captured CUDA graph (1 sequences)"));
+}
+
 TEST(StepCommand, a_mixed_step_has_one_prompt_where_nobody_says) {
   const std::string step = "step --model Llama-3.1-8B --device h100_sxm --phase mixed --batch 16 --input-len 512";
   const Outcome usual = run_foretoken(step);
