@@ -6,16 +6,13 @@
 namespace foretoken {
 TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant& variant, Caches keys_are) {
   const bool encoder = shape.phase == AttentionPhase::encoder;
-  const bool wide = shape.head_dim > 128;
   const int64_t group = std::max<int64_t>(1, shape.heads / shape.kv_heads);
   const bool backward = shape.pass == Pass::backward;
   const int64_t packed = variant.packs_heads && !encoder && !backward ? group : 1;
   const bool planned = variant.plans_tiles && !encoder && !backward;
-  const int64_t rows = planned                ? planned_tile_rows(shape.q_len * packed, shape.head_dim)
-                       : encoder              ? variant.encoder_rows
-                       : shape.head_dim <= 64 ? variant.rows_narrow
-                                              : variant.rows;
-  const int64_t keys = encoder ? variant.encoder_keys : wide ? variant.keys_wide : variant.keys;
+  const AttentionTile tile = encoder ? AttentionTile{.rows = variant.encoder_rows, .keys = variant.encoder_keys}
+                                     : prefill_tile(shape, variant, packed);
+  const int64_t rows = tile.rows, keys = tile.keys;
   const int64_t padding = encoder ? variant.encoder_padding : 1;
   const int64_t value_dim = shape.value_dim > 0 ? shape.value_dim : shape.head_dim;
   const auto padded = [&](int64_t dim) {

@@ -40,6 +40,20 @@ std::vector<std::string_view> attention_variant_names() {
   return names;
 }
 
+AttentionTile prefill_tile(const AttentionShape& shape, const AttentionVariant& variant, int64_t heads_per_tile) {
+  if (variant.plans_tiles) {
+    const int64_t rows = planned_tile_rows(shape.q_len * heads_per_tile, shape.head_dim);
+    return {.widest = shape.head_dim,
+            .rows = static_cast<int>(rows),
+            .keys = static_cast<int>(planned_tile_keys(rows, shape.head_dim))};
+  }
+  const bool fp8 = !variant.fp8_tiles.empty() && multiplies_in_fp8(shape, variant);
+  for (const AttentionTile& tile : fp8 ? variant.fp8_tiles : variant.tiles) {
+    if (shape.head_dim <= tile.widest) return tile;
+  }
+  return {};
+}
+
 const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
                                           const DeviceTraits& device) {
   if (name == "trtllm") return *find(trtllm_kernel(shape, device));

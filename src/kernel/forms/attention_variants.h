@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -18,16 +20,37 @@ enum class Overlap {
   generic,       // compiled from a tile language without hardware-specific pipelining: the same rate on every GPU
 };
 
+// Query rows that a block works on together and keys of one step of its walk, for heads of up to `widest` values.
+struct AttentionTile {
+  int64_t widest = 0;
+  int rows = 64, keys = 64;
+};
+inline constexpr int64_t any_width = std::numeric_limits<int64_t>::max();
+
+// run_mha_fwd_splitkv_dispatch of FlashAttention 2: what a paged cache always takes.
+inline constexpr AttentionTile flash_2_paged_tiles[] = {{64, 64, 256}, {128, 64, 128}, {any_width, 64, 64}};
+inline constexpr AttentionTile flash_2_tiles[] = {{any_width, 128, 64}};
+// tile_size_fwd_sm90 of FlashAttention 3: causal, and pages too small for the bulk copy engine.
+inline constexpr AttentionTile flash_3_tiles[] = {
+    {64, 192, 128}, {128, 128, 128}, {192, 128, 96}, {any_width, 128, 80}};
+inline constexpr AttentionTile flash_3_fp8_tiles[] = {{64, 192, 160}, {192, 128, 160}, {any_width, 128, 128}};
+// Tables of TensorRT-LLM's generated context kernels (mStepQ, mStepKv): two tiles of 128 rows take turns in a block,
+// but of wide heads one alone.
+inline constexpr AttentionTile generated_tiles[] = {{128, 256, 128}, {any_width, 128, 128}};
+inline constexpr AttentionTile small_tiles[] = {{any_width, 64, 64}};
+inline constexpr AttentionTile large_tiles[] = {{128, 128, 128}, {any_width, 128, 64}};
+inline constexpr AttentionTile triton_tiles[] = {{any_width, 16, 64}};
+
 struct AttentionVariant {
   std::string_view name;    // what measurements and engines call it
   std::string_view kernel;  // variants with the same one share constants
   Overlap overlap = Overlap::synchronous;
-  bool multiplies_fp8 = false;      // with an fp8 cache; else it widens to 16 bits first
-  bool transposes_values = false;   // fp8: V is transposed inside the kernel; measured on Hopper, no faster than bf16
-  bool packs_heads = false;         // prefill: the query heads of a kv head share tiles
-  int rows = 64, rows_narrow = 64;  // prefill tile; the second for head_dim <= 64
-  bool plans_tiles = false;         // planned_tile_rows instead, and prefill splits keys where tiles are few
-  int keys = 64, keys_wide = 64;    // prefill key block; the second for head_dim > 128
+  bool multiplies_fp8 = false;     // with an fp8 cache; else it widens to 16 bits first
+  bool transposes_values = false;  // fp8: V is transposed inside the kernel; measured on Hopper, no faster than bf16
+  bool packs_heads = false;        // prefill: the query heads of a kv head share tiles
+  std::span<const AttentionTile> tiles = small_tiles;  // of prefill, the narrowest first
+  std::span<const AttentionTile> fp8_tiles;            // the same where multiplies run in fp8; empty = no others
+  bool plans_tiles = false;  // planned_tile_rows instead, and prefill splits keys where tiles are few
   int encoder_rows = 128, encoder_keys = 64;
   int encoder_padding = 32;        // encoder: head_dim is padded to a multiple of this
   int extra_launches = 0;          // kernels beside the cache write and the attention itself
@@ -45,18 +68,17 @@ struct AttentionVariant {
 // (FlashInfer's splits the batch); transposes_values is a finding from measurements, not a fact that a new kernel comes
 // with.
 inline constexpr AttentionVariant attention_variants[] = {
-    {.name = "fa2", .kernel = "fa2"},
-    {.name = "fa2_v014", .kernel = "fa2"},
-    {.name = "fa2_v019", .kernel = "fa2"},
+    {.name = "fa2", .kernel = "fa2", .tiles = flash_2_paged_tiles},
+    {.name = "fa2_v014", .kernel = "fa2", .tiles = flash_2_paged_tiles},
+    {.name = "fa2_v019", .kernel = "fa2", .tiles = flash_2_paged_tiles},
     {.name = "fa3",
      .kernel = "fa3",
      .overlap = Overlap::asynchronous,
      .multiplies_fp8 = true,
      .transposes_values = true,
      .packs_heads = true,
-     .rows = 128,
-     .rows_narrow = 128,
-     .keys = 128,
+     .tiles = flash_3_tiles,
+     .fp8_tiles = flash_3_fp8_tiles,
      .encoder_rows = 192,
      .encoder_keys = 128,
      .extra_launches = 1,
@@ -77,8 +99,7 @@ inline constexpr AttentionVariant attention_variants[] = {
      .kernel = "trtllm_gen",
      .overlap = Overlap::asynchronous,
      .multiplies_fp8 = true,
-     .rows = 128,
-     .rows_narrow = 128,
+     .tiles = generated_tiles,
      .encoder_keys = 128,
      .reduces_in_kernel = true,
      .decodes_apart = true},
@@ -86,8 +107,7 @@ inline constexpr AttentionVariant attention_variants[] = {
      .kernel = "trtllm_gen",
      .overlap = Overlap::asynchronous,
      .multiplies_fp8 = true,
-     .rows = 128,
-     .rows_narrow = 128,
+     .tiles = generated_tiles,
      .encoder_keys = 128,
      .reduces_in_kernel = true,
      .decodes_apart = true},
@@ -103,25 +123,20 @@ inline constexpr AttentionVariant attention_variants[] = {
      .kernel = "trtllm_sm90",
      .overlap = Overlap::asynchronous,
      .multiplies_fp8 = true,
-     .rows = 128,
-     .rows_narrow = 128,
-     .keys = 128,
+     .tiles = large_tiles,
      .reduces_in_kernel = true,
      .widest_group = 32},
     {.name = "triton_attn",
      .kernel = "triton",
      .overlap = Overlap::generic,
-     .rows = 16,
-     .rows_narrow = 16,
+     .tiles = triton_tiles,
      .encoder_rows = 64,
      .encoder_padding = 16},
-    {.name = "sdpa_flash", .kernel = "fa2", .rows = 128, .rows_narrow = 128, .splits_any = true},
+    {.name = "sdpa_flash", .kernel = "fa2", .tiles = flash_2_tiles, .splits_any = true},
     {.name = "sdpa_cudnn",
      .kernel = "cudnn",
      .overlap = Overlap::asynchronous,
-     .rows = 128,
-     .rows_narrow = 128,
-     .keys = 128,
+     .tiles = large_tiles,
      .encoder_keys = 128},
 };
 
@@ -129,6 +144,14 @@ inline constexpr AttentionVariant attention_variants[] = {
 inline int64_t planned_tile_rows(int64_t rows, int64_t head_dim) {
   if (rows > 64 && head_dim < 256) return 128;
   return rows > 16 ? 64 : 16;
+}
+
+// Keys of a step of such a tile: what half of the shared memory of a processor (100 KiB) leaves beside the queries for
+// an fp8 cache, and what the registers hold.
+inline int64_t planned_tile_keys(int64_t tile_rows, int64_t head_dim) {
+  if (tile_rows == 128) return 64;
+  if (head_dim >= 256) return tile_rows == 64 ? 32 : 64;
+  return tile_rows == 16 && head_dim <= 64 ? 256 : 128;
 }
 
 // Everything but the kernel's name that the variant and the group of a call depend on (Form::kind_key).
@@ -149,6 +172,9 @@ std::vector<std::string_view> attention_variant_names();
 inline bool is_fp8(DType type) {
   return type == DType::fp8;
 }
+
+// The tile of a prompt.
+AttentionTile prefill_tile(const AttentionShape& shape, const AttentionVariant& variant, int64_t heads_per_tile);
 
 // Whether the multiplies of a call run in fp8: the cache and the kernel allow it, and the shape does not say otherwise.
 inline bool multiplies_in_fp8(const AttentionShape& shape, const AttentionVariant& variant) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "kernel/test_support.h"
 
@@ -14,10 +17,36 @@ TEST(AttentionVariants, names_are_unique_and_tiles_are_tiles) {
   std::set<std::string_view> names;
   for (const AttentionVariant& variant : attention_variants) {
     EXPECT_TRUE(names.insert(variant.name).second) << variant.name;
-    for (const int side : {variant.rows, variant.rows_narrow, variant.keys, variant.keys_wide, variant.encoder_rows,
-                           variant.encoder_keys, variant.encoder_padding})
+    std::vector<int> sides = {variant.encoder_rows, variant.encoder_keys, variant.encoder_padding};
+    for (const std::span<const AttentionTile> tiles : {variant.tiles, variant.fp8_tiles}) {
+      for (const AttentionTile& tile : tiles) sides.insert(sides.end(), {tile.rows, tile.keys});
+      EXPECT_TRUE(std::is_sorted(tiles.begin(), tiles.end(),
+                                 [](const AttentionTile& a, const AttentionTile& b) { return a.widest < b.widest; }));
+      EXPECT_TRUE(tiles.empty() || tiles.back().widest == any_width) << variant.name << " has a tile for every head";
+    }
+    for (const int side : sides)
       EXPECT_TRUE(side >= 16 && side <= 256 && side % 16 == 0) << variant.name << " " << side;
   }
+}
+
+TEST(AttentionVariants, tiles_of_prompts_go_by_kernel_head_and_cache) {
+  const auto tile = [](std::string_view name, int64_t head_dim, DType cache, int64_t q_len = 4096) {
+    const AttentionShape shape{.head_dim = head_dim, .q_len = q_len, .kv_dtype = cache};
+    const AttentionTile found = prefill_tile(shape, attention_variant(name, shape, traits_named("h100_sxm")), 1);
+    return std::pair(found.rows, found.keys);
+  };
+  EXPECT_EQ(tile("fa2", 64, DType::bf16), std::pair(64, 256));
+  EXPECT_EQ(tile("fa2", 128, DType::bf16), std::pair(64, 128));
+  EXPECT_EQ(tile("fa2", 192, DType::bf16), std::pair(64, 64));
+  EXPECT_EQ(tile("fa3", 64, DType::bf16), std::pair(192, 128));
+  EXPECT_EQ(tile("fa3", 128, DType::fp8), std::pair(128, 160));
+  EXPECT_EQ(tile("fa3", 256, DType::bf16), std::pair(128, 80));
+  EXPECT_EQ(tile("fi_trtllmprefill", 128, DType::fp8), std::pair(256, 128));
+  EXPECT_EQ(tile("fi_trtllmprefill", 256, DType::bf16), std::pair(128, 128));
+  EXPECT_EQ(tile("fi_fiprefill", 128, DType::fp8), std::pair(128, 64));
+  EXPECT_EQ(tile("fi_fiprefill", 128, DType::fp8, 40), std::pair(64, 128));
+  EXPECT_EQ(tile("fi_fiprefill", 64, DType::fp8, 8), std::pair(16, 256));
+  EXPECT_EQ(tile("fi_fiprefill", 256, DType::fp8), std::pair(64, 32));
 }
 
 TEST(AttentionVariants, a_name_decides_on_every_device) {
