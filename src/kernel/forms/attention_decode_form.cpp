@@ -39,7 +39,7 @@ constexpr FormConstant table[constant_count] = {
     {"tile_overhead", 2.7e-6, 0.1e-6, 12e-6, "seconds to start and finish a part; latency, not clocks"},
     {"overhead_share", 0.7, 0.05, 1.5, "share of that which parts beside it on the processor do not hide"},
     {"least_rows", 10.5, 1, 64, "query rows that cost no less than this many"},
-    {"matmul_excess", 1.96, 0.5, 8, "matrix multiplies: time over time at the dense peak"},
+    {"matmul_excess", 1, 0.5, 8, "matrix multiplies: time over time at the dense peak"},
     {"fp8_excess", 1.4, 0.7, 4, "more of that in fp8"},
     {"wide_excess", 4.7, 0.7, 12, "more of that where head_dim > 256"},
     {"exponential_excess", 1, 0.2, 5, "exponentials: time over time at the special-function rate"},
@@ -61,10 +61,34 @@ bool is_vector(const AttentionShape& shape, const AttentionVariant& variant) {
   return variant.widest_group > 0 && shape.heads > variant.widest_group * shape.kv_heads;
 }
 
-// FlashInfer multiplies whole tiles, whether queries fill them or not.
-double planned_rows(const AttentionShape& shape, double rows) {
-  const auto tile = static_cast<double>(planned_tile_rows(static_cast<int64_t>(rows), shape.head_dim));
-  return std::ceil(rows / tile) * tile;
+// Rows that the tiles of a kernel multiply for `rows` of queries; what is not known is `least`.
+double multiplied_rows(const AttentionShape& shape, const AttentionVariant& variant, double rows, double least) {
+  const auto whole = [rows](double tile) { return std::ceil(rows / tile) * tile; };
+  switch (variant.decode_tiles) {
+    case DecodeTiles::planned:
+      return whole(static_cast<double>(planned_tile_rows(static_cast<int64_t>(rows), shape.head_dim)));
+    case DecodeTiles::flash_2:
+      return whole(64);
+    case DecodeTiles::flash_3:  // one group of warps multiplies where queries are few and heads narrow
+      if (rows <= 64 && shape.head_dim <= 128) return 64;
+      return whole(shape.head_dim <= 64 ? 192 : 128);
+    case DecodeTiles::generated:  // up to 16 rows take the place of columns (SwapsMmaAb)
+      return whole(rows <= 8 ? 8 : rows <= 16 ? 16 : rows <= 64 ? 64 : 128);
+    case DecodeTiles::fitted:
+      break;
+  }
+  return std::max(rows, least);
+}
+
+// Keys of a step of FlashAttention 3 (tile_size_fwd_sm90, not causal): a part walks no fewer.
+double flash_3_step(const AttentionShape& shape, double rows) {
+  const bool local = shape.window > 0;
+  if (is_fp8(shape.kv_dtype)) {
+    if (shape.head_dim > 192) return local ? 64 : 128;
+    return shape.head_dim > 64 && shape.head_dim <= 128 && rows <= 64 ? 96 : 160;
+  }
+  if (shape.head_dim > 192) return local ? 64 : 80;
+  return shape.head_dim <= 64 ? 160 : shape.head_dim <= 128 ? 128 : 96;
 }
 
 struct Times {
@@ -101,14 +125,19 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
     t.parts = std::max(1.0, std::min(processors * c[split_fill] / t.problems, t.keys / block));
 
   t.fp8_multiply = multiplies_in_fp8(shape, variant);
+  const bool in_fp8 = t.fp8_multiply && !variant.transposes_values;
   const double peak = variant.overlap == Overlap::generic || vector
                           ? 1024 * clock * processors
-                          : device.peak[static_cast<size_t>(t.fp8_multiply ? DType::fp8 : shape.dtype)];
+                          : device.peak[static_cast<size_t>(in_fp8 ? DType::fp8 : shape.dtype)];
   double matmul = 4 * head_dim / (peak / processors) * c[matmul_excess];
-  if (t.fp8_multiply) matmul *= c[fp8_excess];
+  if (in_fp8) matmul *= c[fp8_excess];
   if (head_dim > 256) matmul *= c[wide_excess];
-  const double least = variant.plans_tiles ? planned_rows(shape, t.rows) : c[least_rows];
-  t.compute = std::max(t.rows, least) * (matmul + c[exponential_excess] / (device.exponentials_per_clock * clock));
+  const double exponential = c[exponential_excess] / (device.exponentials_per_clock * clock);
+  // Where tiles are known, so is what asynchronous kernels hide: multiplies behind exponentials, both behind loads.
+  const bool hides = variant.overlap == Overlap::asynchronous && variant.decode_tiles != DecodeTiles::fitted;
+  constexpr double hidden_power = 2.5;
+  t.compute = multiplied_rows(shape, variant, t.rows, c[least_rows]) *
+              (hides ? soft_maximum(matmul, exponential, hidden_power) : matmul + exponential);
   const bool bulk = variant.overlap == Overlap::asynchronous;
   t.stream = 2 * head_dim * cached / (c[bulk ? bulk_stream_rate : stream_rate] * clock);
   // FlashAttention 2 keeps keys times head_dim of a block constant.
@@ -117,8 +146,7 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   const double part_keys = t.keys / t.parts;
   t.longest = overhead + part_keys * std::max({t.compute, t.stream, c[block_latency] / 64 * growth});
   // Streaming is left out here: it would count the memory time twice.
-  const double exposed = variant.fills_processor ? 1 : c[overhead_share];
-  t.balanced = t.problems * t.parts / processors * (exposed * overhead + part_keys * t.compute);
+  t.balanced = t.problems * t.parts / processors * (c[overhead_share] * overhead + part_keys * t.compute);
 
   const double traffic = batch * 2 * head_dim * (kv_heads * t.keys * cached + heads * q_len * element);
   t.dram_share = keys_are == Caches::cold ? 1 : dram_share(traffic, c[cache_share] * device.cache, 4);
@@ -126,9 +154,18 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
                                   c[cache_rate] * processors * clock);
   if (shape.writes_kv)
     t.write = batch * q_len * kv_heads * 2 * head_dim * (element + cached) / (c[write_rate] * processors * clock);
-  const double join = t.parts > 1 ? c[join_cycles] * (variant.reduces_in_kernel ? 0.3 : 1) : 0;
-  t.floor = (floor_clocks(c[floor_cycles], c[launch_cycles], launches + (t.fp8_multiply ? 0.5 : 0)) + join) / clock;
-  t.total = t.floor + soft_maximum(t.longest, t.balanced, t.memory, c[join_power]) + t.write;
+  const double joined = t.parts > 1 ? c[join_cycles] * (variant.reduces_in_kernel ? 0.3 : 1) : 0;
+  t.floor = (floor_clocks(c[floor_cycles], c[launch_cycles], launches + (t.fp8_multiply ? 0.5 : 0)) + joined) / clock;
+  const double join = c[join_power] * (hides ? 2 : 1);
+  if (variant.fills_processor) {
+    // Nothing runs beside a block on its processor: while it starts and ends, neither does its memory.
+    const double waves = t.problems * t.parts / processors, started = std::max(1.0, waves) * overhead;
+    const double walked = std::max(part_keys, flash_3_step(shape, t.rows));
+    t.balanced = started + waves * walked * t.compute;
+    t.total = t.floor + started + soft_maximum(t.longest - overhead, t.balanced - started, t.memory, join) + t.write;
+    return t;
+  }
+  t.total = t.floor + soft_maximum(t.longest, t.balanced, t.memory, join) + t.write;
   return t;
 }
 

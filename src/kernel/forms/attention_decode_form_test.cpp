@@ -54,6 +54,26 @@ TEST_F(DecodeForm, flashinfer_multiplies_whole_tiles_of_16_or_64_rows) {
   EXPECT_NEAR(of_group(64) / of_group(17), 1, 0.05);
 }
 
+TEST_F(DecodeForm, generated_kernels_multiply_8_or_16_rows_and_wider_groups_64) {
+  const auto of_group = [&](int64_t group) {
+    return seconds({.batch = 512, .heads = group, .kv_heads = 1, .head_dim = 64, .kv_len = 512}, "fi_trtllmdecode",
+                   "b200_sxm");
+  };
+  EXPECT_NEAR(of_group(8) / of_group(1), 1, 0.05);
+  EXPECT_GT(of_group(32) / of_group(16), 1.1);
+  EXPECT_NEAR(of_group(64) / of_group(17), 1, 0.1);
+}
+
+TEST_F(DecodeForm, nothing_hides_the_start_of_a_block_that_fills_its_processor) {
+  const auto at = [&](int64_t batch) {
+    return seconds({.batch = batch, .heads = 8, .kv_heads = 1, .kv_len = 1024}, "fa3", "h100_sxm");
+  };
+  // 132 processors: three more waves cost their starts beside the bytes that they read.
+  const double bytes = 3 * 132 * 1024.0 * 128 * 2 * 2;
+  const double started = 3 * constant("tile_overhead");
+  EXPECT_GT(at(4 * 132) - at(132), started + bytes / traits_named("h100_sxm").bandwidth);
+}
+
 TEST_F(DecodeForm, a_larger_batch_is_never_faster_but_for_the_join_it_no_longer_needs) {
   for (const char* device : devices) {
     const double join = constant("join_cycles") / traits_named(device).clock;

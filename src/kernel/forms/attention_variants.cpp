@@ -20,7 +20,7 @@ std::string_view dispatched(const AttentionShape& shape, const DeviceTraits& dev
 }
 
 std::string_view trtllm_kernel(const AttentionShape& shape, const DeviceTraits& device) {
-  if (device.generation->attention == AttentionKernels::generated) return "fi_trtllmprefill";
+  if (device.generation->attention == AttentionKernels::generated) return "trtllm_sm100";
   const bool older = shape.phase == AttentionPhase::decode && !is_fp8(shape.kv_dtype);
   return device.generation->attention == AttentionKernels::flash_3 && !older ? "trtllm_sm90" : "trtllm_sm80";
 }

@@ -41,6 +41,15 @@ inline constexpr AttentionTile small_tiles[] = {{any_width, 64, 64}};
 inline constexpr AttentionTile large_tiles[] = {{128, 128, 128}, {any_width, 128, 64}};
 inline constexpr AttentionTile triton_tiles[] = {{any_width, 16, 64}};
 
+// Rows that a tile of a decode kernel multiplies, whether queries fill them or not.
+enum class DecodeTiles {
+  fitted,     // not known: a constant of the form
+  flash_2,    // 64 (run_mha_fwd_splitkv_dispatch)
+  flash_3,    // 64 of one group of warps, else 128, and 192 of narrow heads (tile_size_fwd_sm90, use_one_mma_wg)
+  planned,    // planned_tile_rows
+  generated,  // 8 or 16, where a group has more 64 or 128 (mTileSizeQ in TensorRT-LLM's tables)
+};
+
 struct AttentionVariant {
   std::string_view name;    // what measurements and engines call it
   std::string_view kernel;  // variants with the same one share constants
@@ -58,6 +67,7 @@ struct AttentionVariant {
   bool splits_any = false;         // decode: a long context is split also where no query heads are packed
   // decode: more query heads to a kv head than this go one by one through the vector units; 0 = no such limit
   int widest_group = 0;
+  DecodeTiles decode_tiles = DecodeTiles::fitted;
   bool decodes_apart = false;    // prompts and decodes of a batch are two launches
   bool fills_processor = false;  // one block takes a processor's shared memory: no other hides its start and end
 };
@@ -68,9 +78,9 @@ struct AttentionVariant {
 // (FlashInfer's splits the batch); transposes_values is a finding from measurements, not a fact that a new kernel comes
 // with.
 inline constexpr AttentionVariant attention_variants[] = {
-    {.name = "fa2", .kernel = "fa2", .tiles = flash_2_paged_tiles},
-    {.name = "fa2_v014", .kernel = "fa2", .tiles = flash_2_paged_tiles},
-    {.name = "fa2_v019", .kernel = "fa2", .tiles = flash_2_paged_tiles},
+    {.name = "fa2", .kernel = "fa2", .tiles = flash_2_paged_tiles, .decode_tiles = DecodeTiles::flash_2},
+    {.name = "fa2_v014", .kernel = "fa2", .tiles = flash_2_paged_tiles, .decode_tiles = DecodeTiles::flash_2},
+    {.name = "fa2_v019", .kernel = "fa2", .tiles = flash_2_paged_tiles, .decode_tiles = DecodeTiles::flash_2},
     {.name = "fa3",
      .kernel = "fa3",
      .overlap = Overlap::asynchronous,
@@ -82,6 +92,7 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_rows = 192,
      .encoder_keys = 128,
      .extra_launches = 1,
+     .decode_tiles = DecodeTiles::flash_3,
      .fills_processor = true},
     {.name = "fa4",
      .kernel = "fa4",
@@ -92,9 +103,20 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_keys = 128,
      .encoder_padding = 16,
      .extra_launches = 1,
+     .decode_tiles = DecodeTiles::flash_3,
      .fills_processor = true},
-    {.name = "fi_fiprefill", .kernel = "flashinfer", .packs_heads = true, .plans_tiles = true, .decodes_apart = true},
-    {.name = "fi_fidecode", .kernel = "flashinfer", .packs_heads = true, .plans_tiles = true, .decodes_apart = true},
+    {.name = "fi_fiprefill",
+     .kernel = "flashinfer",
+     .packs_heads = true,
+     .plans_tiles = true,
+     .decode_tiles = DecodeTiles::planned,
+     .decodes_apart = true},
+    {.name = "fi_fidecode",
+     .kernel = "flashinfer",
+     .packs_heads = true,
+     .plans_tiles = true,
+     .decode_tiles = DecodeTiles::planned,
+     .decodes_apart = true},
     {.name = "fi_trtllmprefill",
      .kernel = "trtllm_gen",
      .overlap = Overlap::asynchronous,
@@ -102,6 +124,7 @@ inline constexpr AttentionVariant attention_variants[] = {
      .tiles = generated_tiles,
      .encoder_keys = 128,
      .reduces_in_kernel = true,
+     .decode_tiles = DecodeTiles::generated,
      .decodes_apart = true},
     {.name = "fi_trtllmdecode",
      .kernel = "trtllm_gen",
@@ -110,10 +133,20 @@ inline constexpr AttentionVariant attention_variants[] = {
      .tiles = generated_tiles,
      .encoder_keys = 128,
      .reduces_in_kernel = true,
+     .decode_tiles = DecodeTiles::generated,
      .decodes_apart = true},
     // TensorRT-LLM's own: on Hopper with warps of their own for copies (decode: only with an fp8 cache), elsewhere in
     // the manner of Ampere. Its decode kernels (XQA) join partial results themselves; wide groups take the older masked
-    // kernel, one query head after the other. On data-centre Blackwell it runs the generated kernels above.
+    // kernel, one query head after the other. On data-centre Blackwell it runs the generated kernels above; with
+    // their tiles instead of these its withheld errors were larger (prompts 20.0% instead of 18.0).
+    {.name = "trtllm_sm100",
+     .kernel = "trtllm_gen",
+     .overlap = Overlap::asynchronous,
+     .multiplies_fp8 = true,
+     .tiles = flash_2_tiles,
+     .encoder_keys = 128,
+     .reduces_in_kernel = true,
+     .decodes_apart = true},
     {.name = "trtllm_sm80",
      .kernel = "trtllm_sm80",
      .multiplies_fp8 = true,
@@ -132,7 +165,11 @@ inline constexpr AttentionVariant attention_variants[] = {
      .tiles = triton_tiles,
      .encoder_rows = 64,
      .encoder_padding = 16},
-    {.name = "sdpa_flash", .kernel = "fa2", .tiles = flash_2_tiles, .splits_any = true},
+    {.name = "sdpa_flash",
+     .kernel = "fa2",
+     .tiles = flash_2_tiles,
+     .splits_any = true,
+     .decode_tiles = DecodeTiles::flash_2},
     {.name = "sdpa_cudnn",
      .kernel = "cudnn",
      .overlap = Overlap::asynchronous,

@@ -85,7 +85,7 @@ TEST(AttentionVariants, the_kernels_of_tensorrt_llm_go_by_instruction_set_phase_
   EXPECT_EQ(chosen("h100_sxm", {}), "trtllm_sm90");
   EXPECT_EQ(chosen("h100_sxm", {.phase = AttentionPhase::decode}), "trtllm_sm80");
   EXPECT_EQ(chosen("h100_sxm", {.phase = AttentionPhase::decode, .kv_dtype = DType::fp8}), "trtllm_sm90");
-  EXPECT_EQ(chosen("b300_sxm", {.phase = AttentionPhase::decode}), "fi_trtllmprefill");
+  EXPECT_EQ(chosen("b300_sxm", {.phase = AttentionPhase::decode}), "trtllm_sm100");
   EXPECT_EQ(attention_variant("flashinfer", {}, traits_named("b200_sxm")).kernel, "flashinfer");
 }
 
