@@ -242,7 +242,7 @@ TEST_F(BadInput, devices_are_looked_at_before_lengths) {
 
 TEST_F(BadInput, a_megatron_line_without_a_vocabulary_says_which_argument_is_missing) {
   const std::string line =
-      "python pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 "
+      "python pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 4096 "
       "--micro-batch-size 1 --global-batch-size 64 --use-flash-attn";
   const std::string machine = " --device h100_sxm --devices 8";
   const Outcome missing = run_foretoken("train --config '" + line + "'" + machine);

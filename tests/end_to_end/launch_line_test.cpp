@@ -81,7 +81,7 @@ TEST_F(LaunchLineCommand, formats_given_at_load_are_simulated_and_others_need_a_
   EXPECT_THAT(in_one_line(loaded.out), HasSubstr("bitsandbytes' own kernels are slower"));
   const std::string sglang = "python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B-Instruct ";
   EXPECT_THAT(in_one_line(step(sglang + "--torchao-config int4wo-128").out), HasSubstr("quantization int4_wo"));
-  EXPECT_THAT(in_one_line(step(sglang + "--torchao-config int8dq").out), HasSubstr("quantization int8,"));
+  EXPECT_THAT(in_one_line(step(sglang + "--torchao-config int8dq").out), HasSubstr("quantization int8 "));
   for (const char* format : {"awq", "gptq_marlin", "compressed-tensors"}) {
     const std::string flag = std::string("--quantization ") + format;
     expect_refused(step("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 2 " + flag), flag);
