@@ -69,7 +69,22 @@ TEST(StepCommand, a_device_without_a_known_memory_size_runs_steps) {
   const Outcome usual = run_foretoken(step);
   EXPECT_EQ(usual.status, 0) << usual.err;
   EXPECT_THAT(in_one_line(run_foretoken(step + " --max-cudagraph-capture-size 1").out),
-              HasSubstr("captured CUDA graph (1 sequences)"));
+              HasSubstr("captured CUDA graph (1 sequence)"));
+}
+
+TEST(SpeculateCommand, says_from_which_batch_graphs_are_too_small_for_verification) {
+  const auto speculate = [](const std::string& flags) {
+    return in_one_line(run_foretoken("speculate --model Llama-3.1-8B --device h100_sxm --batch-sizes 64:256 "
+                                     "--speculative-config '{\"method\": \"eagle3\", \"num_speculative_tokens\": "
+                                     "3, \"acceptance_rate\": 0.7}' " +
+                                     flags)
+                           .out);
+  };
+  EXPECT_THAT(speculate(""), HasSubstr("from a batch of 129, it is larger than the largest captured CUDA graph (512 "
+                                       "tokens)"));
+  const std::string captured = speculate("--max-cudagraph-capture-size 1024");
+  EXPECT_THAT(captured, HasSubstr("speed-up"));
+  EXPECT_THAT(captured, Not(HasSubstr("captured CUDA graph")));
 }
 
 TEST(StepCommand, a_mixed_step_has_one_prompt_where_nobody_says) {

@@ -290,7 +290,8 @@ class ServerReader {
     set("engine", release.engine);
     if (release.stack != "vllm") set("stack", release.stack);
     if (release.scheduler != "vllm") set("scheduler", release.scheduler);
-    if (release_number_from(words_.version) && release.engine != "vllm") {
+    const bool is_newest = release.engine == vllm_release("").engine;
+    if (release_number_from(words_.version) && !is_newest) {
       remarks_.notes.push_back(fmt::format(
           "vLLM {} divides memory like the engine {} and runs steps like the stack {}, the entries that cover this "
           "release.",

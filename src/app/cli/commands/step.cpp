@@ -8,6 +8,7 @@
 #include "app/cli/flags/step_flags.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/page_trust.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/serving_engine.h"
@@ -159,10 +160,10 @@ class StepCommand : public Command {
                               step.dispatch == Dispatch::eager && batch > stack.graph_sizes.back();
     if (!is_too_large) return;
     notes.add_sentence(fmt::format(
-        "The batch of {0} is larger than the largest captured CUDA graph ({1} sequences), so the host launches every "
+        "The batch of {0} is larger than the largest captured CUDA graph ({1}), so the host launches every "
         "kernel by itself. To capture this batch, set {{max_cudagraph_capture_size}} (SGLang: --cuda-graph-max-bs) to "
         "{0} or more.",
-        batch, stack.graph_sizes.back()));
+        batch, counted(stack.graph_sizes.back(), "sequence")));
   }
 
   void add_balance_note(DeviceNotes& notes, const StepEstimate& step) const {
