@@ -68,9 +68,15 @@ TEST_F(DeploymentCommands, a_calibrated_deployment_predicts_its_run_and_tells_wh
 TEST_F(DeploymentCommands, a_replayed_run_names_what_explains_the_difference) {
   const Json answer = json_of("replay-run " + example_ + " --requests");
   EXPECT_FALSE(answer.find("agrees")->boolean());
-  const Json& best = answer.find("explanations")->items().at(0);
-  EXPECT_EQ(best.find("kind")->string(), "host");
-  EXPECT_GT(best.find("explains")->number(), 0.9);
+  // Its steps have a slower host, and kernels of an earlier fit: one of the first two facts is the host, and explains
+  // it.
+  const std::vector<Json>& explanations = answer.find("explanations")->items();
+  ASSERT_GT(explanations.size(), 2U);
+  const bool is_first = explanations[0].find("kind")->string() == "host";
+  const Json& host = explanations[is_first ? 0 : 1];
+  EXPECT_EQ(host.find("kind")->string(), "host");
+  EXPECT_GT(host.find("explains")->number(), 0.95);
+  EXPECT_LT(explanations[2].find("explains")->number(), 0.6);
   EXPECT_EQ(answer.find("requests")->items().size(), 80U);
   const Outcome page = run_foretoken("replay-run " + example_ + " --html " + path("page.html"));
   EXPECT_EQ(page.status, 0) << page.err;

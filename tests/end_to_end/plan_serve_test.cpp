@@ -342,4 +342,15 @@ TEST_F(PlanServeCommand, a_budget_that_pays_for_fewer_devices_is_named_as_the_re
   EXPECT_THAT(in_one_line(run_foretoken(question).out), testing::Not(HasSubstr("budget pays")));
 }
 
+TEST_F(PlanServeCommand, a_limit_may_hold_for_every_request) {
+  const char* question =
+      "plan serve --model Llama-3.1-8B --hardware 1xH100 --random-input-len 256 --random-output-len 16 --engines vllm "
+      "-tp 1 --quantizations config --most-simulated 2 --finalists 1 --request-rate 3 ";
+  for (const char* limit : {"--slo 'ttft<2000ms@p100'", "--slo 'ttft<2000ms,tpot<100ms' --attainment 100"}) {
+    const Outcome plan = run_foretoken(std::string(question) + limit);
+    EXPECT_EQ(plan.status, 0) << limit << plan.err;
+    EXPECT_NE(plan.out.find("sustains"), std::string::npos) << limit;
+  }
+}
+
 }  // namespace foretoken::plan_serve_test
