@@ -21,7 +21,7 @@ struct KernelReport {
   const KernelShape& shape;
   const Device& device;
   const KernelExplanation& explanation;
-  bool in_memory = false;  // KernelPredictor::runs_in_memory: the device's roofline does not bound it
+  bool in_memory = false;                // KernelPredictor::runs_in_memory: the device's roofline does not bound it
   std::span<const MeasuredRow> nearest;  // nearest first; only a few are shown
 };
 

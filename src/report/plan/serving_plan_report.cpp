@@ -319,7 +319,8 @@ std::string curve_text(const ServingPlanReport& report) {
 }
 
 std::string explanation_text(const LayoutExplanation& explanation) {
-  return fmt::format("In one simulation at {} requests/s, {}\n", rate_number(explanation.rate), run_explanation_words(explanation.run));
+  return fmt::format("In one simulation at {} requests/s, {}\n", rate_number(explanation.rate),
+                     run_explanation_words(explanation.run));
 }
 
 Json explanation_json(const LayoutExplanation& explanation) {
