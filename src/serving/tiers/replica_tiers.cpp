@@ -17,12 +17,17 @@ uint64_t sequence_key(int64_t request) {
 
 }  // namespace
 
-std::optional<size_t> ReplicaTiers::tier_with(uint64_t content) const {
+std::optional<ReplicaTiers::Held> ReplicaTiers::held(uint64_t content) const {
   for (size_t tier = 0; tier < tiers_->count(); ++tier) {
     const TierEntry* entry = store(tier).find(content);
-    if (entry != nullptr && entry->can_be_read(now_)) return tier;
+    if (entry != nullptr && entry->can_be_read(now_)) return Held{.tier = tier, .ready = entry->ready};
   }
   return std::nullopt;
+}
+
+std::optional<size_t> ReplicaTiers::tier_with(uint64_t content) const {
+  const std::optional<Held> found = held(content);
+  return found ? std::optional(found->tier) : std::nullopt;
 }
 
 int64_t ReplicaTiers::find(std::span<const uint64_t> contents, int64_t content_tokens, int64_t context_tokens) {
@@ -63,9 +68,9 @@ ReplicaTiers::Reads ReplicaTiers::reads_of(std::span<const uint64_t> contents, i
   Reads reads{.tokens = std::vector<int64_t>(tiers_->count()),
               .ready = std::vector<Picoseconds>(tiers_->count(), now_)};
   for (const uint64_t content : contents) {
-    const size_t tier = *tier_with(content);
-    reads.tokens[tier] += content_tokens;
-    reads.ready[tier] = std::max(reads.ready[tier], store(tier).find(content)->ready);
+    const Held found = held(content).value();
+    reads.tokens[found.tier] += content_tokens;
+    reads.ready[found.tier] = std::max(reads.ready[found.tier], found.ready);
   }
   return reads;
 }
@@ -160,10 +165,7 @@ bool ReplicaTiers::keep(size_t tier, const TierEntry& entry) {
 // Into this tier; written back into the first from here on that has room.
 void ReplicaTiers::put(size_t tier, uint64_t content, int64_t tokens) {
   if (tier == tiers_->count()) return;
-  if (store(tier).find(content) != nullptr) {
-    store(tier).touch(content);
-    return;
-  }
+  if (store(tier).touch(content)) return;
   TierLink& link = tiers_->write_link(tier, replica_);
   const double bytes = tiers_->bytes(tokens);
   if (keep(tier, {.key = content, .tokens = tokens, .ready = link.end_of(bytes, now_)})) {

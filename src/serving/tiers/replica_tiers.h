@@ -74,6 +74,12 @@ class ReplicaTiers {
 
   TierStore& store(size_t tier) const { return tiers_->store(tier, replica_); }
   bool writes_back() const { return tiers_->settings().writes == TierWrites::back; }
+  // The tier of a content that can be read now, and when it is there.
+  struct Held {
+    size_t tier = 0;
+    Picoseconds ready = 0;
+  };
+  std::optional<Held> held(uint64_t content) const;
   std::optional<size_t> tier_with(uint64_t content) const;
   Reads reads_of(std::span<const uint64_t> contents, int64_t content_tokens) const;
   Picoseconds load_end(std::span<const uint64_t> contents, int64_t content_tokens) const;

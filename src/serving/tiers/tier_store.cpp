@@ -11,11 +11,13 @@ const TierEntry* TierStore::find(uint64_t key) const {
   return found != nullptr ? &places_[static_cast<size_t>(*found)].entry : nullptr;
 }
 
-void TierStore::touch(uint64_t key) {
+bool TierStore::touch(uint64_t key) {
   const int32_t* found = by_key_.find(key);
-  if (found == nullptr || *found == newest_) return;
+  if (found == nullptr) return false;
+  if (*found == newest_) return true;
   unlink(*found);
   link_newest(*found);
+  return true;
 }
 
 bool TierStore::put(const TierEntry& entry, std::vector<TierEntry>& dropped) {

@@ -25,8 +25,8 @@ class TierStore {
   explicit TierStore(int64_t capacity_tokens) : capacity_(capacity_tokens) {}
 
   const TierEntry* find(uint64_t key) const;
-  // It was used just now. Nothing happens where it is not held.
-  void touch(uint64_t key);
+  // It was used just now. False where it is not held.
+  bool touch(uint64_t key);
   // Holds it as the most recently used; `dropped` gets what had to go, in that order. False where it could never fit or
   // is held already.
   bool put(const TierEntry& entry, std::vector<TierEntry>& dropped);
