@@ -141,10 +141,8 @@ class LayoutSimulator {
   PlanPoint by_closed_form(PlanPoint point, const LayoutJudgement& judgement, const Estimate& step) const;
   std::vector<double> rates_of_curve(double capacity) const;
   int64_t first_request(int64_t requests, int64_t part) const { return traffic_->usual_start() + part * requests; }
-  // `most`: the layout's bound, `usual`: where to begin.
-  const KeptRuns& short_runs(const ServingLayout& layout, const Trial& trial, double most, double usual);
   // By runs of the trial. `name`: of the layout and the kind of trial.
-  const KeptRuns& pooled_runs(const std::string& name, const Trial& trial, const CapacitySearch& search);
+  const KeptRuns& kept_runs(const std::string& name, const Trial& trial, const CapacitySearch& search);
   // What `find` finds, once.
   const RelativeInterval& interval(const std::string& name, const std::function<RelativeInterval()>& find);
   int64_t requests_for(RunLength length, double rate) const;
@@ -154,10 +152,9 @@ class LayoutSimulator {
   EngineShelf* shelf_;
   std::function<void()> check_wanted_;
   Shortcuts shortcuts_;
-  std::map<std::string, EngineBounds> bounds_;   // by the layout's key with one replica of each engine
-  std::map<std::string, KeptRuns> short_runs_;   // by the layout's key
-  std::map<std::string, KeptRuns> pooled_runs_;  // by name
-  std::map<std::string, PlanPoint> promised_;    // by the layout's key
+  std::map<std::string, EngineBounds> bounds_;  // by the layout's key with one replica of each engine
+  std::map<std::string, KeptRuns> kept_runs_;   // by name
+  std::map<std::string, PlanPoint> promised_;   // by the layout's key
   std::map<std::string, RelativeInterval> intervals_;
 };
 
