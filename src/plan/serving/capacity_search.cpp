@@ -10,7 +10,7 @@ namespace foretoken {
 namespace {
 
 // Powers of the rate with which what is used rises: where nothing tells, mostly at least, usually, at most.
-constexpr double flat_slope = 0.5, least_slope = 8, usual_slope = 16, most_slope = 40;
+constexpr double flat_slope = 0.5, least_slope = 8, usual_slope = usual_power_of_late, most_slope = 40;
 
 // Far away, steps are no longer than that.
 constexpr double longest_step = 1.5;

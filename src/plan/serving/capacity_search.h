@@ -6,6 +6,9 @@
 
 namespace foretoken {
 
+// Near a capacity, late requests usually rise with this power of the rate.
+constexpr double usual_power_of_late = 16;
+
 struct CapacitySearch {
   double start = 1;          // first rate to try
   double lowest = 1e-3;      // below that there is none

@@ -51,8 +51,7 @@ double reach_of_lost(double ended_share) {
 
 // Of runs whose late requests are so many times those that may be.
 double reach_of_late(double used) {
-  constexpr double usual_power = 16;  // of the rate
-  return std::clamp(portable_pow(used, -1 / usual_power), 1 / farthest_guess, 1 - pooled_tolerance / 2);
+  return std::clamp(portable_pow(used, -1 / usual_power_of_late), 1 / farthest_guess, 1 - pooled_tolerance / 2);
 }
 
 }  // namespace
