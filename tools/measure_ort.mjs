@@ -3,6 +3,7 @@
 //
 //     foretoken profile cpu --plan > plan.csv
 //     node measure_ort.mjs plan.csv kernels.csv
+//     node measure_ort.mjs plan.csv threads.csv --threads 1,2
 //     node measure_ort.mjs --models a.onnx b.onnx > models.csv
 //
 // Needs the npm package onnxruntime-node, found from this script's folder, the current one, or NODE_PATH. Process CPU
@@ -15,7 +16,8 @@ import { parseArgs } from 'node:util';
 
 const USAGE = `usage: measure_ort.mjs PLAN.csv KERNELS.csv [options]
        measure_ort.mjs --models FILE.onnx... [options]
-  --threads N       intra-op threads (1)
+  --threads N       intra-op threads (1). With a plan, a list such as 1,2,4 times each kernel on each of them, in wall-clock
+                    time: the table for \`foretoken fit edge-kernels --thread-data\`, on an otherwise idle machine
   --bind NAME=SIZE  size of a dimension that the model leaves open; repeat; others are 1
   --batch N         size of the first dimension of every input, where the model leaves it open
   --rounds N        samples of each model (7)
@@ -380,7 +382,8 @@ async function measurePlan(ort, [planFile, outFile], settings) {
   const first = new Graph();
   KERNELS.null(first, {});
   await measure(ort, [{name: 'null', model: first.bytes()}], {...settings, seconds: 0.2});
-  const rows = ['kernel_id,kind,params,cpu_ms_min'];
+  const compares = settings.threadCounts.length > 1;
+  const rows = [compares ? 'kernel_id,kind,params,threads,wall_ms_min' : 'kernel_id,kind,params,cpu_ms_min'];
   for (const [index, line] of lines.entries()) {
     const kind = line[kindColumn], parameters = line[parameterColumn];
     const pairs = parameters.split(';').filter(Boolean).map((pair) => pair.split('='));
@@ -390,8 +393,12 @@ async function measurePlan(ort, [planFile, outFile], settings) {
     }
     const graph = new Graph();
     KERNELS[kind](graph, Object.fromEntries(pairs.map(([k, v]) => [k, k === 'act' ? v : Number(v)])));
-    const [row] = await measure(ort, [{name: `${kind} ${parameters}`, model: graph.bytes()}], settings);
-    if (row) rows.push([index + 1, kind, parameters, row.least.toPrecision(6)].join(','));
+    for (const threads of settings.threadCounts) {
+      const source = {name: `${kind} ${parameters}`, model: graph.bytes()};
+      const [row] = await measure(ort, [source], {...settings, threads});
+      const times = compares && row ? [threads, row.wall.toPrecision(6)] : [row?.least.toPrecision(6)];
+      if (row) rows.push([index + 1, kind, parameters, ...times].join(','));
+    }
   }
   fs.writeFileSync(outFile, rows.join('\n') + '\n');
 }
@@ -408,7 +415,8 @@ async function main() {
     console.error(USAGE);
     process.exit(values.help ? 0 : 2);
   }
-  const settings = {threads: Number(values.threads), batch: Number(values.batch), rounds: Number(values.rounds),
+  const threadCounts = values.threads.split(',').map(Number);
+  const settings = {threads: threadCounts[0], threadCounts, batch: Number(values.batch), rounds: Number(values.rounds),
                     seconds: Number(values.seconds), profiles: values.profiles,
                     bindings: Object.fromEntries(values.bind.map((b) => b.split('=')).map(([k, v]) => [k, Number(v)]))};
   const ort = runtime();

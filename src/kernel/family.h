@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/csv.h"
+#include "base/error.h"
 #include "base/range.h"
 #include "model/shapes.h"
 

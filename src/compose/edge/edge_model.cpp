@@ -45,11 +45,10 @@ Estimate on_threads(const Estimate& seconds, EdgeKernelKind kind, const ThreadRa
   const double threads = ratio.threads;
   if (threads == 1) return seconds;
   if (ratio.measured != nullptr) {
-    if (const auto found = ratio.measured->kinds.find(kind); found != ratio.measured->kinds.end()) {
-      const auto& [times, half_width] = found->second;
-      return {.value = seconds.value / times,
-              .low = seconds.low / times * portable_exp(-half_width),
-              .high = seconds.high / times * portable_exp(half_width),
+    if (const EdgeSpeedup* own = EdgePredictor::speedup_of(*ratio.measured, kind)) {
+      return {.value = own->seconds(seconds.value),
+              .low = own->seconds(seconds.low) * portable_exp(-own->half_width),
+              .high = own->seconds(seconds.high) * portable_exp(own->half_width),
               .kind = seconds.kind};
     }
   }
@@ -221,7 +220,7 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
       const EdgeKernel kernel = with_batch_times(call_of.kernel, options.batch_times);
       const auto count = static_cast<double>(call_of.count);
       const Estimate one = in_format(predictor.kernel_seconds_in_model(kernel, constants), call_of);
-      own.push_back(on_threads(scaled(one, count), kernel.kind, threads));
+      own.push_back(scaled(on_threads(one, kernel.kind, threads), count));
       if (call_of.is_stand_in) own.back().kind = std::max(own.back().kind, Confidence::extrapolated);
       const Work work = edge_work(kernel);
       const bool is_integer = is_int8(kernel.kind) || is_int4(kernel.kind);

@@ -157,6 +157,18 @@ TEST(EdgeModel, a_sweep_that_stands_for_other_hosts_has_wider_intervals) {
   EXPECT_LT(others.high / others.value, own.high / own.value * 1.084);
 }
 
+TEST(EdgeModel, the_shipped_sweep_knows_two_threads) {
+  const EdgePredictor predictor =
+      read_edge_predictor(FORETOKEN_SOURCE_DIR "/data/edge/devices/neoverse_v1_ort_node.json");
+  const EdgeLowering lowering = lowered(transformer_network(2).graph({.bind = {{"batch", 1}}}));
+  const Estimate one = estimate_edge_model(lowering, predictor).seconds;
+  const Estimate two = estimate_edge_model(lowering, predictor, {.threads = 2}).seconds;
+  EXPECT_FALSE(unmeasured_threads_note(predictor, 2));
+  EXPECT_LT(two.value, one.value);
+  EXPECT_GT(two.value, one.value / 2);
+  EXPECT_LT(two.high / two.low, 2);
+}
+
 TEST(EdgeModel, threads_that_were_measured_have_the_speedups_of_their_kinds) {
   const EdgeLowering lowering = lowered(block_network(2, 2).graph({.bind = {{"batch", 1}}}));
   EdgePredictor predictor = shipped_predictor();

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "base/portable_math.h"
 
 namespace foretoken {
 namespace {
@@ -194,47 +192,6 @@ std::vector<EdgeRow> sweep_cpu(std::span<const EdgeKernel> plan, const CpuCallMa
     if (progress) progress(i + 1, plan.size());
   }
   return rows;
-}
-
-std::vector<EdgeKernel> thread_sweep_plan() {
-  constexpr size_t of_each_kind = 6;
-  std::map<EdgeKernelKind, std::vector<EdgeKernel>> by_kind;
-  for (const EdgeKernel& kernel : cpu_sweep_plan()) {
-    if (kernel.kind != EdgeKernelKind::empty) by_kind[kernel.kind].push_back(kernel);
-  }
-  std::vector<EdgeKernel> plan;
-  for (auto& [kind, kernels] : by_kind) {
-    std::ranges::stable_sort(kernels, {}, [](const EdgeKernel& kernel) { return edge_work(kernel).bytes().value(); });
-    const size_t count = std::min(of_each_kind, kernels.size());
-    // From the middle to the largest: small kernels take little of a model's time.
-    const size_t first = kernels.size() / 2;
-    for (size_t i = 0; i < count; ++i) plan.push_back(kernels[first + (kernels.size() - first) * i / count]);
-  }
-  return plan;
-}
-
-EdgeThreadScaling scaling_of(std::span<const EdgeRow> before, std::span<const EdgeRow> after, int threads) {
-  ensure(before.size() == after.size(), "both sweeps timed the same kernels");
-  struct Sums {
-    double before = 0, after = 0;
-    std::vector<double> logs;
-  };
-  std::map<EdgeKernelKind, Sums> sums;
-  for (size_t i = 0; i < before.size(); ++i) {
-    Sums& own = sums[before[i].kernel.kind];
-    own.before += before[i].seconds;
-    own.after += after[i].seconds;
-    own.logs.push_back(portable_log(before[i].seconds / after[i].seconds));
-  }
-  EdgeThreadScaling scaling{.threads = threads};
-  for (const auto& [kind, own] : sums) {
-    EdgeSpeedup speedup{.times = own.before / own.after};
-    for (const double each : own.logs) {
-      speedup.half_width = std::max(speedup.half_width, std::abs(each - portable_log(speedup.times)));
-    }
-    scaling.kinds[kind] = speedup;
-  }
-  return scaling;
 }
 
 }  // namespace foretoken

@@ -27,12 +27,6 @@ using CpuCall = std::function<void()>;
 using CpuCallMaker = std::function<CpuCall(const EdgeKernel&)>;
 using EdgeSweepProgress = std::function<void(size_t done, size_t planned)>;
 
-// A few kernels of each kind of the plan, over its sizes: enough to see how a kind divides among threads.
-std::vector<EdgeKernel> thread_sweep_plan();
-
-// Speedups by kind, of all its kernels together: rows of the same kernels on the threads of the sweep and on `threads`.
-EdgeThreadScaling scaling_of(std::span<const EdgeRow> before, std::span<const EdgeRow> after, int threads);
-
 // Process CPU time of each kernel, the least of the samples, after a first call that is not counted: time that other
 // processes take is left out. Rows in the order of the plan.
 std::vector<EdgeRow> sweep_cpu(std::span<const EdgeKernel> plan, const CpuCallMaker& make_call,

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -73,31 +72,6 @@ TEST(CpuSweep, its_table_reads_back_as_the_same_rows) {
     EXPECT_EQ(read[i].kernel, rows[i].kernel) << edge_parameters(rows[i].kernel);
     EXPECT_NEAR(read[i].seconds / rows[i].seconds, 1, 1e-12);
   }
-}
-
-TEST(CpuSweep, kernels_for_threads_are_a_few_of_every_kind) {
-  std::map<EdgeKernelKind, size_t> all, few;
-  for (const EdgeKernel& kernel : cpu_sweep_plan()) ++all[kernel.kind];
-  for (const EdgeKernel& kernel : thread_sweep_plan()) ++few[kernel.kind];
-  EXPECT_EQ(few.size() + 1, all.size());  // without the empty call
-  for (const auto& [kind, count] : few) EXPECT_LE(count, 6u) << edge_kind_name(kind);
-}
-
-TEST(CpuSweep, speedups_are_those_of_all_kernels_of_a_kind_with_the_spread_of_single_ones) {
-  const EdgeKernel product = edge_product(EdgeKernelKind::linear, {.m = 8, .k = 8, .n = 8});
-  const EdgeKernel sum = edge_tensor(EdgeKernelKind::add, {.elements = 64, .outputs = 64});
-  const std::vector<EdgeRow> before = {{.row = 1, .kernel = product, .seconds = 3},
-                                       {.row = 2, .kernel = product, .seconds = 1},
-                                       {.row = 3, .kernel = sum, .seconds = 2}};
-  const std::vector<EdgeRow> after = {{.row = 1, .kernel = product, .seconds = 1},
-                                      {.row = 2, .kernel = product, .seconds = 1},
-                                      {.row = 3, .kernel = sum, .seconds = 2}};
-  const EdgeThreadScaling scaling = scaling_of(before, after, 4);
-  EXPECT_EQ(scaling.threads, 4);
-  EXPECT_DOUBLE_EQ(scaling.kinds.at(EdgeKernelKind::linear).times, 2);
-  EXPECT_DOUBLE_EQ(scaling.kinds.at(EdgeKernelKind::linear).half_width, std::log(2.0));
-  EXPECT_DOUBLE_EQ(scaling.kinds.at(EdgeKernelKind::add).times, 1);
-  EXPECT_DOUBLE_EQ(scaling.kinds.at(EdgeKernelKind::add).half_width, 0);
 }
 
 }  // namespace foretoken::cpu_sweep_test

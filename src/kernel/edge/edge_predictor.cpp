@@ -112,6 +112,16 @@ const EdgeThreadScaling* EdgePredictor::scaling_to(int64_t with_threads) const {
   return nullptr;
 }
 
+const EdgeSpeedup* EdgePredictor::speedup_of(const EdgeThreadScaling& scaling, EdgeKernelKind kind) {
+  for (EdgeKernelKind candidate = kind;; candidate = stand_in(candidate)) {
+    if (const auto found = scaling.kinds.find(candidate); found != scaling.kinds.end()) return &found->second;
+    if (candidate == stand_in(candidate)) break;
+  }
+  // What merely moves bytes divides as a sum does.
+  const auto sum = scaling.kinds.find(EdgeKernelKind::add);
+  return stand_in(kind) == EdgeKernelKind::traffic && sum != scaling.kinds.end() ? &sum->second : nullptr;
+}
+
 bool EdgePredictor::knows(const EdgeKernel& kernel) const {
   return priced_kind(*this, kernel.kind).has_value();
 }

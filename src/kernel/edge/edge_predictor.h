@@ -1,6 +1,7 @@
 // Times of fused kernels and of whole models on one device with one runtime, from the prices that a sweep of it gave.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,11 +32,14 @@ struct EdgeCallCosts {
   bool operator==(const EdgeCallCosts&) const = default;
 };
 
-// How much sooner the kernels of a kind are done on so many threads than on those of the sweep.
+// How much sooner the kernels of a kind are done on so many threads than on those of the sweep. Threads that have to be
+// woken cost time, and a runtime leaves kernels that are too small for that to one of them.
 struct EdgeSpeedup {
   double times = 1;
+  double wait_ns = 0;
   double half_width = 0;  // of the 90% interval of single kernels, as a logarithm
   bool operator==(const EdgeSpeedup&) const = default;
+  double seconds(double on_one) const { return std::min(on_one, on_one / times + wait_ns * 1e-9); }
 };
 
 struct EdgeThreadScaling {
@@ -67,6 +71,9 @@ struct EdgePredictor {
 
   // Null where so many threads were not measured.
   const EdgeThreadScaling* scaling_to(int64_t with_threads) const;
+
+  // Of a kind, or of the one that stands in for it; null where neither was measured.
+  static const EdgeSpeedup* speedup_of(const EdgeThreadScaling& scaling, EdgeKernelKind kind);
 
   // Of one kernel called by itself, the runtime's call included. A tensor operation whose kind the sweep lacks is
   // priced as the bytes it moves; a kernel that it does not know is an InputError.

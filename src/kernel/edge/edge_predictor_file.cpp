@@ -120,8 +120,9 @@ Json scaling_json(const std::vector<EdgeThreadScaling>& scaling) {
   for (const EdgeThreadScaling& own : scaling) {
     Json kinds = Json::object();
     for (const auto& [kind, speedup] : own.kinds) {
-      kinds.set(std::string(edge_kind_name(kind)),
-                Json::object({{"times", speedup.times}, {"half_width", speedup.half_width}}));
+      kinds.set(
+          std::string(edge_kind_name(kind)),
+          Json::object({{"times", speedup.times}, {"wait_ns", speedup.wait_ns}, {"half_width", speedup.half_width}}));
     }
     list.push(Json::object({{"threads", own.threads}, {"kinds", std::move(kinds)}}));
   }
@@ -138,9 +139,11 @@ EdgeThreadScaling read_scaling(const JsonView& view) {
   view.allow_only({"threads", "kinds"});
   EdgeThreadScaling own{.threads = static_cast<int>(view.at("threads").integer({.least = 1, .most = 4096}))};
   for (const auto& [name, speedup] : view.at("kinds").members()) {
-    speedup.allow_only({"times", "half_width"});
+    speedup.allow_only({"times", "wait_ns", "half_width"});
+    const std::optional<JsonView> wait = speedup.find("wait_ns");
     own.kinds[read_kind_name(name, speedup)] = {
         .times = speedup.at("times").number({.least = 1e-3, .most = 4096}),
+        .wait_ns = wait ? wait->number({.least = 0, .most = 1e9}) : 0,
         .half_width = speedup.at("half_width").number({.least = 0, .most = 20})};
   }
   return own;

@@ -142,8 +142,9 @@ InputProblem problem_of_text(const std::string& text) {
 
 TEST(EdgePredictorFile, measured_threads_read_back) {
   EdgePredictor written = small_predictor();
-  written.thread_scaling = {{.threads = 2, .kinds = {{EdgeKernelKind::add, {.times = 1.5, .half_width = 0.25}}}},
-                            {.threads = 4, .kinds = {{EdgeKernelKind::add, {.times = 1.75, .half_width = 0.5}}}}};
+  written.thread_scaling = {
+      {.threads = 2, .kinds = {{EdgeKernelKind::add, {.times = 1.5, .wait_ns = 4000, .half_width = 0.25}}}},
+      {.threads = 4, .kinds = {{EdgeKernelKind::add, {.times = 1.75, .half_width = 0.5}}}}};
   const EdgePredictor read = parse_edge_predictor(edge_predictor_json(written), "file");
   EXPECT_EQ(read, written);
   ASSERT_NE(read.scaling_to(4), nullptr);

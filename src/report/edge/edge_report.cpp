@@ -9,6 +9,23 @@
 
 namespace foretoken {
 
+namespace {
+
+std::string speedups_text(const EdgePredictor& predictor) {
+  std::string text;
+  for (const EdgeThreadScaling& own : predictor.thread_scaling) {
+    std::vector<std::string> parts;
+    for (const auto& [kind, speedup] : own.kinds) {
+      parts.push_back(
+          fmt::format("{} {:.2f} after {:.0f} us", edge_kind_name(kind), speedup.times, speedup.wait_ns * 1e-3));
+    }
+    text += fmt::format("speedup on {} threads: {}\n", own.threads, fmt::join(parts, ", "));
+  }
+  return wrap_lines(text, page_width(), 2);
+}
+
+}  // namespace
+
 std::string edge_fit_text(const EdgeFit& fit) {
   Table table({{"kind", Table::Align::left}, {"rows"}, {"MAPE %"}, {"inside 90% interval"}, {"half width %"}});
   for (const auto& [kind, prices] : fit.predictor.kinds) {
@@ -18,12 +35,13 @@ std::string edge_fit_text(const EdgeFit& fit) {
                fmt::format("{:.1f}", 100 * prices.half_width)});
   }
   const ErrorSummary all = summarize_errors(fit.left_out);
-  return fmt::format(
+  const std::string errors = fmt::format(
       "{}, {} {}, {}\n{}{}, each predicted without its family of shapes: MAPE {:.2f}%, median "
       "{:.2f}%, {:.0f}% inside\n",
       fit.predictor.device, fit.predictor.runtime, fit.predictor.runtime_version,
       counted(fit.predictor.threads, "thread"), table.text(), counted(all.n, "kernel"), all.mape, all.median_ape,
       all.coverage90);
+  return errors + speedups_text(fit.predictor);
 }
 
 Json edge_fit_json(const EdgeFit& fit) {

@@ -14,6 +14,7 @@
 #include "compose/fit_correlation.h"
 #include "kernel/edge/edge_predictor_file.h"
 #include "kernel/edge/fit_edge.h"
+#include "kernel/edge/thread_scaling.h"
 #include "kernel/family.h"
 #include "kernel/fewshot/fit_prior.h"
 #include "kernel/fit/fit_calibrations.h"
@@ -204,6 +205,9 @@ class FitCommand : public Command {
                         "Version of the runtime; stored in the file");
     edge_kernels_->integer("--threads", edge_threads_, {.least = 1, .most = 4096},
                            "Number of threads that the kernels ran on");
+    edge_kernels_->text("--thread-data", edge_thread_data_,
+                        "CSV file of the same kernels on 1, 2, 4, ... threads: kind, params, threads, wall_ms_min. "
+                        "Needed for `foretoken edge --threads`");
     edge_kernels_->number("--cache-kib", edge_cache_kib_, {.least = 1, .most = 1e9},
                           "Private cache of one core, in KiB");
     edge_kernels_->number("--last-level-kib", edge_last_level_kib_, {.least = 1, .most = 1e9},
@@ -445,13 +449,14 @@ class FitCommand : public Command {
     options.threads = static_cast<int>(edge_threads_);
     options.cache_bytes = edge_cache_kib_ * 1024;
     options.last_level_bytes = edge_last_level_kib_ * 1024;
-    const EdgeFit fit = foretoken::fit_edge(read_edge_rows(edge_kernel_data_), options);
+    EdgeFit fit = foretoken::fit_edge(read_edge_rows(edge_kernel_data_), options);
+    if (!edge_thread_data_.empty()) fit.predictor.thread_scaling = read_thread_scaling(edge_thread_data_);
     write_file(out_, edge_predictor_json(fit.predictor));
     return {.text = edge_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = edge_fit_json(fit)};
   }
 
   Options* edge_kernels_ = nullptr;
-  std::string edge_kernel_data_;
+  std::string edge_kernel_data_, edge_thread_data_;
   EdgeFitOptions edge_options_;
   int64_t edge_threads_ = 1;
   double edge_cache_kib_ = 1024, edge_last_level_kib_ = 32 * 1024;

@@ -14,6 +14,7 @@
 #include "base/counted.h"
 #include "base/file.h"
 #include "kernel/edge/edge_predictor_file.h"
+#include "kernel/edge/thread_scaling.h"
 #include "report/edge/edge_report.h"
 #include "report/parts/table.h"
 
@@ -107,18 +108,6 @@ std::vector<EdgeThreadScaling> measured_scaling(int64_t most_threads, CpuSweepOp
   return scaling;
 }
 
-std::string scaling_text(const std::vector<EdgeThreadScaling>& scaling) {
-  std::string text;
-  for (const EdgeThreadScaling& own : scaling) {
-    std::vector<std::string> parts;
-    for (const auto& [kind, speedup] : own.kinds) {
-      parts.push_back(fmt::format("{} {:.2f}", edge_kind_name(kind), speedup.times));
-    }
-    text += fmt::format("speedup on {} threads: {}\n", own.threads, fmt::join(parts, ", "));
-  }
-  return wrap_lines(text, page_width(), 2);
-}
-
 }  // namespace
 
 std::string processor_name() {
@@ -164,7 +153,7 @@ Answer profile_cpu(const CpuProfileRequest& request) {
   const int64_t most_threads = request.threads > 0 ? request.threads : cores;
   const bool skips_threads = most_threads > 1 && machine_is_busy(cores);
   if (!skips_threads) fit.predictor.thread_scaling = measured_scaling(most_threads, options);
-  Answer answer{.text = edge_fit_text(fit) + scaling_text(fit.predictor.thread_scaling), .json = edge_fit_json(fit)};
+  Answer answer{.text = edge_fit_text(fit), .json = edge_fit_json(fit)};
   answer.text += wrap_lines(
       assumed_cache_text(own_cache, "second-level") + assumed_cache_text(last_level, "last-level"), page_width(), 2);
   if (skips_threads) {

@@ -1,0 +1,24 @@
+// How kernels of each kind divide among threads, from the same kernels timed on one thread and on several.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "kernel/edge/edge_predictor.h"
+#include "kernel/edge/edge_rows.h"
+
+namespace foretoken {
+
+// A few kernels of each kind of the CPU sweep, over its sizes, and an empty call.
+std::vector<EdgeKernel> thread_sweep_plan();
+
+// Rows of the same kernels on the threads of the sweep and on `threads`, in wall-clock time. What an empty call takes
+// is taken off both: it runs on one thread.
+EdgeThreadScaling scaling_of(std::span<const EdgeRow> before, std::span<const EdgeRow> after, int threads);
+
+// A table of kernels, each timed on one thread and on more: `kind`, `params`, `threads`, `wall_ms_min`. InputError for
+// a broken row, or for a kernel that was not timed on every count of threads.
+std::vector<EdgeThreadScaling> read_thread_scaling(const std::filesystem::path& path);
+
+}  // namespace foretoken
