@@ -13,7 +13,7 @@ function(foretoken_tests target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   target_compile_definitions(${target} PRIVATE FORETOKEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(FORETOKEN_QUICK_BUILD)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 30)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 64)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     get_property(first GLOBAL PROPERTY FORETOKEN_FIRST_TEST)  # whose compiled headers the others use
     if(first)

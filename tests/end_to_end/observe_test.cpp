@@ -52,6 +52,7 @@ bool wakes_on_time() {
 }
 
 class ObserveNeedsIdleMachine : public Observe {};
+class SlowObserve : public Observe {};  // half a minute of real time
 
 TEST_F(ObserveNeedsIdleMachine, times_agree_with_the_server_within_two_percent) {
   constexpr int tries = 3;
@@ -77,7 +78,7 @@ TEST_F(ObserveNeedsIdleMachine, times_agree_with_the_server_within_two_percent) 
 }
 
 // A server whose host, links and kernels were changed on purpose: what its clients measured tells by how much.
-TEST_F(ObserveNeedsIdleMachine, calibration_recovers_constants_that_were_changed) {
+TEST_F(SlowObserve, calibration_recovers_constants_that_were_changed) {
   const std::string flags = "--stack vllm-0.11 --no-async-scheduling --max-model-len 8192";
   CalibratedDeployment changed{.engine = "vllm", .stack = "vllm-0.11", .device = "h100_sxm"};
   changed.others = prior_of_constants();

@@ -33,7 +33,7 @@ class PlanStudy : public CommandTest {
                  "traffic:\n  - {name: short, random_input_len: 256}\n  - {name: long, random_input_len: 1024}\n"
                  "engines: vllm\n"
                  "settings: {slo: 'ttft:800,tpot:60', dataset_name: lognormal, random_output_len: 64, tier: roofline,\n"
-                 "  num_prompts: 800, quantizations: config, kv_cache_dtype: auto, max_num_seqs: [0],\n"
+                 "  num_prompts: 300, quantizations: config, kv_cache_dtype: auto, max_num_seqs: [0],\n"
                  "  max_num_batched_tokens: [0], most_simulated: 4, finalists: 1}\n");
   }
   std::string bytes(const std::string& folder, const std::string& file) const {
