@@ -28,6 +28,7 @@ std::vector<int64_t> read_sizes(const JsonView& list, Range<int64_t> allowed) {
 }
 
 ImageTransformer read_transformer(const JsonView& file) {
+  file.allow_only({"hidden", "heads", "joint_layers", "single_layers", "mlp_ratio", "patch", "latent_channels"});
   ImageTransformer result{.hidden = file.at("hidden").integer(sizes),
                           .heads = file.at("heads").integer(sizes),
                           .joint_layers = file.at("joint_layers").integer({.least = 0, .most = 1000}),
@@ -40,6 +41,7 @@ ImageTransformer read_transformer(const JsonView& file) {
 }
 
 ImageUNet read_unet(const JsonView& file) {
+  file.allow_only({"channels", "transformer_layers", "residual_blocks", "head_dim", "text_width", "latent_channels"});
   ImageUNet result{.channels = read_sizes(file.at("channels"), sizes),
                    .transformer_layers = read_sizes(file.at("transformer_layers"), {.least = 0, .most = 100}),
                    .residual_blocks = size_or(file, "residual_blocks", 2, block_counts),
@@ -56,6 +58,8 @@ ImageUNet read_unet(const JsonView& file) {
 }
 
 ImageModel image_model_in(const JsonView& file) {
+  file.allow_only({"name", "title", "aliases", "source", "latent_side", "text_tokens", "guidance_passes", "usual_steps",
+                   "text_encoder_parameters", "transformer", "unet", "decoder"});
   ImageModel model{.name = file.at("name").string(),
                    .title = file.at("title").string(),
                    .source = file.at("source").string(),
@@ -63,12 +67,16 @@ ImageModel image_model_in(const JsonView& file) {
                    .text_tokens = file.at("text_tokens").integer(sizes),
                    .guidance_passes = file.at("guidance_passes").integer({.least = 1, .most = 3}),
                    .usual_steps = file.at("usual_steps").integer({.least = 1, .most = 1000})};
+  if (const auto aliases = file.find("aliases")) {
+    for (const JsonView& alias : aliases->items()) model.aliases.push_back(alias.string());
+  }
   if (const auto text = file.find("text_encoder_parameters")) model.text_encoder_parameters = text->number({0, 1e13});
   const auto transformer = file.find("transformer"), unet = file.find("unet");
   if (transformer.has_value() == unet.has_value()) file.fail("either transformer or unet");
   if (transformer) model.transformer = read_transformer(*transformer);
   if (unet) model.unet = read_unet(*unet);
   const JsonView decoder = file.at("decoder");
+  decoder.allow_only({"channels", "residual_blocks", "latent_channels"});
   model.decoder = {.channels = read_sizes(decoder.at("channels"), sizes),
                    .residual_blocks = size_or(decoder, "residual_blocks", 3, block_counts),
                    .latent_channels = size_or(decoder, "latent_channels", 4)};
@@ -270,12 +278,14 @@ ImageModel read_image_model(const std::filesystem::path& path) {
 }
 
 ImageModel find_image_model(const std::string& name_or_path, const Library& library) {
-  if (HardwareCatalogue::is_path(name_or_path)) return read_image_model(name_or_path);
   const std::filesystem::path folder = library.directory() / "image_models";
   const std::vector<std::string> names = file_stems(folder);
+  const auto is_meant = [&](const std::string& name) { return comparable_name(name) == comparable_name(name_or_path); };
   for (const std::string& name : names) {
-    if (comparable_name(name) == comparable_name(name_or_path)) return read_image_model(folder / (name + ".json"));
+    ImageModel model = read_image_model(folder / (name + ".json"));
+    if (is_meant(name) || std::any_of(model.aliases.begin(), model.aliases.end(), is_meant)) return model;
   }
+  if (HardwareCatalogue::is_path(name_or_path)) return read_image_model(name_or_path);
   throw InputError({.field = "model",
                     .value = name_or_path,
                     .expected = fmt::format("{} or a JSON file", fmt::join(names, ", ")),

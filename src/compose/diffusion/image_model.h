@@ -40,6 +40,7 @@ struct ImageDecoder {
 
 struct ImageModel {
   std::string name, title, source;
+  std::vector<std::string> aliases;             // its checkpoint, and how people write it
   std::optional<ImageTransformer> transformer;  // either this
   std::optional<ImageUNet> unet;                // or this
   ImageDecoder decoder;

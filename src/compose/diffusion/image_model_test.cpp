@@ -26,6 +26,16 @@ TEST(ImageModel, shipped_models_have_as_many_weights_as_published) {
   EXPECT_NEAR(denoiser_parameters(shipped("flux.1-dev")), 11.9e9, 0.02 * 11.9e9);
   EXPECT_NEAR(denoiser_parameters(shipped("sd3-medium")), 2.03e9, 0.02 * 2.03e9);
   EXPECT_NEAR(denoiser_parameters(shipped("sdxl")), 2.57e9, 0.02 * 2.57e9);
+  EXPECT_NEAR(denoiser_parameters(shipped("flux.1-schnell")), 11.9e9, 0.02 * 11.9e9);
+  EXPECT_NEAR(denoiser_parameters(shipped("sd3.5-large")), 8.06e9, 0.02 * 8.06e9);
+  EXPECT_NEAR(denoiser_parameters(shipped("qwen-image")), 20.4e9, 0.02 * 20.4e9);
+}
+
+TEST(ImageModel, checkpoints_are_found_by_their_names) {
+  const Library library(data, {});
+  EXPECT_EQ(find_image_model("black-forest-labs/FLUX.1-schnell", library).name, "flux.1-schnell");
+  EXPECT_EQ(find_image_model("SDXL", library).name, "sdxl");
+  EXPECT_THROW(find_image_model("nobody/knows-this", library), InputError);
 }
 
 TEST(ImageModel, a_pass_of_sdxl_multiplies_what_profilers_count) {

@@ -8,7 +8,11 @@ namespace {
 class ImageCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--model", model_, "Diffusion model: flux.1-dev, sd3-medium, sdxl, or a JSON file", true);
+    options.text(
+        "--model", model_,
+        "Diffusion model: flux.1-dev, flux.1-schnell, qwen-image, sd3-medium, sd3.5-large, sd3.5-large-turbo, sdxl, "
+        "the name of such a checkpoint, or a JSON file",
+        true);
     options.text("--device", device_, "Built-in name (`foretoken devices` lists them) or a device JSON file", true);
     options.integer("--height", size_.height, {.least = 16, .most = 8192}, "Height of an image in pixels");
     options.integer("--width", size_.width, {.least = 16, .most = 8192}, "Width of an image in pixels");
