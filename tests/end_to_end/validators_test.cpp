@@ -63,7 +63,7 @@ class Validators : public testing::Test {
     if (!request.acceptance.empty()) acceptance.emplace(request.acceptance);
     ServingSpecMaker maker(library_, std::move(acceptance), request.traces);
     const HardwareCatalogue hardware = library_.hardware();
-    ServingCaseReader reader(table, hardware, read_public_recipes(library_.directory()));
+    ServingCaseReader reader(table, hardware, read_public_facts(library_.directory()));
     std::vector<std::pair<std::string, ServingCase>> rows;
     while (reader.next()) {
       std::string line, why;

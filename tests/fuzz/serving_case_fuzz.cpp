@@ -29,9 +29,9 @@ void check(const ServingCase& point) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
-  static const std::vector<PublicRecipe> recipes = read_public_recipes(FORETOKEN_SOURCE_DIR "/data");
+  static const PublicFacts facts = read_public_facts(FORETOKEN_SOURCE_DIR "/data");
   try {
-    ServingCaseReader reader(CsvReader::from_text(std::string(as_text(data, size)), "input"), hardware, recipes);
+    ServingCaseReader reader(CsvReader::from_text(std::string(as_text(data, size)), "input"), hardware, facts);
     while (reader.next()) {
       std::string why;
       if (const auto point = reader.read(why)) {

@@ -182,7 +182,7 @@ class GroupScores {
 std::map<std::string, std::vector<Point>> read_groups(const CalibrationValidationRequest& request,
                                                       const Library& library, Validation& result) {
   const HardwareCatalogue hardware = library.hardware();
-  ServingCaseReader rows(request.data, hardware, read_public_recipes(library.directory()));
+  ServingCaseReader rows(request.data, hardware, read_public_facts(library.directory()));
   ServingSpecMaker maker(library, std::nullopt, {});
   std::map<std::string, std::vector<Point>> groups;
   while (rows.next()) {

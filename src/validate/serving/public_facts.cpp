@@ -7,25 +7,6 @@
 namespace foretoken {
 namespace {
 
-// Output: mean tokens per sample that the rules of MLPerf ask for (mlcommons/inference, submission checker); input:
-// means as MLCommons reports them where it does (405B 9,400), else assumed.
-constexpr DataSetLengths data_sets[] = {
-    {"OpenOrca, ", {.mean = 290, .sigma = 0.8, .most = 1024}, {.mean = 294.45, .sigma = 0.7, .most = 1024}, 24'576},
-    // A third each of OpenOrca as above, GSM8K behind worked examples (662 tokens: the sample that NVIDIA's Mixtral
-    // script of MLPerf v4.1 prints) and MBXP (200 assumed).
-    {"OpenOrca+GSM8K",
-     {.mean = 384, .sigma = 0.62, .most = 2048},
-     {.mean = 144.84, .sigma = 0.8, .most = 1024},
-     15'000},
-    {"CNN-DailyMail", {.mean = 778, .sigma = 0.5, .most = 2540}, {.mean = 128, .sigma = 0, .most = 128}, 13'368},
-    {"long-context mix",
-     {.mean = 9400, .sigma = 0.6, .most = 20'000},
-     {.mean = 684.68, .sigma = 0.6, .most = 2000},
-     8313,
-     false},
-    {"math/QA/code", {.mean = 800, .sigma = 0.8, .most = 3136}, {.mean = 3886.23, .sigma = 0.9, .most = 20'000}, 4388},
-};
-
 // SGLang's cookbook: commits of 2026-02-11 and 2026-04-28, and pages that were there before 2026-04-20 and on
 // 2026-04-29.
 constexpr SglangBuild builds[] = {
@@ -66,6 +47,32 @@ PublicRecipe read_recipe(const JsonView& json) {
     for (const JsonView& gpu : gpus->items()) recipe.gpus.push_back(gpu.string());
   }
   return recipe;
+}
+
+LognormalLength read_law(const JsonView& json) {
+  json.allow_only({"mean", "sigma", "most"});
+  constexpr double longest = 1e6;
+  return {.mean = json.at("mean").number({.least = 1, .most = longest}),
+          .sigma = json.at("sigma").number({.least = 0, .most = 3}),
+          .most = json.at("most").integer({.least = 1, .most = 1'000'000})};
+}
+
+DataSetLengths read_data_set(const JsonView& json) {
+  json.allow_only({"spec", "samples", "input", "output", "output_means", "source"});
+  DataSetLengths set{.spec = json.at("spec").string(),
+                     .input = with_mean_after_cut(read_law(json.at("input"))),
+                     .output = with_mean_after_cut(read_law(json.at("output"))),
+                     .output_by_weights = {},
+                     .samples = json.at("samples").integer({.least = 1}),
+                     .source = json.at("source").string()};
+  if (const auto means = json.find("output_means")) {
+    for (const auto& [weights, mean] : means->members()) {
+      LognormalLength law = read_law(json.at("output"));
+      law.mean = mean.number({.least = 1, .most = static_cast<double>(law.most)});
+      set.output_by_weights.emplace(weights, with_mean_after_cut(law));
+    }
+  }
+  return set;
 }
 
 }  // namespace
@@ -111,19 +118,21 @@ std::span<const BundledDrafter> bundled_drafters() {
   return drafters;
 }
 
-std::vector<PublicRecipe> read_public_recipes(const std::filesystem::path& data) {
+PublicFacts read_public_facts(const std::filesystem::path& data) {
   const std::filesystem::path path = data / "serving" / "recipes.json";
   const Json document = read_json_file(path);
   const JsonView view(document, path.string());
-  view.allow_only({"format", "recipes"});
+  view.allow_only({"format", "recipes", "data_sets"});
   view.at("format").integer({.least = 1, .most = 1});
-  std::vector<PublicRecipe> recipes;
-  for (const JsonView& recipe : view.at("recipes").items()) recipes.push_back(read_recipe(recipe));
-  return recipes;
+  PublicFacts facts;
+  for (const JsonView& recipe : view.at("recipes").items()) facts.recipes.push_back(read_recipe(recipe));
+  for (const JsonView& set : view.at("data_sets").items()) facts.data_sets.push_back(read_data_set(set));
+  return facts;
 }
 
-std::span<const DataSetLengths> data_set_lengths() {
-  return data_sets;
+const LognormalLength& DataSetLengths::output_of(std::string_view weights) const {
+  const auto found = output_by_weights.find(weights);
+  return found == output_by_weights.end() ? output : found->second;
 }
 
 }  // namespace foretoken

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,8 +29,26 @@ struct PublicRecipe {
   std::vector<std::string> gpus;  // how the column gpu begins, where siblings ran otherwise; empty = any
   std::string source;             // where it was published
 };
+
+// Requests of a benchmark's data set, for rows whose length_spec begins so. Means and limits are the published ones,
+// the spread gives lognormal lengths the published coefficient of variation.
+struct DataSetLengths {
+  std::string spec;
+  LognormalLength input, output;
+  // By the column weight_dtype, where answers of a quantized model are known to have another mean.
+  std::map<std::string, LognormalLength, std::less<>> output_by_weights;
+  int64_t samples = 0;
+  std::string source;
+
+  const LognormalLength& output_of(std::string_view weights) const;
+};
+
+struct PublicFacts {
+  std::vector<PublicRecipe> recipes;
+  std::vector<DataSetLengths> data_sets;
+};
 // serving/recipes.json of a library's folder. InputError for a broken one.
-std::vector<PublicRecipe> read_public_recipes(const std::filesystem::path& data);
+PublicFacts read_public_facts(const std::filesystem::path& data);
 
 // Of vLLM in the published runs of inference-perf, where a table of their stages does not say.
 inline constexpr std::string_view staged_runs_engine_version = "0.15.1";  // github.com/inference-sim/training
@@ -40,16 +60,6 @@ struct SglangBuild {
   std::string_view release;
 };
 std::span<const SglangBuild> sglang_builds();
-
-// Requests of a benchmark's data set, for rows whose length_spec begins so. Means and limits are the benchmark's, the
-// spread is assumed.
-struct DataSetLengths {
-  std::string_view spec;
-  LognormalLength input, output;
-  int64_t samples = 0;
-  bool input_is_assumed = true;  // nobody published the mean of its prompts
-};
-std::span<const DataSetLengths> data_set_lengths();
 
 // Tables whose published figures add up by Little's law only where each length is uniform in 1..nominal, the default of
 // their load generator, although the command printed beside them asks for fixed lengths. A row is meant where source

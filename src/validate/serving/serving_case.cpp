@@ -142,12 +142,11 @@ constexpr Statistic statistics[] = {
 }  // namespace
 
 ServingCaseReader::ServingCaseReader(const std::filesystem::path& file, const HardwareCatalogue& hardware,
-                                     std::vector<PublicRecipe> recipes)
-    : ServingCaseReader(CsvReader(file), hardware, std::move(recipes)) {}
+                                     PublicFacts facts)
+    : ServingCaseReader(CsvReader(file), hardware, std::move(facts)) {}
 
-ServingCaseReader::ServingCaseReader(CsvReader csv, const HardwareCatalogue& hardware,
-                                     std::vector<PublicRecipe> recipes)
-    : csv_(std::move(csv)), hardware_(hardware), recipes_(std::move(recipes)) {
+ServingCaseReader::ServingCaseReader(CsvReader csv, const HardwareCatalogue& hardware, PublicFacts facts)
+    : csv_(std::move(csv)), hardware_(hardware), facts_(std::move(facts)) {
   for (const char* name : {"gpu", "model", "engine", "mode", "isl", "osl"}) csv_.column(name);
 }
 
@@ -206,7 +205,7 @@ std::string ServingCaseReader::options_text() const {
     return recipe.gpus.empty() || std::any_of(recipe.gpus.begin(), recipe.gpus.end(),
                                               [&](const std::string& gpu) { return text("gpu").starts_with(gpu); });
   };
-  for (const PublicRecipe& recipe : recipes_) {
+  for (const PublicRecipe& recipe : facts_.recipes) {
     const std::string_view engine = text("engine");
     // "vllm", or with its release: "vLLM 0.9.0".
     const bool same_engine = engine == recipe.engine || engine.starts_with(recipe.engine + " ");
@@ -489,12 +488,11 @@ bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) cons
       return true;
     }
   }
-  for (const DataSetLengths& known : data_set_lengths()) {
+  for (const DataSetLengths& known : facts_.data_sets) {
     if (!lengths.starts_with(known.spec)) continue;
     result.load.dataset = Dataset::lognormal;
     result.load.input_law = known.input;
-    result.prompts_are_assumed = known.input_is_assumed;
-    result.load.output_law = with_mean_after_cut(known.output);
+    result.load.output_law = known.output_of(text("weight_dtype"));
     result.flags.max_model_len = known.input.most + known.output.most;
     if (text("num_requests").empty()) result.load.num_prompts = known.samples;
     return true;

@@ -58,7 +58,6 @@ struct ServingCase {
   double acceptance_length = 0;       // tokens of a verification, over the run; 0 = not said
   bool acceptance_is_forced = false;  // to that length, whatever the texts are
   LoadSpec load;                      // but for the requests of a trace
-  bool prompts_are_assumed = false;   // nobody published the mean length of the data set's prompts
   bool lengths_are_assumed = false;   // all alike; the row does not say so
   std::optional<CaseTrace> trace;     // whose requests are replayed
   std::vector<MeasuredValue> measured;
@@ -71,10 +70,9 @@ struct ServingCase {
 class ServingCaseReader {
  public:
   // `hardware`: whose generations tell which of the published recipes are meant.
-  ServingCaseReader(const std::filesystem::path& file, const HardwareCatalogue& hardware,
-                    std::vector<PublicRecipe> recipes);
+  ServingCaseReader(const std::filesystem::path& file, const HardwareCatalogue& hardware, PublicFacts facts);
   // A table that is not in a file.
-  ServingCaseReader(CsvReader csv, const HardwareCatalogue& hardware, std::vector<PublicRecipe> recipes);
+  ServingCaseReader(CsvReader csv, const HardwareCatalogue& hardware, PublicFacts facts);
 
   bool next() { return csv_.next(); }
   const CsvReader& csv() const { return csv_; }
@@ -99,7 +97,7 @@ class ServingCaseReader {
 
   CsvReader csv_;
   const HardwareCatalogue& hardware_;
-  std::vector<PublicRecipe> recipes_;
+  PublicFacts facts_;
   mutable std::map<std::string, std::string, std::less<>> generations_;  // by device as rows name it
 };
 

@@ -31,13 +31,13 @@ class ServingCases : public testing::Test {
   // The only row; nothing and the reason.
   std::optional<ServingCase> read(const std::string& row) {
     write(row);
-    ServingCaseReader reader(file_, hardware_, recipes_);
+    ServingCaseReader reader(file_, hardware_, facts_);
     EXPECT_TRUE(reader.next());
     return reader.read(why_);
   }
 
   const HardwareCatalogue hardware_{fs::path(FORETOKEN_SOURCE_DIR "/data/hardware")};
-  const std::vector<PublicRecipe> recipes_ = read_public_recipes(FORETOKEN_SOURCE_DIR "/data");
+  const PublicFacts facts_ = read_public_facts(FORETOKEN_SOURCE_DIR "/data");
   fs::path file_ = fs::path(testing::TempDir()) /
                    (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "_cases.csv");
   std::string why_;
@@ -94,7 +94,7 @@ TEST_F(ServingCases, separate_workers_have_pools_of_their_own) {
   write_file(file_,
              "gpu,model,engine,engine_version,weight_dtype,mode,disagg_layout,isl,osl,concurrency,tpot_ms,tpot_stat\n"
              "G,M,sglang,0.5,fp8,disagg,\"prefill 2x(tp4,dp1,ep4) decode 3x(tp1,dp8,ep8)\",10,10,4,1,mean\n");
-  ServingCaseReader reader(file_, hardware_, recipes_);
+  ServingCaseReader reader(file_, hardware_, facts_);
   ASSERT_TRUE(reader.next());
   const auto point = reader.read(why_);
   ASSERT_TRUE(point) << why_;
@@ -151,7 +151,13 @@ TEST_F(ServingCases, lengths_come_from_known_data_sets_and_from_traces) {
   for (int i = 0; i < draws; ++i) sum += static_cast<double>(draw_length(*known->load.output_law, stream));
   EXPECT_NEAR(sum / draws, 294.45, 5);
   EXPECT_EQ(known->scheduler, "trtllm_max_utilization") << "as the public recipe says";
-  EXPECT_TRUE(known->prompts_are_assumed);
+  sum = 0;
+  for (int i = 0; i < draws; ++i) sum += static_cast<double>(draw_length(*known->load.input_law, stream));
+  EXPECT_NEAR(sum / draws, 222.33, 4) << "of lengths cut at 1,024, too";
+  const auto quantized =
+      read("a,MLPerf,B,H100,M,trtllm,1,fp4,,1,1,1,,offline,,,\"OpenOrca, 24576 samples\",t=0,,,,,1,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(quantized) << why_;
+  EXPECT_LT(quantized->load.output_law->mean, known->load.output_law->mean) << "answers in fp4 are shorter";
   const auto replayed = read(
       "a,T,C,H100,M,vllm,0.6,bf16,,2,1,1,,agg,,,\"trace lmsys (llama tokenizer), one of 4 round-robin "
       "shards\",open,,0.0625,,,1,mean,1,mean,,,,,\n");
@@ -272,7 +278,7 @@ TEST_F(ServingCases, a_recipe_names_the_gpus_that_it_is_for_from_their_first_let
     write("a,MLPerf," + ("C," + gpu) + row);
     const PublicRecipe recipe{
         .benchmark = "MLPerf", .engine = "trtllm", .flags = "max batch 77", .gpus = std::move(gpus)};
-    ServingCaseReader reader(file_, hardware_, {recipe});
+    ServingCaseReader reader(file_, hardware_, {.recipes = {recipe}, .data_sets = facts_.data_sets});
     EXPECT_TRUE(reader.next());
     const auto point = reader.read(why_);
     EXPECT_TRUE(point) << why_;
@@ -285,15 +291,19 @@ TEST_F(ServingCases, a_recipe_names_the_gpus_that_it_is_for_from_their_first_let
 }
 
 TEST_F(ServingCases, recipes_have_a_source_and_a_broken_file_of_them_is_an_input_error) {
-  for (const PublicRecipe& recipe : recipes_) EXPECT_FALSE(recipe.source.empty() || recipe.flags.empty());
+  for (const PublicRecipe& recipe : facts_.recipes) EXPECT_FALSE(recipe.source.empty() || recipe.flags.empty());
+  for (const DataSetLengths& set : facts_.data_sets) EXPECT_FALSE(set.source.empty()) << set.spec;
   const fs::path folder = file_.string() + "_library";
   fs::create_directories(folder / "serving");
   const auto complains = [&](const std::string& text) {
     write_file(folder / "serving" / "recipes.json", text);
-    EXPECT_THROW(read_public_recipes(folder), InputError) << text;
+    EXPECT_THROW(read_public_facts(folder), InputError) << text;
   };
   complains(R"({"format": 2, "recipes": []})");
   complains(R"({"format": 1, "recipes": [{"benchmark": "B", "engine": "vllm", "model": "M", "flags": "f"}]})");
+  complains(R"({"format": 1, "recipes": []})");
+  complains(
+      R"({"format": 1, "recipes": [], "data_sets": [{"spec": "S", "samples": 1, "input": {"mean": 0, "sigma": 1, "most": 9}, "output": {"mean": 2, "sigma": 1, "most": 9}, "source": "s"}]})");
   complains(R"({"format": 1, "recipes": [{"benchmark": "B", "engine": "v", "model": "M", "flags": "f", "gpu": "x"}]})");
   fs::remove_all(folder);
 }
@@ -319,7 +329,7 @@ TEST_F(ServingCases, submissions_to_mlperf_run_published_layouts) {
                "case_id,source,tier,gpu,num_gpus,model,engine,weight_dtype,mode,isl,osl,length_spec,arrival,rate_rps,"
                "tp,req_s\na,MLPerf Inference v5.1 (closed),C," +
                    gpu + ",8," + model + ",trtllm,fp8,agg,,,\"" + lengths + "\"," + arrival + ",2,,2\n");
-    ServingCaseReader reader(file_, hardware_, recipes_);
+    ServingCaseReader reader(file_, hardware_, facts_);
     EXPECT_TRUE(reader.next());
     const auto point = reader.read(why_);
     EXPECT_TRUE(point) << why_;
@@ -418,7 +428,7 @@ TEST_F(ServingCases, a_recipe_holds_from_the_day_of_its_change_on) {
                "ttft_ms,ttft_stat,date\nInferenceX,B,B200-SXM-180GB,MiniMax-M2.5,vllm,0.19.0,fp8,4,1,agg,1024,1024,4,"
                "\"gpu-mem-util 0.95; expert parallel flag on\",61,mean," +
                    date + "\n");
-    ServingCaseReader reader(file_, hardware_, recipes_);
+    ServingCaseReader reader(file_, hardware_, facts_);
     EXPECT_TRUE(reader.next());
     return reader.read(why_).value();
   };
@@ -574,7 +584,7 @@ class CookbookRows : public ServingCases {
         "SGLang cookbook,H200-SXM-141GB," +
             model + ",sglang,fp8," + ranks + ",agg,8192,1024,\"" + lengths + "\",64,128,\"" + flags + "\",20,median," +
             drafts + ",\"" + extra + "\"\n");
-    ServingCaseReader reader(file_, hardware_, recipes_);
+    ServingCaseReader reader(file_, hardware_, facts_);
     EXPECT_TRUE(reader.next());
     return reader.read(why_);
   }

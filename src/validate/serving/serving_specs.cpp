@@ -320,14 +320,6 @@ double offered_spread(const LoadSpec& load, std::string_view metric) {
   return metric == "out_tok_s" && load.output_law ? portable_hypot(by_chance, assumed_length) : by_chance;
 }
 
-// The same where the mean of prompts is assumed, which may be off by 40% either way: so much of the work is theirs.
-double assumed_prompts_spread(const ServingCase& point) {
-  constexpr double assumed_mean = 0.4;
-  if (!point.prompts_are_assumed) return 0;
-  const double input = point.load.input_law->mean, output = point.load.output_law->mean;
-  return assumed_mean * input / (input + output);
-}
-
 // An end of what is not known about the load, which has nothing to do with how long steps take.
 void reach_to(double other, Headline& value) {
   if (other < value.value) {
@@ -350,8 +342,7 @@ std::vector<Headline> predicted_values(const ServingCase& point, const ServingSp
     if (simulated.out_of_step) reach_to(measured.predicted(*simulated.out_of_step), value);
     if (measured.metric == "out_tok_s" || measured.metric == "req_s") {
       for (double* one : {&value.value, &value.low, &value.high}) *one *= static_cast<double>(specs.stands_for);
-      const double spread =
-          portable_hypot(offered_spread(point.load, measured.metric), assumed_prompts_spread(point)) * value.value;
+      const double spread = offered_spread(point.load, measured.metric) * value.value;
       value.low = value.value - portable_hypot(value.value - value.low, spread);
       value.high = value.value + portable_hypot(value.high - value.value, spread);
     }

@@ -105,7 +105,7 @@ Validation validate_serving(const ServingValidationRequest& request, const Libra
   if (has_load_stages(CsvReader(request.data))) return validate_load_stages(request, library, facts, sink);
   const HardwareCatalogue hardware = library.hardware();
   check_filters(request);
-  ServingCaseReader rows(request.data, hardware, read_public_recipes(library.directory()));
+  ServingCaseReader rows(request.data, hardware, read_public_facts(library.directory()));
   if (!request.group_by.empty()) rows.csv().column(request.group_by);
   std::optional<AcceptanceTable> acceptance;
   if (!request.acceptance.empty()) acceptance.emplace(request.acceptance);
