@@ -243,8 +243,7 @@ std::optional<Leftover> leftover_of(const SweepCalibration& sweep, const Communi
     return found != sweep.series.end() && found->first.first == name;
   };
   // A system whose kernel does not change with the size has one series of it.
-  const bool is_one_series = call.bytes > 0 && !has_series(series_of(call));
-  const std::string name = is_one_series ? call.operation : series_of(call);
+  const std::string name = has_series(series_of(call)) ? series_of(call) : series_without_shots(call);
   const auto at_or_above = sweep.series.lower_bound({name, call.ranks});
   const bool has_above = at_or_above != sweep.series.end() && at_or_above->first.first == name;
   if (has_above && at_or_above->first.second == call.ranks) return series_leftover(at_or_above->second, call, true);

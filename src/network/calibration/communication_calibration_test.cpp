@@ -83,6 +83,18 @@ TEST(CommunicationCalibration, other_rank_counts_lie_between_the_swept_ones_and_
   EXPECT_FALSE(leftover_of(sweep, test_support::message("nccl", "alltoall", 4, 1024)).has_value());
 }
 
+TEST(CommunicationSeries, an_engines_all_reduce_is_told_apart_by_its_shots) {
+  const auto series = [](const char* operation, int64_t ranks, double kib) {
+    return series_of({.operation = operation, .ranks = ranks, .bytes = kib * 1024});
+  };
+  EXPECT_EQ(series("vllm_graph", 4, 511), "vllm_graph");
+  EXPECT_EQ(series("vllm_graph", 4, 512), "vllm_graph two-shot");
+  EXPECT_EQ(series("sglang_eager", 8, 256), "sglang_eager two-shot");
+  EXPECT_EQ(series("sglang_eager", 2, 4096), "sglang_eager") << "two ranks read at once, whatever the size";
+  EXPECT_EQ(series("all_reduce", 8, 4096), "all_reduce") << "NCCL's";
+  EXPECT_EQ(series_without_shots({.operation = "vllm_graph", .ranks = 8, .bytes = 1 << 20}), "vllm_graph");
+}
+
 TEST(NearestVariant, is_the_nearest_version_of_the_same_library_and_format) {
   const std::vector<std::string> known = {"2.23 half", "2.27.3 half", "2.27.3 int8", "2.29.2 half"};
   EXPECT_EQ(nearest_variant("2.27.3 half", known), "2.27.3 half");

@@ -13,11 +13,16 @@ bool has_reducing_switch(const Device& device) {
   return device.link_bandwidth && kernel_generation(device).reduces_in_switch;
 }
 
-bool takes_two_shots(const CommunicationCall& call) {
+AllReduceShots all_reduce_shots(const CommunicationCall& call) {
   const std::string_view operation = call.operation;
-  const bool is_engines = operation.starts_with("vllm_") || operation.starts_with("sglang_");
+  if (!operation.starts_with("vllm_") && !operation.starts_with("sglang_")) return AllReduceShots::none;
   constexpr double kib = 1024;
-  return is_engines && call.ranks > 2 && call.bytes >= (call.ranks <= 4 ? 512 * kib : 256 * kib);
+  const bool is_long = call.bytes >= (call.ranks <= 4 ? 512 * kib : 256 * kib);
+  return call.ranks > 2 && is_long ? AllReduceShots::two : AllReduceShots::one;
+}
+
+std::string with_shots(std::string_view name, AllReduceShots shots) {
+  return fmt::format("{}{}", name, shots == AllReduceShots::two ? " two-shot" : "");
 }
 
 double swept_size(const CommunicationCall& call) {
@@ -25,7 +30,11 @@ double swept_size(const CommunicationCall& call) {
 }
 
 std::string series_of(const CommunicationCall& call) {
-  if (call.bytes > 0) return takes_two_shots(call) ? call.operation + " two-shot" : call.operation;
+  return with_shots(series_without_shots(call), all_reduce_shots(call));
+}
+
+std::string series_without_shots(const CommunicationCall& call) {
+  if (call.bytes > 0) return call.operation;
   const ExpertTraffic& expert = call.expert;
   return fmt::format("{} h{} k{} e{} s{} nodes{}", call.operation, expert.hidden, expert.top_k, expert.experts,
                      expert.processors, call.nodes);

@@ -34,7 +34,10 @@ struct CommunicationCall {
 // vLLM's all-reduce, and SGLang's, which began as its copy: below a size by the number of ranks everybody reads
 // everybody's buffer at once; from there on a reduce-scatter and an all-gather follow each other, or another library
 // takes over (vllm/csrc/custom_all_reduce.cuh; world sizes of all_reduce_utils.py). Two ranks always read at once.
-bool takes_two_shots(const CommunicationCall& call);
+enum class AllReduceShots : uint8_t { none, one, two };  // none: other kernels
+AllReduceShots all_reduce_shots(const CommunicationCall& call);
+// As calibrations name what was learned about it: "vllm", "vllm two-shot".
+std::string with_shots(std::string_view name, AllReduceShots shots);
 
 // What a sweep walks along: bytes, or tokens where there is expert traffic.
 double swept_size(const CommunicationCall& call);
@@ -42,6 +45,8 @@ double swept_size(const CommunicationCall& call);
 // What a sweep keeps fixed besides the ranks and the variant: "all_reduce", "vllm_graph two-shot", "dispatch h7168 k8
 // e256 s20 nodes1".
 std::string series_of(const CommunicationCall& call);
+// The same on systems that run one kernel whatever the size: those without NVLink.
+std::string series_without_shots(const CommunicationCall& call);
 
 // What a law may know of a system.
 struct SystemTraits {

@@ -233,6 +233,7 @@ SweepCalibration fit_sweep(const LawKind& kind, const LawCalibration& law, const
     Leftovers all;
     std::map<std::string, Leftovers> variants;
     std::map<double, double> seconds;
+    bool is_latency_bound = true;  // at its short end
   };
   std::map<std::pair<std::string, int64_t>, Swept> series;
   for (const TimedCall& timed : calls) {
@@ -240,8 +241,9 @@ SweepCalibration fit_sweep(const LawKind& kind, const LawCalibration& law, const
                                                  law_constants(*kind.law, law, timed.call.operation, timed.device));
     if (!seconds) continue;
     // Hosts without NVLink run NCCL among more than two ranks, whatever the size.
-    const bool is_one_series = timed.call.bytes > 0 && system.is_host_link;
-    Swept& swept = series[{is_one_series ? timed.call.operation : series_of(timed.call), timed.call.ranks}];
+    const std::string name = system.is_host_link ? series_without_shots(timed.call) : series_of(timed.call);
+    Swept& swept = series[{name, timed.call.ranks}];
+    swept.is_latency_bound = system.is_host_link || all_reduce_shots(timed.call) != AllReduceShots::two;
     const double x = doublings(swept_size(timed.call)), leftover = portable_log(timed.seconds / *seconds);
     swept.all[x].push_back(leftover);
     swept.variants[timed.call.variant][x].push_back(leftover);
@@ -250,10 +252,9 @@ SweepCalibration fit_sweep(const LawKind& kind, const LawCalibration& law, const
   SweepCalibration result{.law = std::string(kind.name), .system = system.name, .rows = calls.size()};
   for (auto& [key, swept] : series) {
     SweepSeries& entry = result.series[key];
-    const bool is_latency_bound = !key.first.ends_with("two-shot");
     const auto cleaned = [&, &swept = swept](const Leftovers& leftovers) {
       Curve curve = curve_through(leftovers);
-      if (!is_latency_bound) return curve;
+      if (!swept.is_latency_bound) return curve;
       size_t short_ones = 0;
       const double longest = latency_bound * swept.seconds.begin()->second;
       while (short_ones < curve.x.size() && swept.seconds[curve.x[short_ones]] < longest) ++short_ones;

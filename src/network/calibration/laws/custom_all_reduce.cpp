@@ -2,6 +2,8 @@
 // (reduce-scatter, all-gather) above, NCCL above the kernel's limit. Inside a CUDA graph: the kernel alone. Launched
 // one by one ("_eager"): the host's time for a call, until the device needs longer than that.
 #include <cmath>
+#include <string>
+#include <string_view>
 
 #include "network/calibration/laws/list.h"
 
@@ -27,18 +29,12 @@ bool is_shared(const CommunicationCall& call, const SystemTraits& system) {
   return system.is_host_link && call.ranks > 2;
 }
 
-constexpr std::string_view two_shots_of_vllm = "vllm two-shot", two_shots_of_sglang = "sglang two-shot";
-
-std::string_view kernel_of(const CommunicationCall& call) {
-  return std::string_view(call.operation).substr(0, call.operation.find('_'));
-}
-bool has_shots(const CommunicationCall& call) {
-  return kernel_of(call) == "vllm" || kernel_of(call) == "sglang";
-}
-std::string_view curve_of(const CommunicationCall& call, bool two_shots) {
-  const std::string_view kernel = kernel_of(call);
-  if (!two_shots) return kernel;
-  return kernel == "vllm" ? two_shots_of_vllm : two_shots_of_sglang;
+std::string_view curve_of(const CommunicationCall& call, AllReduceShots shots) {
+  static const std::string of_vllm = with_shots("vllm", AllReduceShots::two);
+  static const std::string of_sglang = with_shots("sglang", AllReduceShots::two);
+  const std::string_view kernel = std::string_view(call.operation).substr(0, call.operation.find('_'));
+  if (shots != AllReduceShots::two) return kernel;
+  return kernel == "vllm" ? of_vllm : of_sglang;
 }
 
 class CustomAllReduceLaw : public CommunicationLaw {
@@ -48,9 +44,9 @@ class CustomAllReduceLaw : public CommunicationLaw {
   LawParts parts(const CommunicationCall& call, const SystemTraits& system,
                  std::span<const double> constants) const override {
     const auto ranks = static_cast<double>(call.ranks);
-    const bool two_shots = takes_two_shots(call) && !is_shared(call, system);
+    const AllReduceShots shots = is_shared(call, system) ? AllReduceShots::none : all_reduce_shots(call);
     LawParts parts{.apart = 1e-6 * (constants[start] + (ranks - 2) * constants[per_rank]),
-                   .curve = curve_of(call, two_shots),
+                   .curve = curve_of(call, shots),
                    .fallback = "vllm",
                    .wire_seconds = message_wire_bytes(call, true) / system.link_rate,
                    .at_least = is_eager(call) ? 1e-6 * constants[host] : 0};
@@ -58,7 +54,7 @@ class CustomAllReduceLaw : public CommunicationLaw {
       parts.apart = 1e-6 * (constants[start] + 2 * (ranks - 1) * constants[bridge_step]);
       parts.wire_seconds *= constants[call.ranks <= 4 ? contention_of_four : contention_of_eight];
     }
-    const bool reads_at_once = has_shots(call) && !two_shots && !is_shared(call, system);
+    const bool reads_at_once = shots == AllReduceShots::one;
     parts.apart += reads_at_once ? (ranks - 1) * call.bytes / system.link_rate : parts.wire_seconds;
     return parts;
   }
