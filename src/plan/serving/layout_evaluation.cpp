@@ -388,14 +388,14 @@ class LayoutSimulator::Evaluation {
     return student_95(capacities.size()) * std::sqrt(squares / (number - 1));
   }
 
-  // Around what is promised. The run at capacity is the one that found it, so that everything shown of it is the same.
+  // Around what is promised. Runs at capacity and at the rate asked for are those of the promise, so that everything
+  // shown of them is the same.
   void run_curve() {
     ensure(help_.known != nullptr, "a curve is drawn around a capacity");
     short_capacity_ = help_.known->short_capacity;
     usual_capacity_ = help_.known->usual_capacity;
     point_.capacity = {
         .value = help_.known->capacity.value, .low = help_.known->capacity.value, .high = help_.known->capacity.value};
-    const PlanRun* known = help_.known->at_rate(capacity());
     // Below the capacity few requests wait: fewer of them tell as much.
     constexpr double below = 0.95;
     const Trial brief = trial_of(short_part_, RunLength::brief), usual = trial_of(long_part_, RunLength::usual),
@@ -403,11 +403,15 @@ class LayoutSimulator::Evaluation {
     std::vector<RateTrial> trials;
     for (const double rate : simulator_.rates_of_curve(capacity())) {
       const Trial& trial = !takes_long_runs(effort_) ? brief : rate < capacity() * below ? usual : lengthy;
-      if (rate != capacity() || known == nullptr) trials.emplace_back(trial, rate, true);
+      const bool is_shown = rate == capacity() || rate == question_.rate;
+      if (const PlanRun* known = is_shown ? help_.known->at_rate(rate) : nullptr) {
+        point_.runs.push_back(*known);
+      } else {
+        trials.emplace_back(trial, rate, true);
+      }
     }
     run_to_their_ends(trials);
     for (const RateTrial& one : trials) point_.runs.push_back(*one.decision()->run);
-    if (known != nullptr) point_.runs.push_back(*known);
     sort_runs();
   }
 

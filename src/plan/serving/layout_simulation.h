@@ -25,8 +25,8 @@ enum class Effort : uint8_t {
   ranged,       // the same, also at both ends of the step times' intervals
   full,         // the same as ranged, and a longer run of several replicas, capacity within 2%
   promised,   // the same with six long stretches, judged together: what is sure to hold for other requests of the kind
-  curve,      // short runs at rates from a tenth of the promised capacity to beyond it and at the rate asked for, to
-              // their end; the run at capacity is that of the promise
+  curve,      // short runs at rates from a tenth of the promised capacity to beyond it, to their end; the runs at
+              // capacity and at the rate asked for are those of the promise
   long_curve  // the same by long runs
 };
 std::string_view effort_name(Effort effort);

@@ -44,12 +44,13 @@ class SearchOfParts {
     }
     if (all.stopped && all.points.empty()) throw SearchStopped();
     rank(question_, all);
-    all.frontier = frontier_of(question_, all.points);
     if (has_lower) {
       rank(without_rate_, lower);
       all.without_rate = std::make_shared<ServingSearchResult>(std::move(lower));
     }
     draw_curve(all);
+    keep_runs_of_curve(all);
+    all.frontier = frontier_of(question_, all.points);
     return all;
   }
 
@@ -196,6 +197,20 @@ class SearchOfParts {
     } catch (const SearchStopped&) {
       result.stopped = true;  // the answer is there but for its curve
     }
+  }
+
+  // The curve's runs are runs of the winner like all others, so that the frontier does not contradict them. Above its
+  // capacity, short runs say nothing.
+  static void keep_runs_of_curve(ServingSearchResult& result) {
+    if (result.curve.empty()) return;
+    PlanPoint& winner = result.points[result.ranking.front()];
+    for (const PlanRun& run : result.curve) {
+      if (run.attained && run.rate < winner.capacity.value && winner.at_rate(run.rate) == nullptr) {
+        winner.runs.push_back(run);
+      }
+    }
+    std::sort(winner.runs.begin(), winner.runs.end(),
+              [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
   }
 
   const ServingQuestion& question_;

@@ -90,6 +90,38 @@ std::string usd_interval_text(const ServingQuestion& question, const PlanPoint& 
   return usd ? digits(*usd) : "-";
 }
 
+// Capacities are compared as far as they were found alike: only the winner's is promised, and by shorter simulations
+// it sustains more.
+std::string tie_words(const PlanPoint& winner, const PlanPoint& second) {
+  const bool is_fair = winner.effort == second.effort || winner.usual_capacity <= 0 || second.usual_capacity <= 0;
+  if (is_fair) {
+    return fmt::format("the second sustains {}, and the difference is smaller than the prediction error",
+                       capacity_interval(second.capacity));
+  }
+  return fmt::format(
+      "in simulations of the same length they sustain {} and {} requests/s, and the difference is smaller than the "
+      "prediction error",
+      rate_number(winner.usual_capacity), rate_number(second.usual_capacity));
+}
+
+// The layout whose capacity is promised, whether it serves the rate asked for or not.
+const PlanPoint* promised_point(const ServingPlanReport& report) {
+  const PlanPoint* best = report.result.winner();
+  if (best == nullptr && report.result.without_rate) best = report.result.without_rate->winner();
+  return best != nullptr && best->effort == Effort::promised ? best : nullptr;
+}
+
+std::string estimate_words(const ServingPlanReport& report) {
+  if (report.result.by_closed_form) return "by closed form";
+  const PlanPoint* promised = promised_point(report);
+  if (promised == nullptr || rate_number(promised->usual_capacity) == rate_number(promised->capacity.value)) {
+    return "from shorter simulations";
+  }
+  return fmt::format("from shorter simulations, in which {} sustains {} requests/s",
+                     report.result.winner() != nullptr ? "the best layout" : "the layout of the first row",
+                     rate_number(promised->usual_capacity));
+}
+
 // A row for every device with every engine; what serves nothing is listed below with its reason.
 std::string decision_text(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
@@ -150,7 +182,7 @@ std::string decision_text(const ServingPlanReport& report) {
                   report.result.by_closed_form ? ", estimated, not simulated: latency is assumed to rise from that of "
                                                  "a single request to the limit at capacity"
                                                : "",
-                  report.result.by_closed_form ? "by closed form" : "from shorter simulations",
+                  estimate_words(report),
                   question.rate ? "; below rate = sustains less than was asked for, shown at its own maximum" : ""),
       page_width(), 2);
   text = is_empty ? "" : text + table.text();
@@ -517,12 +549,8 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
   if (!alike.empty()) {
     const PlanPoint& second = report.result.points[alike.front()];
     const std::string others = alike.size() > 1 ? " and " + counted(alike.size() - 1, "other") : "";
-    text += fmt::format(
-        " The winner and {} on {} ({} requests/s, {} to {}){} are too close to call: the difference is smaller than "
-        "the "
-        "prediction error.",
-        layout_text(second.layout), hardware_text(question, second.layout), rate_number(second.capacity.value),
-        rate_number(second.capacity.low), rate_number(second.capacity.high), others);
+    text += fmt::format(" The winner and {} on {}{} are too close to call: {}.", layout_text(second.layout),
+                        hardware_text(question, second.layout), others, tie_words(*winner, second));
   }
   return text + "\n";
 }

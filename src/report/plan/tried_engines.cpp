@@ -117,7 +117,8 @@ std::string below_rate_text(const ServingQuestion& question, const PlanPoint& po
     return fmt::format("sustains the rate by its middle estimate, but only {} requests/s at the slow end",
                        rate_number(point.capacity.low));
   }
-  return fmt::format("sustains {} of {} requests/s; about {} would be enough", rate_number(point.capacity.value),
+  return fmt::format("sustains {}{} of {} requests/s; about {} would be enough",
+                     point.effort == Effort::promised ? "" : "about ", rate_number(point.capacity.value),
                      asked_rate_number(*question.rate), counted(devices_for_rate(*question.rate, point), "GPU"));
 }
 
@@ -190,7 +191,10 @@ std::vector<DecisionRow> decision_rows(const ServingPlanReport& report) {
   std::stable_sort(serving.begin(), serving.end(), [&](const DecisionRow& a, const DecisionRow& b) {
     return a.is_best != b.is_best ? a.is_best : asked.score(*a.point) > asked.score(*b.point);
   });
+  // The one that the answer's sentence names comes first: others are estimates, which may look better.
+  const PlanPoint* most = lowest.result != nullptr ? lowest.result->winner() : nullptr;
   std::stable_sort(below.begin(), below.end(), [&](const DecisionRow& a, const DecisionRow& b) {
+    if ((a.point == most) != (b.point == most)) return a.point == most;
     return a.point->capacity.value > b.point->capacity.value;
   });
   serving.insert(serving.end(), below.begin(), below.end());
