@@ -94,6 +94,17 @@ Pair log_pair(double x) {
   return of_power + of_fraction;
 }
 
+// 1/2!, 1/3!, ... 1/14!
+constexpr auto reciprocal_factorials = [] {
+  std::array<double, 13> values{};
+  double factorial = 1;  // exact up to 18!
+  for (size_t i = 0; i < values.size(); ++i) {
+    factorial *= static_cast<double>(i + 2);
+    values[i] = 1 / factorial;
+  }
+  return values;
+}();
+
 // exp(x.high + x.low): with k = round(x / ln 2) and r = x - k ln 2, |r| <= 0.347, exp x = 2^k (1 + r + r^2/2! + ...);
 // the terms from r^15/15! on are below 2^-62.
 double exp_of_pair(Pair x) {
@@ -103,8 +114,7 @@ double exp_of_pair(Pair x) {
   const double power = std::floor(x.high * 1.4426950408889634 + 0.5);
   const Pair r = add(x.high - power * ln2_high, x.low - power * ln2_low);
   double tail = 0;  // (exp r - 1 - r) / r^2
-  for (int n = 14; n >= 2; --n) tail = tail * r.high / (n + 1) + 1;
-  tail /= 2;
+  for (size_t i = std::size(reciprocal_factorials); i-- > 0;) tail = tail * r.high + reciprocal_factorials[i];
   const Pair whole = add_in_order(1, r.high);
   const double scaled = whole.high + (whole.low + (r.low * (1 + r.high) + tail * r.high * r.high));
   const int exponent = static_cast<int>(power);

@@ -17,6 +17,13 @@ const SystemLibrary::Known& SystemLibrary::known(const std::string& name) const 
       .first->second;
 }
 
+// Finding a device's node reads every node.
+const std::string& SystemLibrary::generation_without_node(const std::string& name) const {
+  const auto found = generations_.find(name);
+  if (found != generations_.end()) return found->second;
+  return generations_.emplace(name, generation_of(hardware_.device(name))).first->second;
+}
+
 const SystemTraits& SystemLibrary::traits(const std::string& name) const {
   return known(name).traits;
 }
@@ -35,7 +42,7 @@ std::vector<SystemTraits> SystemLibrary::siblings_of(const SystemTraits& own, co
                                                      const std::vector<std::string>& measured) const {
   std::vector<SystemTraits> result;
   for (const std::string& other : measured) {
-    if (other == own.name || generation_of(hardware_.device(other)) != generation) continue;  // before any node is read
+    if (other == own.name || generation_without_node(other) != generation) continue;
     result.push_back(known(other).traits);
   }
   std::stable_sort(result.begin(), result.end(), [&](const SystemTraits& a, const SystemTraits& b) {

@@ -30,8 +30,10 @@ class SystemLibrary {
     std::string generation;
   };
   const Known& known(const std::string& name) const;
+  const std::string& generation_without_node(const std::string& name) const;
   const HardwareCatalogue& hardware_;
   mutable std::map<std::string, Known> known_;
+  mutable std::map<std::string, std::string> generations_;
 };
 
 }  // namespace foretoken
