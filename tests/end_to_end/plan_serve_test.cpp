@@ -125,8 +125,8 @@ TEST_F(PlanServeCommand, changes_are_also_sought_where_no_layout_serves_the_rate
 
 TEST_F(PlanServeCommand, host_memory_and_adapters_reach_the_launch_line_and_come_back) {
   const Outcome run = plan(
-      "--kv-offloading-per-gpu 64 -tp 2 --random-prefix-len 4096 "
-      "--prefix-repetition-num-prefixes 200 --json");
+      "--kv-offloading-per-gpu 64 -tp 2 --random-prefix-len 1024 "
+      "--prefix-repetition-num-prefixes 50 --json");
   ASSERT_EQ(run.status, 0) << run.err;
   const Json document = parse_json(run.out, "plan");
   const std::string line = document.find("commands")->items().front().find("line")->string();

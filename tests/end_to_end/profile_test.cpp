@@ -176,7 +176,7 @@ TEST_F(ProfileInstall, a_finished_sweep_becomes_a_device_of_every_command) {
   for (const char* line :
        {"step --model Llama-3.1-8B --device my_h200 --batch 8 --context-len 1000",
         "serve --model Llama-3.1-8B --device my_h200 --request-rate 2 --num-prompts 4 --max-model-len 4096",
-        "plan serve --model Llama-3.2-1B --hardware my_h200:1 --request-rate 2 --random-input-len 128 "
+        "plan serve --quick --model Llama-3.2-1B --hardware my_h200:1 --request-rate 2 --random-input-len 128 "
         "--random-output-len 32 --num-prompts 20 --price my_h200=3 --engines vllm --slo ttft:2000,tpot:100"}) {
     const Outcome run = run_foretoken(line);
     EXPECT_EQ(run.status, 0) << line << "\n" << run.err;

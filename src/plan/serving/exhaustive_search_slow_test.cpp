@@ -8,7 +8,7 @@
 #include "plan/serving/search_test_support.h"
 #include "plan/serving/serving_search.h"
 
-namespace foretoken::exhaustive_search_test {
+namespace foretoken::exhaustive_search_slow_test {
 
 // Capacities by long runs are found within 2%: of layouts that are as near, the search takes the cheaper one, then the
 // one that is faster for a user (docs/planning.md).
@@ -100,4 +100,4 @@ TEST_P(TwentyQuestions, have_the_same_winner_as_simulating_everything) {
 
 INSTANTIATE_TEST_SUITE_P(Small, TwentyQuestions, testing::Range(0, 20));
 
-}  // namespace foretoken::exhaustive_search_test
+}  // namespace foretoken::exhaustive_search_slow_test
