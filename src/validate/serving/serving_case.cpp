@@ -361,6 +361,8 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     engine.max_num_seqs = has(flags, "max-num-seqs = concurrency") ? count("concurrency", 0)
                                                                    : numbers.count("max-num-seqs ", some_tokens);
     engine.block_size = numbers.count("block size ", some_tokens);
+    // Several decode steps are planned at once, and requests that arrive meanwhile wait for the next plan.
+    result.receive_interval = std::max<int64_t>(1, numbers.count("num-scheduler-steps ", some_tokens));
     result.prefix_caching = !has(flags, "prefix caching off");
     const bool fused = has(flags, "full-decode-only") && has(flags, "allreduce+quant fusion");
     result.stack = fused ? "vllm-0.10-fused" : release.stack;
@@ -370,7 +372,7 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   } else if (result.engine.starts_with("trtllm")) {
     engine.engine = "trtllm";
     result.stack = is_asynchronous_trtllm(text("engine_version")) ? "trtllm" : "trtllm-1.1";
-    if (has(result.engine, "Triton backend")) result.stack = "trtllm-engine";
+    if (has(result.engine, "Triton backend") || has(flags, "TensorRT engine")) result.stack = "trtllm-engine";
     result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";
     engine.memory_fraction = numbers.number("KV fraction ", share);
     if (engine.memory_fraction == 0) engine.memory_fraction = numbers.number("fraction for KV ", share);

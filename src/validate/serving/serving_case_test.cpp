@@ -290,6 +290,21 @@ TEST_F(ServingCases, a_recipe_names_the_gpus_that_it_is_for_from_their_first_let
   EXPECT_EQ(flags("GB200-NVL72", {}), 77);
 }
 
+TEST_F(ServingCases, mlperf_rows_run_the_backend_and_the_scheduling_that_submitters_published) {
+  const auto server = [&](const std::string& gpu, const std::string& model, const std::string& engine) {
+    auto point = read("a,MLPerf Inference v5.1 (closed),C," + gpu + "," + model + "," + engine +
+                      ",1,fp8,fp8,1,1,1,,agg,,,\"OpenOrca, 24576 samples\",open loop Poisson (Server latency "
+                      "limits),,2,,,1,mean,1,mean,,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    return point.value_or(ServingCase());
+  };
+  EXPECT_EQ(server("H200-SXM-141GB", "Llama-2-70B-chat", "trtllm").stack, "trtllm-engine");
+  EXPECT_NE(server("H200-SXM-141GB", "Llama-3.1-8B-Instruct", "trtllm").stack, "trtllm-engine");
+  const ServingCase steps = server("MI300X-192GB", "Llama-2-70B-chat", "vLLM 0.9.0");
+  EXPECT_EQ(steps.receive_interval, 9) << "decode steps planned at once";
+  EXPECT_EQ(steps.flags.max_num_seqs, 650);
+}
+
 TEST_F(ServingCases, recipes_have_a_source_and_a_broken_file_of_them_is_an_input_error) {
   for (const PublicRecipe& recipe : facts_.recipes) EXPECT_FALSE(recipe.source.empty() || recipe.flags.empty());
   for (const DataSetLengths& set : facts_.data_sets) EXPECT_FALSE(set.source.empty()) << set.spec;
@@ -317,7 +332,7 @@ TEST_F(ServingCases, a_recipe_is_found_for_an_engine_named_with_its_release) {
     return point->flags.max_num_seqs;
   };
   EXPECT_EQ(seats("MLPerf Inference v5.1", "MI300X-192GB"), 1792);
-  EXPECT_EQ(seats("MLPerf Inference v5.1", "MI325X-256GB"), 1792);
+  EXPECT_EQ(seats("MLPerf Inference v5.1", "MI325X-256GB"), 2700) << "a file of its own";
   EXPECT_NE(seats("MLPerf Inference v5.1", "H100-SXM-80GB"), 1792);
   EXPECT_NE(seats("T", "MI300X-192GB"), 1792);
 }
