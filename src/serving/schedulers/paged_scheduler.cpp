@@ -182,11 +182,6 @@ Drafts PagedScheduler::drafts_for(const Sequence& sequence, int64_t room) const 
   return draw_drafts(speculation, sequence.request.id, sequence.promised, room);
 }
 
-int64_t PagedScheduler::tokens_after(const Sequence& sequence, int64_t tokens) const {
-  const bool decodes = sequence.computed >= sequence.prompt_end;
-  return sequence.computed + tokens + (decodes ? options_.speculation.slots() : 0);
-}
-
 size_t PagedScheduler::decode_all(Batch& batch, int64_t most) {
   size_t i = 0;
   for (; i < running_.size() && static_cast<int64_t>(batch.entries().size()) < most; ++i) {

@@ -65,7 +65,10 @@ class PagedScheduler : public Scheduler {
   // What a decode of the sequence verifies when the step has room for `room` more tokens.
   Drafts drafts_for(const Sequence& sequence, int64_t room = unlimited) const;
   // Cache that a sequence needs to compute `tokens` more; a decode needs slots for drafts too.
-  int64_t tokens_after(const Sequence& sequence, int64_t tokens) const;
+  int64_t tokens_after(const Sequence& sequence, int64_t tokens) const {
+    const bool decodes = sequence.computed >= sequence.prompt_end;
+    return sequence.computed + tokens + (decodes ? options_.speculation.slots() : 0);
+  }
   // Cache of the sequence at its longest.
   int64_t longest_tokens(const Sequence& sequence) const {
     return sequence.final_tokens() + options_.speculation.slots();

@@ -1,6 +1,7 @@
 #include "serving/scheduling/kv_blocks.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -11,6 +12,9 @@ namespace foretoken {
 namespace {
 
 constexpr int64_t longest_sequence = int64_t{1} << 40;  // windows and states alone hold any
+
+// Contents whose places in memory are fetched at once: those behind one that is missing are fetched in vain.
+constexpr size_t looked_for_together = 16;
 
 uint64_t mixed(uint64_t a, uint64_t b) {
   uint64_t state = a ^ (b * 0x9e3779b97f4a7c15U);
@@ -62,12 +66,6 @@ int64_t KvBlocks::tokens_in(int64_t blocks) const {
   return fits;
 }
 
-int64_t KvBlocks::missing(const Sequence& sequence, int64_t tokens) const {
-  // Asked for every sequence of every step: mostly its last block has room.
-  if (groups_.empty() && tokens <= sequence.blocks * block_size_) return 0;
-  return std::max<int64_t>(0, blocks_for(tokens) - sequence.blocks);
-}
-
 int64_t KvBlocks::most_missing(int64_t tokens) const {
   return groups_.empty() ? (tokens + block_size_ - 1) / block_size_ : total_;
 }
@@ -87,6 +85,33 @@ void KvBlocks::describe(Sequence& sequence) const {
       chain = mixed(chain, static_cast<uint64_t>(request.prefix_blocks[next_number++]));
     }
     sequence.block_hashes.push_back(mixed(chain, static_cast<uint64_t>(end)));
+  }
+  set_next_content(sequence);
+}
+
+void KvBlocks::set_next_content(Sequence& sequence) const {
+  const size_t known = sequence.contents.size();
+  sequence.next_content_end = known < sequence.block_hashes.size()
+                                  ? static_cast<int64_t>(known + 1) * content_tokens(sequence)
+                                  : std::numeric_limits<int64_t>::max();
+}
+
+void KvBlocks::bring_near(std::span<const uint64_t> hashes) const {
+  for (const uint64_t hash : hashes) by_hash_.bring_near(hash);
+  for (const uint64_t hash : hashes) {
+    if (const int32_t* found = by_hash_.find(hash)) __builtin_prefetch(&contents_[static_cast<size_t>(*found)]);
+  }
+}
+
+// Contents that are forgotten some runs later.
+void KvBlocks::bring_near_oldest() const {
+  constexpr size_t soon = 4, later = 8;
+  if (queue_.size() <= later) return;
+  if (const int32_t content = queue_[later].content; content != none) {
+    __builtin_prefetch(&contents_[static_cast<size_t>(content)]);
+  }
+  if (const int32_t content = queue_[soon].content; content != none) {
+    by_hash_.bring_near(contents_[static_cast<size_t>(content)].hash);
   }
 }
 
@@ -143,8 +168,10 @@ KvBlocks::Prefix KvBlocks::find_here(const Sequence& sequence, int64_t most_toke
     prefix.blocks += more * row_blocks_;
     if (free) prefix.free += more * row_blocks_;
   };
-  for (size_t i = 0; i < sequence.block_hashes.size() && rows < most; ++i) {
-    const int32_t* found = by_hash_.find(sequence.block_hashes[i]);
+  const std::span<const uint64_t> hashes = sequence.block_hashes;
+  for (size_t i = 0; i < hashes.size() && rows < most; ++i) {
+    if (i % looked_for_together == 0) bring_near(hashes.subspan(i, std::min(looked_for_together, hashes.size() - i)));
+    const int32_t* found = by_hash_.find(hashes[i]);
     if (found == nullptr) return prefix;
     add(sequence.content_rows, contents_[static_cast<size_t>(*found)].holders == 0);
   }
@@ -176,6 +203,7 @@ void KvBlocks::take_prefix(Sequence& sequence, const Prefix& prefix) {
   if (const int64_t own = prefix.blocks - static_cast<int64_t>(described) * content_blocks(sequence); own > 0) {
     find_run(sequence.former.run)->blocks -= own;
   }
+  set_next_content(sequence);
   sequence.blocks = prefix.blocks;
   sequence.former = {};
   free_ -= prefix.free;
@@ -184,7 +212,7 @@ void KvBlocks::take_prefix(Sequence& sequence, const Prefix& prefix) {
   if (tiers_ != nullptr) load(sequence, prefix);
 }
 
-bool KvBlocks::cover(Sequence& sequence, int64_t tokens) {
+bool KvBlocks::cover_more(Sequence& sequence, int64_t tokens) {
   const int64_t needed = missing(sequence, tokens);
   if (needed > free_) return false;
   if (needed == 0) return true;
@@ -198,6 +226,10 @@ bool KvBlocks::cover(Sequence& sequence, int64_t tokens) {
 void KvBlocks::publish_more(Sequence& sequence) {
   const auto full = static_cast<size_t>(sequence.computed / (sequence.content_rows * block_size_));
   const size_t described = std::min(full, sequence.block_hashes.size());
+  const auto fresh = std::span<const uint64_t>(sequence.block_hashes)
+                         .subspan(sequence.contents.size(), described - sequence.contents.size());
+  for (const uint64_t hash : fresh) by_hash_.bring_near(hash);
+  if (tiers_ != nullptr) tiers_->bring_near(fresh);
   while (sequence.contents.size() < described) {
     int32_t index = static_cast<int32_t>(contents_.size());
     if (spare_contents_.empty()) {
@@ -218,6 +250,7 @@ void KvBlocks::publish_more(Sequence& sequence) {
     sequence.contents.push_back(index);
     if (tiers_ != nullptr) tiers_->computed(hash, content_tokens(sequence));
   }
+  set_next_content(sequence);
 }
 
 void KvBlocks::give_back(Sequence& sequence) {
@@ -231,9 +264,9 @@ void KvBlocks::give_back(Sequence& sequence) {
     }
     append_free(freed, none);
   }
+  if (tiers_ != nullptr) tiers_->let_go(std::span(sequence.block_hashes).first(sequence.contents.size()));
   for (size_t i = sequence.contents.size(); i-- > 0;) {
     Content& content = contents_[static_cast<size_t>(sequence.contents[i])];
-    if (tiers_ != nullptr) tiers_->let_go(content.hash);
     if (--content.holders > 0) continue;
     content.place = next_number_;
     append_free(content_blocks(sequence), sequence.contents[i]);
@@ -241,6 +274,7 @@ void KvBlocks::give_back(Sequence& sequence) {
   }
   used_ -= freed;
   sequence.contents.clear();
+  set_next_content(sequence);
   sequence.blocks = 0;
   check();
 }
@@ -275,6 +309,7 @@ const KvBlocks::FreeRun* KvBlocks::find_run(uint64_t number) const {
 void KvBlocks::reuse_oldest(int64_t blocks) {
   free_ -= blocks;
   while (blocks > 0) {
+    bring_near_oldest();
     FreeRun& run = queue_.front();
     const int64_t taken = std::min(blocks, run.blocks);
     if (taken > 0 && run.content != none) {

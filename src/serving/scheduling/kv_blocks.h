@@ -1,6 +1,7 @@
 // The paged KV cache of one replica: blocks with reference counts, found again by content, reused oldest first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -41,7 +42,9 @@ class KvBlocks {
   // The longest sequence that so many blocks hold.
   int64_t tokens_in(int64_t blocks) const;
   // Blocks that `sequence` lacks to hold so many tokens.
-  int64_t missing(const Sequence& sequence, int64_t tokens) const;
+  int64_t missing(const Sequence& sequence, int64_t tokens) const {
+    return is_within_blocks(sequence, tokens) ? 0 : std::max<int64_t>(0, blocks_for(tokens) - sequence.blocks);
+  }
   // The most that a sequence lacks to hold `tokens` beyond those it holds, whatever these are.
   int64_t most_missing(int64_t tokens) const;
 
@@ -65,10 +68,12 @@ class KvBlocks {
   void take_prefix(Sequence& sequence, const Prefix& prefix);
 
   // Lets the sequence hold `tokens`; false, and nothing happens, when too few blocks are free.
-  bool cover(Sequence& sequence, int64_t tokens);
+  bool cover(Sequence& sequence, int64_t tokens) {
+    return is_within_blocks(sequence, tokens) || cover_more(sequence, tokens);
+  }
   // Its full blocks up to `computed` can be found from now on.
   void publish(Sequence& sequence) {
-    if (sequence.contents.size() < sequence.block_hashes.size()) publish_more(sequence);
+    if (sequence.computed >= sequence.next_content_end) publish_more(sequence);
   }
   void give_back(Sequence& sequence);
   // The same of a sequence that is preempted, whose tokens a tier may keep.
@@ -90,12 +95,22 @@ class KvBlocks {
     int32_t content = none;  // of all of them
   };
 
+  // Asked for every sequence of every step: mostly its last block has room.
+  bool is_within_blocks(const Sequence& sequence, int64_t tokens) const {
+    return groups_.empty() && tokens <= sequence.blocks * block_size_;
+  }
+  bool cover_more(Sequence& sequence, int64_t tokens);
   int64_t content_tokens(const Sequence& sequence) const { return sequence.content_rows * block_size_; }
   int64_t content_blocks(const Sequence& sequence) const { return sequence.content_rows * row_blocks_; }
   Prefix find_here(const Sequence& sequence, int64_t most_tokens) const;
   void find_below(const Sequence& sequence, int64_t most_tokens, Prefix& prefix) const;
   void load(const Sequence& sequence, const Prefix& prefix);
   void publish_more(Sequence& sequence);
+  // After its contents have changed.
+  void set_next_content(Sequence& sequence) const;
+  // What is looked for next lies anywhere in memory: the processor fetches it together.
+  void bring_near(std::span<const uint64_t> hashes) const;
+  void bring_near_oldest() const;
   void append_free(int64_t blocks, int32_t content);
   FreeRun* find_run(uint64_t number);
   const FreeRun* find_run(uint64_t number) const;

@@ -26,6 +26,7 @@ void Sequence::begin(Request&& new_request) {
   block_hashes.clear();
   content_rows = 1;
   contents.clear();
+  next_content_end = std::numeric_limits<int64_t>::max();
   former = {};
 }
 
@@ -50,12 +51,14 @@ void Batch::add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
   }
   sequence.promised += yields;
   ends_sequence_ = ends_sequence_ || sequence.all_promised();
-  entries_.push_back({.sequence = &sequence,
-                      .new_tokens = new_tokens,
-                      .context_tokens = context,
-                      .yields = yields,
-                      .decodes = decodes,
-                      .drafts = drafts});
+  // Written where it stays: copied from elsewhere, its loads wait for stores of other widths, at every token.
+  BatchEntry& entry = entries_.emplace_back();
+  entry.sequence = &sequence;
+  entry.new_tokens = new_tokens;
+  entry.context_tokens = context;
+  entry.yields = yields;
+  entry.decodes = decodes;
+  entry.drafts = drafts;
   if (decodes) {
     ++decodes_;
     drafted_ += drafts.verified;

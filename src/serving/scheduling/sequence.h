@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -21,23 +22,26 @@ struct FormerBlocks {
 
 // A sequence of prompt and output tokens; each step computes some of them. A token comes out of the step that computes
 // the last one known.
-struct Sequence {
-  Request request;
-  RequestRecord record;
+struct alignas(64) Sequence {
+  // What every step touches comes first, on one cache line.
   int64_t promised = 0;    // output tokens that have come out or will at the end of a step in flight
   int64_t produced = 0;    // output tokens that have come out
   int64_t computed = 0;    // tokens whose KV is there or will be at the end of a step in flight
   int64_t prompt_end = 0;  // tokens to compute before it decodes: the prompt; after a preemption the output so far too
+  int64_t blocks = 0;      // of the cache, that it holds
+  // Of `computed`: from there on, another of its contents can be found (kv_blocks.h).
+  int64_t next_content_end = std::numeric_limits<int64_t>::max();
   int32_t steps_in_flight = 0;
-  int32_t rank = 0;                        // of the engine's ranks in lock step, where there are several
+  int32_t rank = 0;        // of the engine's ranks in lock step, where there are several
+  bool running = false;    // admitted; else it waits
+  bool watched = false;    // an observer wants to know its steps
+  bool cancelled = false;  // its client has gone, and steps in flight still compute it
+  bool spare = false;      // no request: to be used again
+  bool outside = false;    // holds cache, but is in no queue: its prompt is computed elsewhere, or is to move there
+  Request request;
+  RequestRecord record;
   Picoseconds latest_start = end_of_time;  // of its first step, to meet its TTFT goal
-  bool running = false;                    // admitted; else it waits
-  bool watched = false;                    // an observer wants to know its steps
-  bool cancelled = false;                  // its client has gone, and steps in flight still compute it
-  bool spare = false;                      // no request: to be used again
-  bool outside = false;  // holds cache, but is in no queue: its prompt is computed elsewhere, or is to move there
   // The cache's, see kv_blocks.h.
-  int64_t blocks = 0;                  // that it holds
   std::vector<uint64_t> block_hashes;  // of the blocks that `request.prefix_blocks` describes
   int64_t content_rows = 1;            // blocks that one of these stands for
   std::vector<int32_t> contents;       // of its first blocks: those that others can find

@@ -452,6 +452,7 @@ void Replica::place(Step& step, Picoseconds now) {
   if (tiers_) step.begin = tiers_->earliest_begin(step.begin);
   for (const BatchEntry& entry : step.batch.entries()) {
     Sequence& sequence = *entry.sequence;
+    if (sequence.promised > entry.yields) continue;  // it has run before
     if (sequence.record.scheduled < 0) sequence.record.scheduled = step.begin;
   }
   if (!step.batch.adapters().empty()) step.adapter_loads = adapters_.use(step.batch.adapters());
@@ -604,7 +605,7 @@ void Replica::finish_step(Step& step) {
     } else {
       gaps.add(seen - record.last_token, 1);
     }
-    if (sequence.request.thinking_tokens > 0) note_answer(sequence, entry.yields, seen, 0);
+    if (record.thinking_tokens > 0) note_answer(sequence, entry.yields, seen, 0);
     record.last_token = seen;
     sequence.produced += entry.yields;
     if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence);

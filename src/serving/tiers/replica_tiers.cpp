@@ -31,8 +31,12 @@ std::optional<size_t> ReplicaTiers::tier_with(uint64_t content) const {
 }
 
 int64_t ReplicaTiers::find(std::span<const uint64_t> contents, int64_t content_tokens, int64_t context_tokens) {
+  constexpr size_t together = 16;
   size_t found = 0;
-  while (found < contents.size() && tier_with(contents[found])) ++found;
+  for (; found < contents.size(); ++found) {
+    if (found % together == 0) bring_near(contents.subspan(found, std::min(together, contents.size() - found)));
+    if (!tier_with(contents[found])) break;
+  }
   if (found == 0 || !tiers_->settings().recompute_if_faster) return static_cast<int64_t>(found);
   return quickest(contents.first(found), content_tokens, context_tokens);
 }
@@ -144,8 +148,12 @@ void ReplicaTiers::evicted(uint64_t content, int64_t tokens) {
   if (writes_back()) put(0, content, tokens);
 }
 
-void ReplicaTiers::let_go(uint64_t content) {
-  for (size_t tier = 0; tier < tiers_->count(); ++tier) store(tier).touch(content);
+void ReplicaTiers::let_go(std::span<const uint64_t> contents) {
+  for (size_t tier = 0; tier < tiers_->count(); ++tier) store(tier).touch_last_first(contents);
+}
+
+void ReplicaTiers::bring_near(std::span<const uint64_t> contents) const {
+  for (size_t tier = 0; tier < tiers_->count(); ++tier) store(tier).bring_near(contents);
 }
 
 void ReplicaTiers::put_everywhere(uint64_t content, int64_t tokens) {

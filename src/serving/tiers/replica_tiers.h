@@ -37,7 +37,9 @@ class ReplicaTiers {
   // ---- told by the cache ----
   void computed(uint64_t content, int64_t tokens);
   void found_on_gpu(uint64_t content, int64_t tokens);
-  void let_go(uint64_t content);  // by a sequence that ends or is preempted
+  void let_go(std::span<const uint64_t> contents);  // by a sequence that ends or is preempted, the last first
+  // They are looked for or put next.
+  void bring_near(std::span<const uint64_t> contents) const;
   void evicted(uint64_t content, int64_t tokens);
 
   // ---- preempted sequences ----

@@ -1,6 +1,7 @@
 #include "serving/tiers/tier_store.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 
@@ -14,10 +15,51 @@ const TierEntry* TierStore::find(uint64_t key) const {
 bool TierStore::touch(uint64_t key) {
   const int32_t* found = by_key_.find(key);
   if (found == nullptr) return false;
-  if (*found == newest_) return true;
-  unlink(*found);
-  link_newest(*found);
+  touch_place(*found);
   return true;
+}
+
+void TierStore::touch_place(int32_t index) {
+  if (index == newest_) return;
+  unlink(index);
+  link_newest(index);
+}
+
+void TierStore::bring_near(std::span<const uint64_t> keys) const {
+  for (const uint64_t key : keys) by_key_.bring_near(key);
+  for (const uint64_t key : keys) {
+    if (const int32_t* found = by_key_.find(key)) __builtin_prefetch(&places_[static_cast<size_t>(*found)]);
+  }
+}
+
+void TierStore::touch_last_first(std::span<const uint64_t> keys) {
+  constexpr size_t together = 32;
+  std::array<int32_t, together> found;
+  while (!keys.empty()) {
+    const std::span<const uint64_t> last = keys.last(std::min(together, keys.size()));
+    keys = keys.first(keys.size() - last.size());
+    bring_near(last);
+    for (size_t i = 0; i < last.size(); ++i) {
+      const int32_t* place = by_key_.find(last[i]);
+      found[i] = place != nullptr ? *place : none;
+      if (place == nullptr) continue;
+      for (const int32_t beside :
+           {places_[static_cast<size_t>(*place)].older, places_[static_cast<size_t>(*place)].newer}) {
+        if (beside != none) __builtin_prefetch(&places_[static_cast<size_t>(beside)]);
+      }
+    }
+    for (size_t i = last.size(); i-- > 0;) {
+      if (found[i] != none) touch_place(found[i]);
+    }
+  }
+}
+
+// Of a full store, for the next that comes: the oldest goes, and then the one after it.
+void TierStore::bring_oldest_near() const {
+  if (oldest_ == none) return;
+  const Place& oldest = places_[static_cast<size_t>(oldest_)];
+  by_key_.bring_near(oldest.entry.key);
+  if (oldest.newer != none) __builtin_prefetch(&places_[static_cast<size_t>(oldest.newer)]);
 }
 
 bool TierStore::put(const TierEntry& entry, std::vector<TierEntry>& dropped) {
@@ -25,6 +67,7 @@ bool TierStore::put(const TierEntry& entry, std::vector<TierEntry>& dropped) {
   while (tokens_ > capacity_ - entry.tokens) {
     dropped.push_back(places_[static_cast<size_t>(oldest_)].entry);
     take_out(oldest_);
+    bring_oldest_near();
   }
   if (spare_.empty()) {
     spare_.push_back(static_cast<int32_t>(places_.size()));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/hashed_index.h"
@@ -27,6 +28,10 @@ class TierStore {
   const TierEntry* find(uint64_t key) const;
   // It was used just now. False where it is not held.
   bool touch(uint64_t key);
+  // The same of each that is held, the last first.
+  void touch_last_first(std::span<const uint64_t> keys);
+  // They are looked for next: they lie anywhere in memory, and the processor fetches them together.
+  void bring_near(std::span<const uint64_t> keys) const;
   // Holds it as the most recently used; `dropped` gets what had to go, in that order. False where it could never fit or
   // is held already.
   bool put(const TierEntry& entry, std::vector<TierEntry>& dropped);
@@ -45,6 +50,8 @@ class TierStore {
   void unlink(int32_t index);
   void link_newest(int32_t index);
   void take_out(int32_t index);
+  void touch_place(int32_t index);
+  void bring_oldest_near() const;
 
   int64_t capacity_;
   int64_t tokens_ = 0, most_tokens_ = 0;
