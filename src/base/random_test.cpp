@@ -241,9 +241,9 @@ TEST(Random, known_answers) {
             UINT64_C(14221476408932171776));
   EXPECT_EQ(hash([](RandomStream& s) { return s.exponential(3); }), UINT64_C(13227178888994389745));
   EXPECT_EQ(hash([](RandomStream& s) { return s.normal(1, 2); }), UINT64_C(10081895468443006528));
-  EXPECT_EQ(hash([](RandomStream& s) { return s.lognormal(0, 2); }), UINT64_C(2224921830910719237));
+  EXPECT_EQ(hash([](RandomStream& s) { return s.lognormal(0, 2); }), UINT64_C(8389157760641137763));
   EXPECT_EQ(hash([](RandomStream& s) { return s.gamma(2.5, 1); }), UINT64_C(4341855129434963470));
-  EXPECT_EQ(hash([](RandomStream& s) { return s.gamma(0.3, 1); }), UINT64_C(14428430019526431698));
+  EXPECT_EQ(hash([](RandomStream& s) { return s.gamma(0.3, 1); }), UINT64_C(8258337419356416564));
   EXPECT_EQ(hash([&](RandomStream& s) { return static_cast<double>(zipf.draw(s)); }), UINT64_C(3062491727077048320));
   EXPECT_EQ(hash([&](RandomStream& s) { return empirical.draw(s); }), UINT64_C(16024933374091067392));
 }
