@@ -70,11 +70,10 @@ MixedPass mixed_pass(std::span<const AttentionShape> calls, int64_t longest_deco
     } else {
       prompt_tiles_per_head = std::max(prompt_tiles_per_head, part.walk.tiles);
       mixed.q_len = std::max(mixed.q_len, static_cast<double>(call.q_len));
-      mixed.kv_len = std::max(mixed.kv_len, static_cast<double>(call.kv_len));
+      mixed.kv_len = std::max(mixed.kv_len, static_cast<double>(seen_keys(call)));
     }
     const int64_t value_dim = call.value_dim > 0 ? call.value_dim : call.head_dim;
-    const int64_t keys = call.window > 0 ? std::min(call.kv_len, call.q_len + call.window - 1) : call.kv_len;
-    mixed.key_bytes += static_cast<double>(call.batch * call.kv_heads * keys * (call.head_dim + value_dim)) *
+    mixed.key_bytes += static_cast<double>(call.batch * call.kv_heads * seen_keys(call) * (call.head_dim + value_dim)) *
                        bytes_per_element(call.kv_dtype);
     mixed.sequences += static_cast<double>(call.batch);
     if (&call == calls.data()) continue;

@@ -4,6 +4,18 @@
 #include "kernel/forms/tile_pass.h"
 
 namespace foretoken {
+namespace {
+
+// The context that a tile pass walks. Under a window, one key more before the queries can mean one block less to a
+// tile, by where blocks begin: such a call counts like one whose queries begin at the border of a block.
+int64_t walked_keys(const AttentionShape& shape, int64_t window, int64_t tile_keys) {
+  const int64_t seen = seen_keys(shape);
+  if (window == 0 || seen <= shape.q_len) return seen;
+  return shape.q_len + (seen - shape.q_len + tile_keys - 1) / tile_keys * tile_keys;
+}
+
+}  // namespace
+
 TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant& variant, Caches keys_are) {
   const bool encoder = shape.phase == AttentionPhase::encoder;
   const int64_t group = std::max<int64_t>(1, shape.heads / shape.kv_heads);
@@ -21,15 +33,17 @@ TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant
   };
   const auto batch = static_cast<double>(shape.batch), heads = static_cast<double>(shape.heads);
   const auto kv_heads = static_cast<double>(shape.kv_heads);
-  const auto q_len = static_cast<double>(shape.q_len), kv_len = static_cast<double>(shape.kv_len);
+  const int64_t window = encoder || shape.window >= shape.kv_len ? 0 : shape.window;
+  const auto q_len = static_cast<double>(shape.q_len);
+  const auto seen = static_cast<double>(encoder ? shape.kv_len : seen_keys(shape));
   const auto dims = static_cast<double>(shape.head_dim + value_dim);
   const double element = bytes_per_element(shape.dtype), cached = bytes_per_element(shape.kv_dtype);
 
   TilePass pass;
   pass.walk = walk_tiles({.q_len = shape.q_len,
-                          .kv_len = shape.kv_len,
+                          .kv_len = encoder ? shape.kv_len : walked_keys(shape, window, keys),
                           .rows_per_token = packed,
-                          .window = encoder ? 0 : shape.window,
+                          .window = window,
                           .causal = shape.causal && !encoder,
                           .tile_rows = rows,
                           .tile_keys = keys});
@@ -43,8 +57,8 @@ TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant
   const bool fp8_multiply = multiplies_in_fp8(shape, variant);
   pass.math = fp8_multiply && !variant.transposes_values ? DType::fp8 : shape.dtype;
   pass.widens_fp8 = pass.fp8_cache && !fp8_multiply;
-  pass.traffic = batch * dims * (heads * q_len * element + kv_heads * kv_len * cached);
-  if (keys_are == Caches::cold) pass.cold_bytes = batch * dims * kv_heads * (kv_len - q_len) * cached;
+  pass.traffic = batch * dims * (heads * q_len * element + kv_heads * seen * cached);
+  if (keys_are == Caches::cold) pass.cold_bytes = batch * dims * kv_heads * (seen - q_len) * cached;
   if (shape.writes_kv) {
     pass.write_rows = batch * q_len;
     pass.write_bytes = batch * q_len * kv_heads * dims * (element + cached);
@@ -53,8 +67,7 @@ TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant
   pass.launches = variant.extra_launches - (shape.writes_kv || encoder ? 0 : 1);
   pass.kv_heads = kv_heads;
   if (planned) {
-    const int64_t seen = shape.window > 0 ? std::min(shape.kv_len, shape.window + rows) : shape.kv_len;
-    pass.planned_keys = static_cast<double>(seen);
+    pass.planned_keys = static_cast<double>(window > 0 ? std::min(shape.kv_len, window + rows) : shape.kv_len);
     pass.merged_rows = batch * q_len * heads;
   }
   if (backward) {
@@ -125,7 +138,7 @@ class AttentionPrefillForm : public Form {
     const TilePass pass = attention_tile_pass(shape, attention_variant(call.variant, shape, device), call.keys);
     const TilePassTimes times = tile_pass_times(pass, device, constants);
     tile_pass_features(pass, times, static_cast<double>(shape.heads) / static_cast<double>(shape.kv_heads),
-                       static_cast<double>(shape.q_len), static_cast<double>(shape.kv_len),
+                       static_cast<double>(shape.q_len), static_cast<double>(seen_keys(shape)),
                        static_cast<double>(shape.window), out);
     return times.total;
   }

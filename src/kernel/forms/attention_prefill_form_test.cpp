@@ -47,6 +47,22 @@ TEST_F(PrefillForm, a_longer_context_is_never_faster) {
   }
 }
 
+TEST_F(PrefillForm, keys_beyond_the_window_change_neither_the_time_nor_what_trees_see) {
+  for (const char* device : devices) {
+    const auto at = [&](int64_t kv_len) {
+      const AttentionShape shape{
+          .batch = 2, .heads = 32, .kv_heads = 8, .q_len = 500, .kv_len = kv_len, .window = 1000, .writes_kv = true};
+      int choice = 0;
+      std::vector<float> seen(form->feature_count() + 1);
+      seen.back() = static_cast<float>(
+          form->seconds_and_features({.shape = shape}, traits_named(device), constants, choice, seen));
+      return seen;
+    };
+    EXPECT_EQ(at(2001), at(2000)) << device;
+    EXPECT_EQ(at(131072), at(2000)) << device;
+  }
+}
+
 TEST_F(PrefillForm, a_larger_batch_or_more_heads_are_never_faster) {
   for (const char* device : devices) {
     for (const int64_t q_len : {2, 100, 2048}) {

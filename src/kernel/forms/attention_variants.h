@@ -210,6 +210,11 @@ inline bool is_fp8(DType type) {
   return type == DType::fp8;
 }
 
+// Keys that some query of a call sees.
+inline int64_t seen_keys(const AttentionShape& shape) {
+  return shape.window > 0 ? std::min(shape.kv_len, shape.q_len + shape.window - 1) : shape.kv_len;
+}
+
 // The tile of a prompt.
 AttentionTile prefill_tile(const AttentionShape& shape, const AttentionVariant& variant, int64_t heads_per_tile);
 
