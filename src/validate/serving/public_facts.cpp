@@ -75,6 +75,17 @@ DataSetLengths read_data_set(const JsonView& json) {
   return set;
 }
 
+LatencyLimit read_limit(const JsonView& json) {
+  json.allow_only({"benchmark", "model", "arrival", "ttft_ms", "tpot_ms", "source"});
+  constexpr Range<double> some_ms{.least = 1, .most = 1e6};
+  return {.benchmark = json.at("benchmark").string(),
+          .model = json.at("model").string(),
+          .arrival = json.at("arrival").string(),
+          .ttft_ms = json.at("ttft_ms").number(some_ms),
+          .tpot_ms = json.at("tpot_ms").number(some_ms),
+          .source = json.at("source").string()};
+}
+
 }  // namespace
 
 std::span<const UniformLengths> uniform_lengths_of_tables() {
@@ -122,11 +133,12 @@ PublicFacts read_public_facts(const std::filesystem::path& data) {
   const std::filesystem::path path = data / "serving" / "recipes.json";
   const Json document = read_json_file(path);
   const JsonView view(document, path.string());
-  view.allow_only({"format", "recipes", "data_sets"});
+  view.allow_only({"format", "recipes", "data_sets", "limits"});
   view.at("format").integer({.least = 1, .most = 1});
   PublicFacts facts;
   for (const JsonView& recipe : view.at("recipes").items()) facts.recipes.push_back(read_recipe(recipe));
   for (const JsonView& set : view.at("data_sets").items()) facts.data_sets.push_back(read_data_set(set));
+  for (const JsonView& limit : view.at("limits").items()) facts.limits.push_back(read_limit(limit));
   return facts;
 }
 

@@ -43,9 +43,18 @@ struct DataSetLengths {
   const LognormalLength& output_of(std::string_view weights) const;
 };
 
+// 99% of a run's requests keep these, or the run is not published. A row is meant where benchmark, model and arrival
+// are part of its columns; the first entry counts.
+struct LatencyLimit {
+  std::string benchmark, model, arrival;
+  double ttft_ms = 0, tpot_ms = 0;
+  std::string source;
+};
+
 struct PublicFacts {
   std::vector<PublicRecipe> recipes;
   std::vector<DataSetLengths> data_sets;
+  std::vector<LatencyLimit> limits;
 };
 // serving/recipes.json of a library's folder. InputError for a broken one.
 PublicFacts read_public_facts(const std::filesystem::path& data);

@@ -517,9 +517,23 @@ void ServingCaseReader::read_measured(ServingCase& result) const {
       return known.metric == metric && (known.statistic.empty() || has(of, known.statistic));
     });
     if (found == std::end(statistics)) continue;
-    result.measured.push_back(
-        {.metric = found->metric, .value = value, .statistic = found->statistic, .predicted = found->of});
+    result.measured.push_back({.metric = found->metric,
+                               .value = value,
+                               .statistic = found->statistic,
+                               .predicted = found->of,
+                               .at_most = latency_limit(found->metric)});
   }
+}
+
+double ServingCaseReader::latency_limit(std::string_view metric) const {
+  for (const LatencyLimit& limit : facts_.limits) {
+    if (!has(text("source"), limit.benchmark) || !has(text("model"), limit.model) ||
+        !has(text("arrival"), limit.arrival)) {
+      continue;
+    }
+    return metric == "ttft_ms" ? limit.ttft_ms : metric == "tpot_ms" ? limit.tpot_ms : 0;
+  }
+  return 0;
 }
 
 }  // namespace foretoken

@@ -21,6 +21,7 @@ struct MeasuredValue {
   double value = 0;
   std::string_view statistic;                            // "mean", "median", "mean ITL"; empty for rates
   double (*predicted)(const ServingMetrics&) = nullptr;  // the same statistic of a simulated run
+  double at_most = 0;                                    // as rules of its benchmark ask for; 0 = no rule
 };
 
 // Equal engines.
@@ -94,6 +95,7 @@ class ServingCaseReader {
   // Where a first token came long before a seat could be free; else empty.
   std::string seats_contradiction(const ServingCase& point) const;
   void read_measured(ServingCase& result) const;
+  double latency_limit(std::string_view metric) const;  // 0 = none
 
   CsvReader csv_;
   const HardwareCatalogue& hardware_;

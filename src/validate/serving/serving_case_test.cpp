@@ -303,11 +303,15 @@ TEST_F(ServingCases, mlperf_rows_run_the_backend_and_the_scheduling_that_submitt
   const ServingCase steps = server("MI300X-192GB", "Llama-2-70B-chat", "vLLM 0.9.0");
   EXPECT_EQ(steps.receive_interval, 9) << "decode steps planned at once";
   EXPECT_EQ(steps.flags.max_num_seqs, 650);
+  for (const MeasuredValue& value : steps.measured) {
+    EXPECT_EQ(value.at_most, value.metric == "ttft_ms" ? 2000 : 200) << value.metric;
+  }
 }
 
 TEST_F(ServingCases, recipes_have_a_source_and_a_broken_file_of_them_is_an_input_error) {
   for (const PublicRecipe& recipe : facts_.recipes) EXPECT_FALSE(recipe.source.empty() || recipe.flags.empty());
   for (const DataSetLengths& set : facts_.data_sets) EXPECT_FALSE(set.source.empty()) << set.spec;
+  for (const LatencyLimit& limit : facts_.limits) EXPECT_FALSE(limit.source.empty()) << limit.model;
   const fs::path folder = file_.string() + "_library";
   fs::create_directories(folder / "serving");
   const auto complains = [&](const std::string& text) {
@@ -317,6 +321,7 @@ TEST_F(ServingCases, recipes_have_a_source_and_a_broken_file_of_them_is_an_input
   complains(R"({"format": 2, "recipes": []})");
   complains(R"({"format": 1, "recipes": [{"benchmark": "B", "engine": "vllm", "model": "M", "flags": "f"}]})");
   complains(R"({"format": 1, "recipes": []})");
+  complains(R"({"format": 1, "recipes": [], "data_sets": []})");
   complains(
       R"({"format": 1, "recipes": [], "data_sets": [{"spec": "S", "samples": 1, "input": {"mean": 0, "sigma": 1, "most": 9}, "output": {"mean": 2, "sigma": 1, "most": 9}, "source": "s"}]})");
   complains(R"({"format": 1, "recipes": [{"benchmark": "B", "engine": "v", "model": "M", "flags": "f", "gpu": "x"}]})");
@@ -405,6 +410,7 @@ TEST_F(ServingCases, a_data_set_is_sent_for_ten_minutes_however_often_that_repea
   EXPECT_EQ(open.stands_for, 4);
   EXPECT_EQ(open.load.num_prompts, 600 * 40 + 1) << "more than its part of the data set";
   EXPECT_TRUE(open.shortened && !open.repeats_data_set);
+  EXPECT_EQ(specs("agg", "open loop Poisson,,8,").load.num_prompts, 24'576 / 4) << "no less than its part";
   ServingSpecs offline = specs("offline", "all at t=0,,,");
   EXPECT_EQ(offline.load.num_prompts, 24'576 / 4);
   EXPECT_TRUE(!offline.shortened && offline.repeats_data_set);
