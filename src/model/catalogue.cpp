@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -51,6 +53,96 @@ std::optional<std::string> only_one(const std::vector<std::string>& found, std::
   throw InputError({.source = "model",
                     .value = printable(name),
                     .expected = fmt::format("one of {}: the name alone fits them all", fmt::join(found, ", "))});
+}
+
+constexpr std::string_view name_separators = " -_:";
+
+std::string with_dashes(std::string_view name) {
+  std::string result = lower_case(name);
+  for (char& c : result) {
+    if (name_separators.find(c) != name_separators.npos) c = '-';
+  }
+  return result;
+}
+
+constexpr std::string_view digits = "0123456789";
+
+bool is_digit(char c) {
+  return digits.find(c) != digits.npos;
+}
+
+// As people type it: "Llama 3.1 8B", "llama3.1:8b" and "Llama-3.1-8B" are all "llama3.1-8b". What stands between two
+// digits tells numbers apart.
+std::string spelling(std::string_view model) {
+  std::string result;
+  bool is_open = false;  // a separator was left out
+  for (const char c : with_dashes(model)) {
+    if (c == '-') {
+      is_open = true;
+      continue;
+    }
+    if (is_open && !result.empty() && is_digit(result.back()) && is_digit(c)) result += '-';
+    is_open = false;
+    result += c;
+  }
+  return result;
+}
+
+// The name of one entry in another spelling.
+std::optional<ResolvedName> find_by_spelling(const std::vector<ModelEntry>& entries, std::string_view name) {
+  if (name.find('/') != name.npos) return std::nullopt;
+  const std::string wanted = spelling(name);
+  std::vector<std::string> found;
+  ResolvedName result;
+  for (const ModelEntry& entry : entries) {
+    std::vector<std::string> ids = {entry.name};
+    ids.insert(ids.end(), entry.aliases.begin(), entry.aliases.end());
+    const auto same = std::find_if(ids.begin(), ids.end(),
+                                   [&](const std::string& id) { return spelling(after_slash(id)) == wanted; });
+    if (same == ids.end()) continue;
+    found.push_back(entry.name);
+    result = {.entry = entry.name,
+              .checkpoint = same->find('/') != same->npos ? *same : entry.name,
+              .has_format = parse_checkpoint_name(*same).format.has_value()};
+  }
+  return only_one(found, name) ? std::optional(result) : std::nullopt;
+}
+
+// Whether all of `words` are among `others`, in this order.
+bool are_among(const std::vector<std::string_view>& words, const std::vector<std::string_view>& others) {
+  auto next = others.begin();
+  for (const std::string_view word : words) {
+    next = std::find(next, others.end(), word);
+    if (next == others.end()) return false;
+    ++next;
+  }
+  return true;
+}
+
+// Models whose names have all words of this one, those with the fewest others first: "llama-70b" is short for three.
+std::vector<std::string> longer_names(const std::vector<ModelEntry>& entries, std::string_view name) {
+  const std::string dashed = with_dashes(name);
+  const std::vector<std::string_view> words = split_words(dashed, "-");
+  std::vector<std::pair<size_t, std::string>> found;
+  if (words.empty() || name.find('/') != name.npos) return {};
+  for (const ModelEntry& entry : entries) {
+    const std::string known = with_dashes(after_slash(entry.name));
+    const std::vector<std::string_view> others = split_words(known, "-");
+    if (are_among(words, others)) found.emplace_back(others.size(), entry.name);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> names;
+  for (const auto& [size, longer] : found) names.push_back(longer);
+  return names;
+}
+
+std::string longer_names_text(const std::vector<std::string>& names) {
+  constexpr size_t most_named = 5;
+  if (names.size() == 1) return "the full name of a model";
+  const std::span<const std::string> shown(names.data(), std::min(most_named, names.size()));
+  const std::string others =
+      names.size() > most_named ? fmt::format(" or {} others", names.size() - most_named) : std::string();
+  return fmt::format("one of {}{}: the name alone fits them all", fmt::join(shown, ", "), others);
 }
 
 ModelEntry read_entry(const std::filesystem::path& file) {
@@ -249,6 +341,12 @@ std::string ModelCatalogue::relatives_text(std::string_view name) const {
 }
 
 void ModelCatalogue::fail_unknown(std::string_view name) const {
+  if (const std::vector<std::string> longer = longer_names(entries(), name); !longer.empty()) {
+    throw InputError({.source = "model",
+                      .value = printable(name),
+                      .expected = longer_names_text(longer),
+                      .suggestion = std::string(longer.size() == 1 ? after_slash(longer.front()) : "")});
+  }
   // People leave the organisation out, so both forms are offered to the comparison.
   std::vector<std::string> candidates;
   for (const ModelEntry& entry : entries()) {
@@ -281,6 +379,7 @@ ResolvedName ModelCatalogue::resolve(std::string_view name) const {
   if (const auto found = find_by_alias(name)) return *found;
   if (name.ends_with(".json")) return {.entry = {}, .checkpoint = std::string(name)};  // reading it says what is wrong
   if (const auto found = find_by_parts(name)) return *found;
+  if (const auto found = find_by_spelling(entries(), name)) return *found;
   fail_unknown(name);
 }
 

@@ -58,6 +58,25 @@ TEST(ModelCatalogue, a_name_resolves_to_the_shapes_and_to_the_checkpoint_that_it
   EXPECT_THAT(complaint("someone/Llama-3.1-8B"), HasSubstr("foretoken models"));
 }
 
+TEST(ModelCatalogue, a_name_is_known_in_the_spellings_that_people_use) {
+  const ModelCatalogue catalogue(folder);
+  for (const char* name : {"llama3.1:8b", "Llama 3.1 8B", "llama_3.1_8b", "llama3.1-8B"}) {
+    EXPECT_EQ(catalogue.model(name).name, "meta-llama/Llama-3.1-8B") << name;
+  }
+  EXPECT_EQ(catalogue.model("gptoss120b").name, "openai/gpt-oss-120b");
+  EXPECT_EQ(catalogue.model("phi4").name, "microsoft/phi-4");
+  EXPECT_THAT(complaint("qwen38b"), HasSubstr("did you mean")) << "Qwen-38B is another model than Qwen3-8B";
+}
+
+TEST(ModelCatalogue, a_name_that_is_too_short_is_told_the_full_ones) {
+  EXPECT_THAT(complaint("qwen3-235b"), HasSubstr("the full name of a model; did you mean Qwen3-235B-A22B?"));
+  EXPECT_THAT(complaint("llama-405b"), HasSubstr("did you mean Llama-3.1-405B?"));
+  const std::string several = complaint("llama-70b");
+  EXPECT_THAT(several, HasSubstr("one of meta-llama/Llama-3.1-70B, "));
+  EXPECT_THAT(several, HasSubstr("meta-llama/Llama-3.3-70B-Instruct"));
+  EXPECT_THAT(several, testing::Not(HasSubstr("did you mean")));
+}
+
 TEST(ModelCatalogue, an_unknown_name_is_told_the_nearest_one) {
   EXPECT_THAT(complaint("meta-llama/Llama-3.1-80B"), HasSubstr("did you mean meta-llama/Llama-3.1-"));
   EXPECT_THAT(complaint("Llama-3.1-8BB"), HasSubstr("did you mean Llama-3.1-8B?"));
