@@ -56,6 +56,18 @@ TEST(LaunchLine, data_parallel_attention_divides_the_tensor_size_of_sglang) {
   EXPECT_THAT(wrong("sglang serve --model-path m --tp 6 --dp 4 --enable-dp-attention"), HasSubstr("multiple of the 4"));
 }
 
+TEST(LaunchLine, experts_are_divided_over_all_ranks_where_attention_is_data_parallel) {
+  const LaunchLine line = read_launch_line(
+      "python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-R1 --tp 8 --dp 8 --enable-dp-attention", "a");
+  EXPECT_EQ(line.fields.dump(0), R"({"engine":"sglang","model":"deepseek-ai/DeepSeek-R1","tensor_parallel_size":1,)"
+                                 R"("data_parallel_size":8,"expert_parallel_size":8})");
+  EXPECT_THAT(line.remarks.not_simulated, ElementsAre(HasSubstr("as with --ep-size 8")));
+}
+
+TEST(LaunchLine, a_placeholder_names_no_model) {
+  EXPECT_THAT(fields("trtllm-serve MODEL --tp_size 4"), testing::Not(HasSubstr("MODEL")));
+}
+
 TEST(LaunchLine, drafts_of_each_engine_become_one_config) {
   EXPECT_THAT(fields("vllm serve m --speculative-config '{\"method\":\"eagle3\",\"model\":\"org/head\","
                      "\"num_speculative_tokens\":3}'"),

@@ -305,7 +305,13 @@ class ServerReader {
 
   void set_model() {
     const std::string model = said("model").value_or(server_model_);
-    if (!model.empty()) set("model", model);
+    // plan serve writes this where an engine loads a checkpoint that nobody knows the name of.
+    constexpr std::string_view placeholder = "MODEL";
+    if (model == placeholder) {
+      remarks_.notes.emplace_back("MODEL stands for a checkpoint: give its number format as well.");
+    } else if (!model.empty()) {
+      set("model", model);
+    }
   }
 
   void set_formats() {
@@ -372,11 +378,14 @@ class ServerReader {
     std::optional<int64_t> experts = number("expert_parallel_size");
     const bool spreads_all = exchange.starts_with("deepep") || exchange == "mooncake" || said("enable_ep_moe");
     if (spreads_all && !experts) experts = all_ranks;
-    if (experts && *experts > 1) set("expert_parallel_size", *experts);
-    if (shares_attention && data.value_or(1) > 1 && !experts) {
-      remarks_.not_simulated.push_back(
-          "experts split over all ranks together with data-parallel attention (set --ep-size)");
+    if (shares_attention && data.value_or(1) > 1 && !experts && all_ranks > 1) {
+      // A rank holds a slice of every expert: as many bytes as whole ones would take.
+      experts = all_ranks;
+      remarks_.not_simulated.push_back(fmt::format(
+          "experts sliced over all ranks (simulated as whole experts divided over {} ranks, as with --ep-size {})",
+          all_ranks, all_ranks));
     }
+    if (experts && *experts > 1) set("expert_parallel_size", *experts);
     if (exchange == "deepep") {
       const std::string mode = said("deepep_mode").value_or("auto");
       if (mode == "normal") exchange = "deepep_high_throughput";
