@@ -153,11 +153,13 @@ struct ComparableCommand {
   std::span<const OutcomeKey> outcomes;
   std::string_view parts_of;
   Parts (*parts)(const Json& document);
+  std::string_view own_key;  // that no other command's document has
 };
-constexpr ComparableCommand comparable[] = {{"step", step_keys, step_words, "step", step_parts},
-                                            {"train", train_keys, train_words, "iteration", train_parts},
-                                            {"serve", serve_keys, {}, "mean TPOT", serve_parts},
-                                            {"plan serve", plan_serve_keys, plan_serve_words, "", no_parts}};
+constexpr ComparableCommand comparable[] = {
+    {"step", step_keys, step_words, "step", step_parts, "stages"},
+    {"train", train_keys, train_words, "iteration", train_parts, "parts_seconds"},
+    {"serve", serve_keys, {}, "mean TPOT", serve_parts, "mean_ttft_ms"},
+    {"plan serve", plan_serve_keys, plan_serve_words, "", no_parts, "by_device_and_engine"}};
 
 // What an answer says about its devices (device_notes.h).
 void add_notes(const Json& document, std::vector<std::string>& notes) {
@@ -302,6 +304,14 @@ std::string Comparison::failure() const {
     if (!why->empty()) text += fmt::format("{}The {} command fails: {}", text.empty() ? "" : " ", side, *why);
   }
   return text;
+}
+
+std::optional<std::string> command_of_answer(const Json& document) {
+  if (document.kind() != Json::Kind::object) return std::nullopt;
+  for (const ComparableCommand& one : comparable) {
+    if (document.find(one.own_key) != nullptr) return std::string(one.name);
+  }
+  return std::nullopt;
 }
 
 Comparison compare_answers(const std::string& command, const Json& first, const Json& second) {

@@ -36,6 +36,9 @@ struct Comparison {
 // Commands that can be compared.
 std::vector<std::string> comparable_commands();
 
+// Whose answer a document is; nothing where it is none of theirs.
+std::optional<std::string> command_of_answer(const Json& document);
+
 // Documents of that command. Parts that only one has count as zero in the other.
 Comparison compare_answers(const std::string& command, const Json& first, const Json& second);
 

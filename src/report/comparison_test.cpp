@@ -108,6 +108,13 @@ TEST(Comparison, intervals_that_overlap_are_said) {
   EXPECT_FALSE(said(12.5));
 }
 
+TEST(Comparison, an_answer_tells_whose_it_is) {
+  EXPECT_EQ(command_of_answer(train_answer(3, 2, 1)), "train");
+  EXPECT_EQ(command_of_answer(Json::object({{"mean_ttft_ms", Json()}})), "serve");
+  EXPECT_EQ(command_of_answer(Json::object({{"command", "serve"}, {"model", "m"}})), std::nullopt) << "a question";
+  EXPECT_EQ(command_of_answer(Json::array()), std::nullopt);
+}
+
 TEST(Comparison, equal_answers_say_that_nothing_changed) {
   const Json same = train_answer(3, 2, 1);
   EXPECT_NE(comparison_text(compare_answers("train", same, same)).find("no part of it changed"), std::string::npos);

@@ -27,16 +27,35 @@ struct ComparedSide {
   Question question() const { return Question(words, fields); }
 };
 
+bool names_file(const std::string& text) {
+  return text.ends_with(".json") && text.find(' ') == std::string::npos;
+}
+
+// What --json printed before, which is compared as it stands; nothing where the text is a question.
+struct SavedAnswer {
+  std::string command;
+  Json answer;
+
+  static std::optional<SavedAnswer> read(const std::string& text) {
+    if (!names_file(text)) return std::nullopt;
+    Json json = read_json_file(text);
+    const std::optional<std::string> command = command_of_answer(json);
+    if (!command) return std::nullopt;
+    return SavedAnswer{.command = *command, .answer = std::move(json)};
+  }
+};
+
 class CompareCommand : public Command {
  public:
   void declare(Options& options) override {
     options.text("--first", first_,
                  "First command, in quotes: step, train, serve or plan serve with its flags; or its question as JSON "
-                 "text or a .json file (see --print-spec)",
+                 "text or a .json file (see --print-spec); or a .json file with its answer (see --json)",
                  true);
     options.text(
         "--second", second_,
-        "Second command. You may give only the flags that differ from the first, for example '--device a100_sxm'",
+        "Second command, question or answer. You may give only the flags that differ from the first command, for "
+        "example '--device a100_sxm'",
         true);
     options.text("--html", html_, "Write the comparison as an HTML report");
     options.footer(
@@ -45,21 +64,25 @@ class CompareCommand : public Command {
         "      --second '--device a100_sxm'\n"
         "  foretoken compare --first 'serve --model Llama-3.1-8B --device h100_sxm --request-rate 8 --num-prompts "
         "200'\n"
-        "      --second '--quantization fp8'");
+        "      --second '--quantization fp8'\n"
+        "  foretoken compare --first monday.json --second friday.json");
   }
 
   Answer run(const Library& library) const override {
-    const Json first_spec = spec_of("--first", first_, nullptr);
-    const Json second_spec = spec_of("--second", second_, &first_spec);
+    const std::optional<SavedAnswer> first_saved = SavedAnswer::read(first_), second_saved = SavedAnswer::read(second_);
+    const Json first_spec = first_saved ? named(*first_saved) : spec_of("--first", first_, nullptr);
+    const Json second_spec =
+        second_saved ? named(*second_saved) : spec_of("--second", second_, first_saved ? nullptr : &first_spec);
     const std::string command = first_spec.find("command")->string();
     if (const std::string& other = second_spec.find("command")->string(); other != command) {
       throw InputError({.source = "--second", .value = other, .expected = "the same command: " + command});
     }
     const ComparedSide first(first_spec), second(second_spec);
-    Comparison comparison = compare_answers(command, answer_of(first, library), answer_of(second, library));
-    comparison.first_command = first.question().line();
-    comparison.second_command = second.question().line();
-    comparison.settings = differing_settings(first.fields, second.fields);
+    Comparison comparison = compare_answers(command, first_saved ? first_saved->answer : answer_of(first, library),
+                                            second_saved ? second_saved->answer : answer_of(second, library));
+    comparison.first_command = first_saved ? "the answer in " + first_ : first.question().line();
+    comparison.second_command = second_saved ? "the answer in " + second_ : second.question().line();
+    if (!first_saved && !second_saved) comparison.settings = differing_settings(first.fields, second.fields);
     Answer answer{
         .text = comparison_text(comparison), .json = comparison_json(comparison), .failure = comparison.failure()};
     if (!html_.empty()) {
@@ -70,9 +93,12 @@ class CompareCommand : public Command {
   }
 
  private:
+  // As if it were a question without flags.
+  static Json named(const SavedAnswer& saved) { return Json::object({{"command", saved.command}}); }
+
   // `base`: what flags without a command are added to; nothing where there is none.
   static Json spec_of(const std::string& flag, const std::string& text, const Json* base) {
-    const bool is_file = text.ends_with(".json") && text.find(' ') == std::string::npos;
+    const bool is_file = names_file(text);
     if (is_file || text.starts_with('{')) {
       const std::string source = is_file ? text : flag;
       const Json spec = is_file ? read_json_file(text) : parse_json(text, source);
