@@ -171,6 +171,7 @@ Json replicas_json(const ServingReport& report) {
                               {"block_size", group.block_size}});
     if (!group.release.empty()) json.set("engine", group.release);
     if (!group.model.empty()) json.set("model", group.model);
+    if (!group.pool.empty()) json.set("pool", group.pool);
     if (!group.links.empty()) json.set("links", links_json(group.links));
     if (group.sources) json.set("sources", to_json(*group.sources));
     groups.push(std::move(json));
@@ -182,10 +183,12 @@ std::string replica_lines(const ServingReport& report) {
   std::string text;
   for (const ReplicaSummary& group : report.replicas) {
     const int64_t devices = group.count * group.devices_each;
-    text += fmt::format("{} on {}{} ({}{} scheduler{})\n", group.model.empty() ? report.model : group.model,
-                        devices > 1 ? fmt::format("{} x ", devices) : "", group.device,
-                        group.release.empty() ? "" : group.release + ", ", group.scheduler,
-                        group.count > 1 ? fmt::format(", {} replicas", group.count) : "");
+    text +=
+        fmt::format("{}{} on {}{} ({}{} scheduler{})\n",
+                    group.pool.empty() ? "" : group.pool + " pool: ", group.model.empty() ? report.model : group.model,
+                    devices > 1 ? fmt::format("{} x ", devices) : "", group.device,
+                    group.release.empty() ? "" : group.release + ", ", group.scheduler,
+                    group.count > 1 ? fmt::format(", {} replicas", group.count) : "");
     for (const LinkTraffic& link : group.links) {
       text += fmt::format("  links: each GPU sends {} per token over {}{}\n", bytes_text(link.bytes), link.link,
                           link.between_nodes ? " between nodes" : "");
@@ -314,6 +317,9 @@ std::string benchmark_table(const ServingReport& report) {
 
 std::string serving_text(const ServingReport& report) {
   const ServingMetrics& metrics = report.run.metrics;
+  // Tables would show zeros for what nobody measured.
+  const bool served_nothing = metrics.completed == 0 && metrics.rejected > 0;
+  if (served_nothing) return replica_lines(report) + device_notes_text(report.notes);
   std::string text = benchmark_table(report) + "\n" + replica_lines(report);
   if (report.run.has_intervals()) {
     for (const NamedHeadline& named : headlines(report)) {
@@ -322,7 +328,9 @@ std::string serving_text(const ServingReport& report) {
   }
   for (const ReplicaSummary& group : report.replicas) {
     text += fmt::format("{:<28} {:>10}   blocks of {} tokens{}\n", "KV cache", group.kv_blocks, group.block_size,
-                        report.replicas.size() > 1 ? ", " + group.device : "");
+                        !group.pool.empty()          ? fmt::format(", {} pool", group.pool)
+                        : report.replicas.size() > 1 ? ", " + group.device
+                                                     : "");
   }
   text += fmt::format("{:<28} {:>9.0f}%   of the KV cache\n", "Fullest", 100 * report.peak_kv_use());
   text += fmt::format("{:<28} {:>10}\n", "Preemptions", metrics.preemptions);

@@ -24,6 +24,7 @@ struct ReplicaSummary {
   std::string device, scheduler;
   std::string release;         // of the engine, as in vllm-0.12; empty = none was asked for
   std::string model;           // where it is not the report's
+  std::string pool;            // "prefill" or "decode"; empty = it does both
   bool shares_device = false;  // with the group before it
   int64_t count = 1;
   int64_t devices_each = 1;

@@ -135,6 +135,16 @@ TEST(ServingReport, failed_requests_come_with_their_reasons) {
       << text;
 }
 
+TEST(ServingReport, a_run_that_served_nothing_has_no_table_of_zeros) {
+  ServingRun run = some_run();
+  run.metrics.completed = 0;
+  run.metrics.rejected = 3;
+  const std::string text =
+      serving_text({.model = "m", .replicas = {{.device = "d"}}, .percentiles = {95, 99}, .run = run});
+  EXPECT_NE(text.find("m on d"), std::string::npos) << text;
+  EXPECT_EQ(text.find("TTFT"), std::string::npos) << text;
+}
+
 TEST(ServingReport, detailed_results_have_vllms_arrays_in_order) {
   Json json = Json::object();
   const std::vector<RequestDetail> details = {

@@ -13,6 +13,7 @@
 #include "app/cli/commands/serve/serve_watch.h"
 #include "base/text.h"
 #include "report/parts/table.h"
+#include "report/serving/overload_note.h"
 #include "report/training/memory_report.h"
 #include "serving/engine/engine_setup.h"
 
@@ -85,7 +86,7 @@ class ServeCommand : public Command {
     const std::string remark = watch.files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     watch.files.add_details(answer.json);
-    add_notes(answer, groups, run.metrics);
+    add_notes(answer, groups, run.metrics, notes_on(run, request.step_bounds));
     std::optional<EnergyReport> energy;
     if (metered) {
       add_energy(answer, energy.emplace(flags_.energy.report(*watch.meter, groups, run, library)), trials);
@@ -101,6 +102,15 @@ class ServeCommand : public Command {
       answer.text = wrap_lines(answer.failure + "\n\n", page_width(), 2) + answer.text;
     }
     return answer;
+  }
+
+  std::vector<std::string> notes_on(const ServingRun& run, bool has_bounds) const {
+    std::vector<std::string> notes;
+    const std::string load = flags_.load.open_load();
+    if (std::string note = load.empty() ? "" : overload_note(run, load); !note.empty())
+      notes.push_back(std::move(note));
+    if (flags_.intervals && !has_bounds) notes.push_back(flags_.interval_note());
+    return notes;
   }
 
   static std::string length_advice(const ServingMetrics& metrics, const std::vector<ReplicaGroup>& groups) {
@@ -170,6 +180,10 @@ class ServeCommand : public Command {
       if (!flags_.colocation.given()) continue;
       summaries.back().model = group.model.name;
       summaries.back().shares_device = summaries.size() > 1;
+    }
+    if (flags_.pools.given()) {
+      summaries.front().pool = "prefill";
+      summaries.back().pool = "decode";
     }
     return {
         .model = groups.front().model.served_name(),

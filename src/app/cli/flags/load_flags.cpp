@@ -2,11 +2,14 @@
 
 #include <cmath>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "plan/serving/latency_slo.h"
 #include "report/serving/serving_report.h"
 #include "serving/load/agent_defaults.h"
 #include "serving/load/synthetic.h"
@@ -19,6 +22,8 @@ constexpr Range<int64_t> tokens{.least = 1, .most = 100'000'000};
 constexpr Range<int64_t> any_count{.least = 0, .most = 100'000'000'000};
 constexpr Range<int64_t> made_up_requests{.least = 0, .most = most_made_up_requests};
 constexpr Range<double> not_negative{.least = 0, .most = 1e12};
+
+constexpr const char* rate_forms = "a number of requests per second above 0, 300/min, or inf";
 
 double number_of(const char* flag, const std::string& text, const char* expected) {
   const std::optional<double> number = parse_number(text);
@@ -71,10 +76,10 @@ void LoadFlags::declare(Options& options) {
                  "Multiply the arrival times of the trace by this factor: 0.5 doubles the request rate");
   options.integer("--num-prompts", num_prompts, made_up_requests,
                   "Number of requests; 0 = all requests of the trace, or 1000 without a trace");
-  options.text(
-      "--request-rate", request_rate,
-      "Mean arrival rate in requests per second; inf = all requests arrive at once (in plan serve: the highest rate "
-      "that keeps the limits)");
+  options.text("--request-rate", request_rate,
+               "Mean arrival rate in requests per second (300/min and 5000/h also work); inf = all requests arrive at "
+               "once (in plan serve: the highest rate "
+               "that keeps the limits)");
   options.number("--burstiness", arrivals.burstiness, not_negative,
                  "Shape parameter of the gamma-distributed gaps between arrivals: 1 = Poisson, below 1 = burstier, "
                  "above 1 = smoother");
@@ -176,7 +181,19 @@ void LoadFlags::check_use(const Options& options) const {
 
 double LoadFlags::rate() const {
   if (lower_case(request_rate) == "inf") return std::numeric_limits<double>::infinity();
-  return number_of("--request-rate", request_rate, "a number above 0, or inf");
+  constexpr std::pair<std::string_view, double> units[] = {{"/s", 1}, {"/min", 60}, {"/h", 3600}};
+  const size_t slash = std::min(request_rate.find('/'), request_rate.size());
+  for (const auto& [unit, seconds] : units) {
+    if (request_rate.substr(slash) != unit) continue;
+    return number_of("--request-rate", request_rate.substr(0, slash), rate_forms) / seconds;
+  }
+  return number_of("--request-rate", request_rate, rate_forms);
+}
+
+std::string LoadFlags::open_load() const {
+  if (max_concurrency > 0) return {};
+  if (!trace.empty()) return "the arrivals of the trace";
+  return std::isfinite(rate()) ? fmt::format("{:.4g} requests/s", rate()) : "";
 }
 
 // Where the command line does not say.
@@ -228,9 +245,9 @@ LoadMaker LoadFlags::load() const {
 }
 
 void GoalFlags::declare(Options& options) {
-  options.list(
-      "--goodput", goodput,
-      "Latency goals of the form ttft:MS, tpot:MS or e2el:MS; goodput counts the requests that meet all of them");
+  options.list("--goodput,--slo", goodput,
+               "Latency goals of a request for ttft, tpot or e2el, for example ttft:500,tpot:50 (ms) or ttft<0.5s; "
+               "goodput counts the requests that meet all of them");
   options.list("--percentile-metrics", percentile_metrics, "Latencies to show: ttft, tpot, itl, e2el [ttft,tpot,itl]");
   options.list("--metric-percentiles", metric_percentiles, "Percentiles to show for each latency [99]");
 }
@@ -238,19 +255,20 @@ void GoalFlags::declare(Options& options) {
 LatencyGoals GoalFlags::goals() const {
   LatencyGoals result;
   for (const std::string& goal : goodput) {
-    const size_t colon = std::min(goal.find(':'), goal.size());
-    const std::string key = lower_case(goal.substr(0, colon));
-    std::optional<double>* const limit = key == "ttft"   ? &result.ttft_ms
-                                         : key == "tpot" ? &result.tpot_ms
-                                         : key == "e2el" ? &result.e2el_ms
-                                                         : nullptr;
-    const std::optional<double> ms = colon < goal.size() ? parse_number(goal.substr(colon + 1)) : std::nullopt;
-    if (limit == nullptr || !ms || *ms < 0) {
-      throw InputError({.source = "--goodput",
-                        .value = printable(goal),
-                        .expected = "ttft:MS, tpot:MS or e2el:MS, for example --goodput ttft:500,tpot:50"});
+    for (const LatencySlo& slo : parse_slos(goal, "goodput")) {
+      std::optional<double>* const limit = slo.metric == SloMetric::ttft   ? &result.ttft_ms
+                                           : slo.metric == SloMetric::tpot ? &result.tpot_ms
+                                           : slo.metric == SloMetric::e2el ? &result.e2el_ms
+                                                                           : nullptr;
+      // A goal is one of each request: there is no percentile of them.
+      if (limit == nullptr || goal.find('@') != std::string::npos) {
+        throw InputError({.source = "--goodput",
+                          .value = printable(goal),
+                          .expected = "a limit for ttft, tpot or e2el of each request, for example "
+                                      "ttft:500,tpot:50; `foretoken plan serve` takes limits at percentiles"});
+      }
+      *limit = slo.limit_ms;
     }
-    *limit = ms;
   }
   return result;
 }

@@ -45,6 +45,9 @@ struct LoadFlags {
   bool random_texts() const { return texts == "random"; }
   int64_t requests() const { return spec().requests(); }
   double rate() const;  // infinite = all at once, or as the trace says
+  // What engines have to keep up with, as in "5 requests/s"; empty where requests wait for others to end or come at
+  // once.
+  std::string open_load() const;
 
  private:
   LoadFlags with_agent_defaults() const;

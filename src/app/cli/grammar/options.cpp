@@ -406,8 +406,8 @@ std::vector<std::string> with_library_flags(std::vector<std::string> arguments,
   // Megatron-LM writes modules as words of their own, vLLM's benchmark its goals.
   join_words(
       "--recompute-modules", [](const std::string& word) { return !word.starts_with("-"); }, arguments);
-  const auto is_goal = [](const std::string& word) { return word.find(':') != std::string::npos; };
-  join_words("--goodput", is_goal, arguments);
+  const auto is_goal = [](const std::string& word) { return word.find_first_of(":<") != std::string::npos; };
+  for (const char* flag : {"--goodput", "--slo"}) join_words(flag, is_goal, arguments);
   return arguments;
 }
 

@@ -18,8 +18,9 @@
 
 namespace foretoken {
 
-void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups, const ServingMetrics& metrics) {
-  std::vector<std::string> notes;
+void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups, const ServingMetrics& metrics,
+               const std::vector<std::string>& more) {
+  std::vector<std::string> notes = more;
   const ReplicaGroup& first = groups.front();
   if (groups.size() == 1 && !first.drafter) {  // one kind of server, whose steps make one token for each request
     const double servers = static_cast<double>(first.count) / static_cast<double>(first.data_parallel_ranks);

@@ -17,7 +17,9 @@ namespace foretoken {
 
 // What a reader should know of the models: assumed formats, parts that are not modelled, an acceptance that is not
 // known.
-void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups, const ServingMetrics& metrics);
+// `more`: what the reader should know first.
+void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups, const ServingMetrics& metrics,
+               const std::vector<std::string>& more);
 void add_energy(Answer& answer, const EnergyReport& report, const std::vector<ClockTrial>& trials);
 void add_goals(Answer& answer, const GoalCounts& goals);
 void add_fleet(Answer& answer, const FleetConfig& config, const SimulationTotals& totals);

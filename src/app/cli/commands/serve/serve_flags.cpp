@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "app/cli/flags/kernel_source_flags.h"
 #include "base/error.h"
 
 namespace foretoken {
 namespace {
+
+// Step times at both ends of their intervals take as long as the run itself.
+constexpr int64_t most_for_intervals = 20'000;
 
 int64_t ranks_of(const std::vector<ReplicaGroup>& groups) {
   int64_t most = 1;
@@ -122,10 +127,25 @@ RunParts ServeFlags::parts(bool metered) const {
   return asked;
 }
 
+std::string ServeFlags::interval_note() const {
+  return fmt::format(
+      "Runs of more than {} requests, and whole traces with --max-concurrency, are simulated once, without intervals. "
+      "--intervals adds them and takes about three times as long.",
+      most_for_intervals);
+}
+
 bool ServeFlags::has_step_bounds() const {
-  constexpr int64_t most_for_intervals = 20'000;
-  const bool few = load.requests() > 0 && load.requests() <= most_for_intervals;
-  return intervals && (few || options->was_given("--intervals"));
+  return intervals && (options->was_given("--intervals") || has_few_requests());
+}
+
+bool ServeFlags::has_few_requests() const {
+  if (load.requests() > 0) return load.requests() <= most_for_intervals;
+  if (load.max_concurrency > 0) return false;
+  // A whole trace says how many it has once it is read.
+  const std::unique_ptr<RequestSource> source = load.load()(0);
+  int64_t count = 0;
+  for (; count <= most_for_intervals && source->next_arrival(); ++count) source->next();
+  return count <= most_for_intervals;
 }
 
 std::vector<ReplicaGroup> ServeFlags::groups_for_load(const Library& library, const ReplicaFlags& replicas,

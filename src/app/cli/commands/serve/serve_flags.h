@@ -48,7 +48,8 @@ struct ServeFlags {
   // What the flags ask for, by the flags that do.
   RunParts parts(bool metered) const;
   bool explains() const { return !explained.empty(); }
-  bool has_step_bounds() const;  // whether step times are also run at the ends of their intervals
+  bool has_step_bounds() const;       // whether step times are also run at the ends of their intervals
+  std::string interval_note() const;  // why they are not
 
   // The engines as this load uses them. `replicas`: those of the flags, perhaps changed.
   std::vector<ReplicaGroup> groups_for_load(const Library& library, const ReplicaFlags& replicas,
@@ -59,6 +60,9 @@ struct ServeFlags {
   // The run itself, watched by nobody yet. It uses groups and stages.
   ServingRunRequest request_for(const LoadFlags& requests, std::vector<ReplicaGroup>& groups, StageList& stages,
                                 const Library& library) const;
+
+ private:
+  bool has_few_requests() const;
 };
 
 }  // namespace foretoken
