@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "app/cli/grammar/device_count.h"
 #include "app/page/page_flags.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -103,21 +105,32 @@ std::string plain_text(const JsonView& value) {
   return text;
 }
 
+// "h100_sxm:8" and "8xH100", as on the command line.
+std::pair<std::string, std::string> counted_device(const std::string& text, const JsonView& value) {
+  std::pair<std::string, std::string> parts;
+  try {
+    parts = device_and_count(text);
+  } catch (const InputError& error) {
+    value.fail(error.problem().expected);
+  }
+  if (parts.second.find_first_not_of("0123456789") != std::string::npos) value.fail("DEVICE:COUNT");
+  return parts;
+}
+
 Json checked_item(const PageFlag& flag, const JsonView& value, const Library& library) {
   if (flag.allowed.most < std::numeric_limits<int64_t>::max()) value.integer(flag.allowed);
   if (value.is_number() && flag.kind == PageFlagKind::value) return value.value();
   const std::string text = plain_text(value);
   if (flag.kind == PageFlagKind::value) return text;
-  std::string named = text;
+  std::string named = text, count;
   if (flag.kind == PageFlagKind::device_count) {
-    const size_t colon = std::min(text.find(':'), text.size());
-    named = text.substr(0, colon);
-    if (text.find_first_not_of("0123456789", colon + 1) != std::string::npos) value.fail("DEVICE:COUNT");
+    const auto [device, number] = counted_device(text, value);
+    named = device;
+    count = ":" + number;
   }
   const std::vector<std::string> known = library_names(flag.kind, library);
-  if (std::find(known.begin(), known.end(), named) != known.end()) return text;
-  // The rest of a device's text is its number.
-  return full_name(flag.kind, named, value, library, known) + text.substr(named.size());
+  const bool is_known = std::find(known.begin(), known.end(), named) != known.end();
+  return (is_known ? named : full_name(flag.kind, named, value, library, known)) + count;
 }
 
 // Designs of accelerators are refused: they may name further files.

@@ -192,6 +192,19 @@ TEST(RunRequest, two_questions_become_one_comparison) {
   EXPECT_THAT(*shell_words(line[5]), ElementsAre("plan", "serve", "--model", "Llama-3.1-8B", "--engines=-x' 'y"));
 }
 
+TEST(RunRequest, hardware_is_written_as_on_the_command_line) {
+  const auto hardware = [](const std::string& text) {
+    return read_run_request(R"({"command": "plan serve", "model": "Llama-3.1-8B", "hardware": ")" + text + R"("})",
+                            shipped())
+        .fields.find("hardware")
+        ->string();
+  };
+  for (const char* text : {"h100_sxm:8", "8xH100", "h100x8", "H100:8"}) EXPECT_EQ(hardware(text), "h100_sxm:8") << text;
+  EXPECT_THAT(complaint_about(R"({"command": "plan serve", "hardware": "H100"})"), HasSubstr("COUNTxDEVICE"));
+  EXPECT_THAT(complaint_about(R"({"command": "plan serve", "hardware": "/etc/passwd:8"})"),
+              HasSubstr("a name of the library"));
+}
+
 TEST(RunRequest, each_side_of_a_comparison_passes_the_same_gate) {
   const auto side = [](const std::string& first) {
     return complaint_about(R"({"command": "compare", "first": )" + first +

@@ -398,6 +398,20 @@ TEST(ServingSearch, the_frontier_trades_speed_for_work) {
   }
 }
 
+TEST(ServingSearch, the_curve_does_not_contradict_the_frontier) {
+  const ServingSearchResult result = search_with(small_question(), {.quick = 12, .full = 2}, 1);
+  ASSERT_FALSE(result.curve.empty());
+  const auto devices = static_cast<double>(result.winner()->layout.devices());
+  for (const PlanRun& run : result.curve) {
+    if (!run.attained || run.rate > result.winner()->capacity.value) continue;
+    const bool is_reached = std::any_of(result.frontier.begin(), result.frontier.end(), [&](const FrontierRun& one) {
+      return one.tokens_per_s_of_user >= run.tokens_per_s_of_user &&
+             one.tokens_per_s_of_device >= run.output_tokens_per_s / devices;
+    });
+    EXPECT_TRUE(is_reached) << run.rate;
+  }
+}
+
 TEST(LayoutSpace, every_layout_has_a_key_of_its_own_and_fits_the_devices) {
   ServingQuestion question = small_question();
   question.model = step_test::mixtral_like();

@@ -49,10 +49,12 @@ std::string help_text(const CLI::App& app) {
   const size_t notes = app.get_footer().empty() ? page.size() : page.rfind(app.get_footer());
   std::string text;
   std::string flags = page.substr(0, notes);
-  replace_all(flags, "{false}", "");  // the parser's mark of flags that switch off
+  replace_all(flags, "{false}",
+              "       ");  // the parser's mark of flags that switch off: their help stays in its column
   std::istringstream lines(flags);
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() && text.ends_with("\n\n")) continue;
+    line.erase(line.find_last_not_of(' ') + 1);
     text += wrap_lines(line + "\n", page_width(), line.starts_with(' ') ? 36 : 0);
   }
   return text + page.substr(notes);

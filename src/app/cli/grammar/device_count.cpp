@@ -20,6 +20,11 @@ std::pair<std::string, std::string> device_and_count(const std::string& text) {
       text.find(':') == std::string::npos) {
     return {text.substr(sign + 1), text.substr(0, sign)};
   }
+  const size_t number = text.find_last_not_of("0123456789");  // h100x8
+  if (number != std::string::npos && number > 0 && number + 1 < text.size() && lower_case(text[number]) == 'x' &&
+      text.find(':') == std::string::npos) {
+    return {text.substr(0, number), text.substr(number + 1)};
+  }
   return named_value("--hardware", text, ':', "DEVICE:COUNT, as in h100_sxm:8, or COUNTxDEVICE, as in 8xH100");
 }
 

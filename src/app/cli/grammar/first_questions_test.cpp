@@ -39,6 +39,13 @@ TEST(Help, shows_the_flags_people_use_and_help_all_every_flag) {
   EXPECT_EQ(some.find("\n\n\n"), std::string::npos);
 }
 
+TEST(Help, of_a_switch_stands_in_the_column_of_all_others) {
+  const std::string text = answer_command({"serve", "--help"}, Library::open()).text;
+  const size_t line = text.find("  --energy,--no-energy ");
+  ASSERT_NE(line, std::string::npos);
+  EXPECT_EQ(text.find("Also report power") - line, 34U);
+}
+
 TEST(Explain, finds_terms_by_any_name_and_suggests_the_nearest) {
   const Library library = Library::open();
   EXPECT_TRUE(answer_command({"explain", "ttft"}, library).text.starts_with("TTFT"));

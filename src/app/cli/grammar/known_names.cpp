@@ -23,6 +23,8 @@ constexpr std::pair<std::string_view, std::string_view> words_of_people[] = {
     {"--output-len", "--random-output-len"},
     {"--max-tokens", "--random-output-len"},
     {"--concurrency", "--max-concurrency"},
+    {"--users", "--max-concurrency"},
+    {"--duration", "--num-prompts"},
     {"--tokens", "--train-tokens --batch"},
     {"--gpu", "--device"},
     {"--gpus", "--devices --tensor-parallel-size --device"},

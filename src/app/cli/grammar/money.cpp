@@ -21,6 +21,14 @@ constexpr std::array<std::pair<std::string_view, double>, 8> hours_of_unit = {{{
                                                                                {"/month", hours_per_month},
                                                                                {"", 1}}};
 
+// "20k" is 20,000.
+std::optional<double> parse_amount(std::string_view text) {
+  const bool in_thousands = text.ends_with('k') || text.ends_with('K');
+  if (in_thousands) text.remove_suffix(1);
+  const std::optional<double> number = parse_number(text);
+  return number && in_thousands ? std::optional(*number * 1000) : number;
+}
+
 }  // namespace
 
 std::optional<double> parse_usd_per_time(std::string_view text) {
@@ -29,7 +37,7 @@ std::optional<double> parse_usd_per_time(std::string_view text) {
   const std::string unit = lower_case(std::string(text.substr(slash)));
   for (const auto& [name, hours] : hours_of_unit) {
     if (unit != name) continue;
-    const std::optional<double> number = parse_number(text.substr(0, slash));
+    const std::optional<double> number = parse_amount(text.substr(0, slash));
     return number ? std::optional(*number / hours) : std::nullopt;
   }
   return std::nullopt;

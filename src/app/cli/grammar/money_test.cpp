@@ -11,7 +11,8 @@ TEST(Money, is_read_as_people_write_it) {
   }
   EXPECT_EQ(parse_usd_per_time("$7300/month"), 10);
   EXPECT_EQ(parse_usd_per_time("240/day"), 10);
-  for (const char* text : {"", "$", "/h", "1.9/", "1.9/week", "1.9 dollars", "$$1"}) {
+  EXPECT_EQ(parse_usd_per_time("$7.3k/month"), 10);
+  for (const char* text : {"", "$", "/h", "1.9/", "1.9/week", "1.9 dollars", "$$1", "k", "1kk"}) {
     EXPECT_FALSE(parse_usd_per_time(text)) << text;
   }
   EXPECT_FALSE(parse_usd_per_hour("$7300/month"));

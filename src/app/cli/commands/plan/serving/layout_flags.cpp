@@ -28,6 +28,16 @@ void sort_and_unify(std::vector<int64_t>& sizes) {
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
 }
 
+void check_engine_name(const std::string& engine) {
+  try {
+    engine_kind(engine);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.field = "engines";
+    throw InputError(problem);
+  }
+}
+
 template <typename T>
 void add_once(std::vector<T>& list, const T& one) {
   if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
@@ -85,7 +95,7 @@ LayoutChoices LayoutFlags::choices(const Model& model, bool closed_form) const {
   const auto usual_limits = [&](std::vector<int64_t> usual) { return closed_form ? std::vector<int64_t>{0} : usual; };
   if (seqs.empty()) result.max_num_seqs = usual_limits({0, 32, 64, 128, 256});
   if (tokens.empty()) result.max_num_batched_tokens = usual_limits({0, 2048, 8192});
-  for (const std::string& engine : result.engines) engine_kind(engine);
+  for (const std::string& engine : result.engines) check_engine_name(engine);
   result.schemes = weight_formats(model);
   const auto types = kv_dtypes.empty() ? std::vector<std::string>{"auto", "fp8"} : kv_dtypes;
   for (const std::string& name : types) {

@@ -17,7 +17,7 @@ void OfferFlags::declare(Options& options) {
   options.list("--price,--gpu-price", prices,
                "Rent of one device per hour, for example h100_sxm=2.5 or 'h100_sxm=$1.9/h'; with one kind of device "
                "also $1.9/h [a public list price]");
-  options.text("--budget", budget_text, "Maximum cost of the service, for example $28/h, $500/day or $20000/month");
+  options.text("--budget", budget_text, "Maximum cost of the service, for example $28/h, $500/day or $20k/month");
   options.money("--budget-usd-hour", budget_usd_per_hour, {.least = 0, .most = 1e9},
                 "Maximum cost in USD per hour; 0 = no limit");
 }
@@ -25,12 +25,15 @@ void OfferFlags::declare(Options& options) {
 std::optional<double> OfferFlags::budget() const {
   if (budget_text.empty()) return budget_usd_per_hour > 0 ? std::optional(budget_usd_per_hour) : std::nullopt;
   const std::optional<double> usd = parse_usd_per_time(budget_text);
-  if (!usd || *usd <= 0 || *usd > 1e9 || budget_usd_per_hour > 0) {
-    throw InputError({.source = "--budget",
-                      .value = printable(budget_text),
-                      .expected = budget_usd_per_hour > 0
-                                      ? "either --budget or --budget-usd-hour, not both"
-                                      : "an amount above 0 USD per hour, day or month, for example $20000/month"});
+  // A month's budget that is taken for an hour's limits nothing.
+  const bool says_time = budget_text.find('/') != std::string::npos;
+  if (!usd || *usd <= 0 || *usd > 1e9 || budget_usd_per_hour > 0 || !says_time) {
+    throw InputError(
+        {.source = "--budget",
+         .value = printable(budget_text),
+         .expected = budget_usd_per_hour > 0
+                         ? "either --budget or --budget-usd-hour, not both"
+                         : "an amount above 0 USD per hour, day or month, for example $28/h or $20k/month"});
   }
   return usd;
 }
