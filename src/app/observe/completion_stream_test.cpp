@@ -67,9 +67,11 @@ TEST(ServerUrl, hosts_ports_and_prefixes_are_read) {
   EXPECT_EQ(server.port, 8000);
   EXPECT_EQ(server.path, "/prefix");
   EXPECT_EQ(parse_server_url("--url", "http://gateway").port, 80);
+  EXPECT_EQ(parse_server_url("--url", "localhost:8001").host, "localhost");
+  EXPECT_EQ(parse_server_url("--url", "localhost:8001").port, 8001);
   EXPECT_EQ(parse_server_url("--url", "https://gateway").port, 443);
   EXPECT_TRUE(parse_server_url("--url", "https://gateway").encrypted);
-  for (const char* url : {"ftp://host", "host:80", "http://host:0", "http://", "http://a@b:80", "http://h/a?b"}) {
+  for (const char* url : {"ftp://host", "", "http://host:0", "http://", "http://a@b:80", "http://h/a?b"}) {
     EXPECT_THROW(parse_server_url("--url", url), InputError) << url;
   }
 }

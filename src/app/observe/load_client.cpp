@@ -633,7 +633,9 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
 
 }  // namespace
 
-ServerAddress parse_server_url(const std::string& flag, const std::string& url) {
+ServerAddress parse_server_url(const std::string& flag, const std::string& given) {
+  // People write localhost:8000.
+  const std::string url = given.find("://") == std::string::npos && !given.empty() ? "http://" + given : given;
   const auto fail = [&](const std::string& expected) {
     throw InputError({.source = flag, .value = printable(url), .expected = expected});
   };

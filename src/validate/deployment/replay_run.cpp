@@ -239,16 +239,22 @@ class RunComparer {
     parts.push_back(std::move(part));
   }
 
-  // Requests in equal numbers, by what `key` gives.
+  // Requests in about equal numbers, by their keys; those with the same key are together. `digits`: of a key.
   static void add_groups(std::vector<ReplayedPart>& parts, std::vector<std::pair<double, ReplayedRequest>> keyed,
-                         size_t groups, const char* words) {
+                         size_t groups, int digits, const char* unit) {
     std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     groups = std::min(groups, keyed.size());
+    size_t first = 0;
     for (size_t i = 0; i < groups; ++i) {
-      const size_t first = i * keyed.size() / groups, last = (i + 1) * keyed.size() / groups;
+      size_t last = std::max(first, (i + 1) * keyed.size() / groups);
+      while (last > first && last < keyed.size() && keyed[last].first == keyed[last - 1].first) ++last;
+      if (last == first) continue;
       std::vector<ReplayedRequest> some;
       for (size_t k = first; k < last; ++k) some.push_back(keyed[k].second);
-      add_part(parts, fmt::format(fmt::runtime(words), keyed[first].first, keyed[last - 1].first), some);
+      const std::string least = fmt::format("{:.{}f}", keyed[first].first, digits),
+                        most = fmt::format("{:.{}f}", keyed[last - 1].first, digits);
+      add_part(parts, fmt::format("{}{} {}", least, least == most ? "" : " to " + most, unit), some);
+      first = last;
     }
   }
 
@@ -273,9 +279,9 @@ class RunComparer {
       by_context.emplace_back(static_cast<double>(one.input_tokens) + 0.5 * static_cast<double>(one.output_tokens),
                               one);
     }
-    add_groups(result.over_time, std::move(by_time), spans, "{:.1f} to {:.1f} s");
-    add_groups(result.by_batch, std::move(by_batch), kinds, "{:.0f} to {:.0f} in flight");
-    add_groups(result.by_context, std::move(by_context), kinds, "{:.0f} to {:.0f} tokens of context");
+    add_groups(result.over_time, std::move(by_time), spans, 1, "s");
+    add_groups(result.by_batch, std::move(by_batch), kinds, 0, "in flight");
+    add_groups(result.by_context, std::move(by_context), kinds, 0, "tokens of context");
   }
 
   void add_hits(RunComparison& result) const {

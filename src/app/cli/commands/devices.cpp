@@ -4,6 +4,7 @@
 
 #include "app/cli/commands/list.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "report/parts/table.h"
 #include "report/step/hardware_report.h"
 
@@ -14,10 +15,12 @@ class DevicesCommand : public Command {
  public:
   void declare(Options& options) override {
     options.text("name", name_,
-                 "Device, node or cluster (or a device JSON file) to show in full; without it, all are listed");
+                 "Device, node or cluster (or a device JSON file) to show in full; part of a name lists the devices "
+                 "that match; without it, all are listed");
     options.footer(
         "Examples:\n"
         "  foretoken devices\n"
+        "  foretoken devices mi3\n"
         "  foretoken devices h100_sxm\n"
         "  foretoken devices hgx_h100 --json");
   }
@@ -70,8 +73,27 @@ class DevicesCommand : public Command {
       const Cluster cluster = catalogue.cluster(name_);
       return {.text = cluster_text(cluster), .json = cluster_json(cluster)};
     }
+    const std::vector<Device> matching = devices_with_name_part(catalogue);
+    if (!matching.empty()) {
+      return {.text = device_list_text(matching) + "\n`foretoken devices NAME` shows one in full.\n",
+              .json = Json::object({{"devices", device_list_json(matching)}})};
+    }
     const Device device = catalogue.device(name_);
     return {.text = device_text(device), .json = device_json(device)};
+  }
+
+  // None where the text names a device.
+  std::vector<Device> devices_with_name_part(const HardwareCatalogue& catalogue) const {
+    std::vector<Device> matching;
+    try {
+      catalogue.device(name_);
+    } catch (const InputError&) {
+      const std::string wanted = lower_case(name_);
+      for (const std::string& name : catalogue.device_names()) {
+        if (name.find(wanted) != std::string::npos) matching.push_back(catalogue.device(name));
+      }
+    }
+    return matching;
   }
 
   std::string name_;

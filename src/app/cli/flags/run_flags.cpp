@@ -91,9 +91,16 @@ RunCase RunFlags::read(const std::string& folder, const Library& library) const 
     flags = replica.with(source, fmt::format("{}", fmt::join(settings, ",")), [](Options& /*none*/) {});
     flags.count = replica.count;
   }
+  const CalibratedDeployment* calibrated = library.deployment().get();
+  if (calibrated != nullptr && flags.model.device.empty()) flags.model.device = calibrated->device;
+  if (calibrated != nullptr && flags.model.model.empty() && calibrated->engines.size() == 1) {
+    flags.model.model = calibrated->engines.front().model;
+  }
   const auto need = [&](const std::string& value, const char* flag) {
     if (!value.empty()) return;
-    throw InputError({.source = flag, .value = "not given", .expected = "a value, because run.json does not give one"});
+    throw InputError({.source = flag,
+                      .value = "not given",
+                      .expected = "a value, because neither run.json nor the deployment file gives one"});
   };
   need(flags.model.model, "--model");
   need(flags.model.device, "--device");
