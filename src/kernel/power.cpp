@@ -142,7 +142,7 @@ std::optional<PowerModel> PowerModel::make(const Device& device, std::span<const
   // as much at once. Another chip is taken to be made for its limit, idle power for the same share of it.
   const bool same_chip = alike(peak(DType::bf16), ported.peak_16) && alike(peak(DType::fp8), ported.peak_8);
   const double budget = same_chip ? 1 : limit / ported.limit_watts;
-  if (same_chip) ported.constants[burst_limit] *= std::max(1.0, ported.limit_watts / limit);
+  if (same_chip) ported.constants[burst_limit] *= ported.limit_watts / limit;
   const auto half_way = [&](PowerConstant constant, double own_rate, double other_rate) {
     if (own_rate > 0 && other_rate > 0) ported.constants[constant] *= std::sqrt(budget * other_rate / own_rate);
   };

@@ -221,6 +221,21 @@ TEST(Power, a_board_with_the_measured_chip_and_a_lower_limit_wants_as_much_and_g
   EXPECT_GT(limited.slowdown.value, own.slowdown.value);
 }
 
+// A higher limit leaves the chip's own electrical limit where it is: GH200 has the chip of an H200 and 1,000 W.
+TEST(Power, a_board_with_the_measured_chip_and_a_higher_limit_takes_no_more_at_once) {
+  PowerCalibration calibration = round_numbers();
+  calibration.peak_16 = 989.4e12;
+  calibration.peak_8 = 1978.9e12;
+  Device higher = test_support::hardware().device("h200_sxm");
+  higher.name = "h200_of_1000_watts";
+  higher.power_limit->value = Watts(1000);
+  const BusyKernel kernel{.work = {.flops = Flops(2e11), .activations_read = Bytes(1e8)},
+                          .burst_seconds = Seconds(1e-4)};
+  const BurstPower own = model_of("h200_sxm", calibration).burst({&kernel, 1});
+  const BurstPower loose = PowerModel::make(higher, {&calibration, 1})->burst({&kernel, 1});
+  EXPECT_NEAR(loose.watts.value, own.watts.value, 1e-6 * own.watts.value);
+}
+
 TEST(Power, every_gpu_of_the_library_with_a_power_limit_has_a_model) {
   const PowerCalibration calibration = round_numbers();
   const BusyKernel kernel{.work = {.flops = Flops(1e9), .activations_read = Bytes(1e7)},

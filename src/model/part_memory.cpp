@@ -142,7 +142,7 @@ class PartCounter {
     add_operators(part, operators);
     if (!saved_.flash_attention) write_out_scores(part, operators, writer.activation_bytes());
     part.by_module[static_cast<size_t>(LayerModule::core_attn)] = part.scores;
-    if (saved_.dropout) part.saved += Bytes(stream * blocks_of(layer));
+    if (saved_.hidden_masks) part.saved += Bytes(stream * blocks_of(layer));
     part.input = Bytes(stream * std::max(1, layer.hyper_streams) * writer.activation_bytes());
     part.op_kept = std::min(part.saved, part.input + kept_outputs(operators, writer.activation_bytes()));
     add_weights(part, layer_weights(model_, local_layer(layer, rank_)), rank_);
@@ -175,7 +175,7 @@ class PartCounter {
 
   void add_embedding(PartMemory& part, const StackTokens& tokens) const {
     add(part, tokens, write_embedding);
-    if (!saved_.dropout) return;
+    if (!saved_.hidden_masks) return;
     const Writer writer(model_, request_, rank_, tokens);
     part.saved += Bytes(number(writer.stream_rows()) * number(model_.hidden));
   }
@@ -185,7 +185,7 @@ class PartCounter {
   // place of one sum for each query.
   void write_out_scores(PartMemory& part, std::span<const ForwardOperator> operators, double activation) const {
     constexpr double sum_bytes = 4;
-    const double score_bytes = saved_.dropout ? 2 * activation + 1 : activation;
+    const double score_bytes = saved_.score_masks ? 2 * activation + 1 : activation;
     for (const ForwardOperator& one : operators) {
       const CoreSize core = std::visit(CoreSizeOf{}, one.shape);
       part.saved -= Bytes(core.queries * sum_bytes * number(one.count));

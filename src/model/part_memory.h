@@ -53,8 +53,9 @@ double repeated_share(const LayerModules& modules, std::string_view name, StepPa
 
 // What a training stack keeps beside the operators' inputs.
 struct SavedTensors {
-  bool dropout = false;           // a mask of one byte per element after each block (GPT models until about 2022)
-  bool flash_attention = true;    // else the scores stay: softmax, and with dropout its mask and output
+  bool hidden_masks = false;      // of dropout after each block, one byte per element (GPT models until about 2022)
+  bool score_masks = false;       // of dropout on attention scores, where those stay
+  bool flash_attention = true;    // else the scores stay: softmax, and with dropout on them its mask and output
   double linear_input_bytes = 0;  // of an input of a quantized linear layer; 0 = as other activations
 };
 

@@ -22,7 +22,7 @@ Model gpt_like() {
 // arXiv 2205.05198, table 2: s b h (34 + 5 a s / h) and its forms with tensor and sequence parallelism.
 TEST(PartMemory, of_a_gpt_layer_with_dropout_and_written_scores_is_the_papers) {
   const double sbh = 256.0 * 1024, scores = 5.0 * 16 * 128 / 1024;
-  const SavedTensors saved{.dropout = true, .flash_attention = false};
+  const SavedTensors saved{.hidden_masks = true, .score_masks = true, .flash_attention = false};
   const auto layer = [&](const ParallelPlan& plan) {
     return model_parts(gpt_like(), micro_batch, plan, saved).layers.front();
   };

@@ -1,5 +1,6 @@
 #include "accelerator/systolic/chip_layers.h"
 
+#include "accelerator/systolic/array.h"
 #include "accelerator/systolic/weight_fed.h"
 #include "base/error.h"
 
@@ -13,6 +14,7 @@ double chip_real(int64_t value) {
 // A layer as what a chip multiplies and moves, once.
 struct LayerParts {
   ArrayProduct product;         // one per place of a kernel
+  ArrayProduct by_rows;         // one per row of a kernel, its places side by side; the same where that is not done
   ArrayProduct unrolled;        // the places of a kernel side by side
   double inputs = 0;            // words
   double weights = 0;           // words from outside the network
@@ -22,7 +24,7 @@ struct LayerParts {
 
 LayerParts parts_of_layer(const GemmSize& gemm) {
   const ArrayProduct product{.rows = gemm.m, .depth = gemm.k, .columns = gemm.n, .repeats = chip_real(gemm.batch)};
-  LayerParts parts{.product = product, .unrolled = product};
+  LayerParts parts{.product = product, .by_rows = product, .unrolled = product};
   parts.inputs = product.repeats * chip_real(gemm.m) * chip_real(gemm.k);
   parts.outputs = product.repeats * chip_real(gemm.m) * chip_real(gemm.n);
   // The right-hand sides of a batch are results too: keys and values of attention.
@@ -31,16 +33,27 @@ LayerParts parts_of_layer(const GemmSize& gemm) {
   return parts;
 }
 
+// Compilers put a row of the kernel side by side where an image has few channels, with images in groups of eight, the
+// sublanes of a vector register. A single image does not pay for that (measured: ResNet-18's first layer).
+ArrayProduct product_by_rows(const ConvShape& conv) {
+  constexpr int64_t sublanes = 8;
+  const ConvOutput output = conv_output(conv);
+  return {.rows = sublanes * ceil_quotient(conv.batch, sublanes) * output.height * output.width,
+          .depth = conv.in_channels * conv.kernel_width,
+          .columns = conv.out_channels,
+          .repeats = chip_real(conv.kernel_height)};
+}
+
 LayerParts parts_of_layer(const ConvShape& conv) {
   const ConvOutput output = conv_output(conv);
   const int64_t channels = conv.in_channels / conv.groups, filters = conv.out_channels / conv.groups;
   const int64_t places = conv.kernel_height * conv.kernel_width;
   const int64_t rows = conv.batch * output.height * output.width;
+  const ArrayProduct product{
+      .rows = rows, .depth = channels, .columns = filters, .repeats = chip_real(places) * chip_real(conv.groups)};
   LayerParts parts{
-      .product = {.rows = rows,
-                  .depth = channels,
-                  .columns = filters,
-                  .repeats = chip_real(places) * chip_real(conv.groups)},
+      .product = product,
+      .by_rows = conv.groups == 1 ? product_by_rows(conv) : product,
       .unrolled = {.rows = rows, .depth = channels * places, .columns = filters, .repeats = chip_real(conv.groups)}};
   parts.inputs = chip_real(conv.batch * conv.height * conv.width) * chip_real(conv.in_channels);
   parts.weights = parts.product.repeats * chip_real(channels) * chip_real(filters);
@@ -55,10 +68,17 @@ struct LayerPlace {
   int64_t count = 1;
 };
 
+// Rows of a kernel are put side by side only where they fit into rows of the array that would be idle.
+const ArrayProduct& faster_product(const SystolicChip& chip, const LayerParts& parts) {
+  if (parts.by_rows.depth > chip.array_rows.value) return parts.product;
+  const auto cycles = [&](const ArrayProduct& product) { return chip_cycles(chip, {.products = {product}}).matrix; };
+  return cycles(parts.by_rows) < cycles(parts.product) ? parts.by_rows : parts.product;
+}
+
 ChipLayerCycles program_part(const SystolicChip& chip, const LayerParts& parts, const LayerPlace& place) {
   const double count = chip_real(place.count);
   const bool alone = place.first && place.last;
-  ChipWork work{.products = {parts.product}, .matrix_words = count * parts.weights};
+  ChipWork work{.products = {faster_product(chip, parts)}, .matrix_words = count * parts.weights};
   work.products.front().repeats *= count;
   if (place.first) work.matrix_words += parts.inputs * (alone ? count : 1);
   if (place.last) work.matrix_words += parts.outputs * (alone ? count : 1);

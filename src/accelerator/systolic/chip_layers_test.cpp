@@ -49,6 +49,34 @@ TEST(ChipLayers, a_layer_by_itself_is_the_program_of_that_operator) {
   EXPECT_DOUBLE_EQ(run_chip_network(chip, std::span(&conv, 1)).sum().memory, program.memory);
 }
 
+TEST(ChipLayers, images_with_few_channels_share_a_pass_of_the_array) {
+  const SystolicChip chip = shipped_chip("tpu_v3");
+  const auto cycles_of = [&](int64_t channels, int64_t batch) {
+    const NetworkLayer conv{.name = "conv1",
+                            .work = ConvShape{.batch = batch,
+                                              .in_channels = channels,
+                                              .out_channels = 64,
+                                              .height = 224,
+                                              .width = 224,
+                                              .kernel_height = 7,
+                                              .kernel_width = 7,
+                                              .stride = 2,
+                                              .padding = 3}};
+    return run_chip_network(chip, std::span(&conv, 1)).sum().matrix;
+  };
+  const double outputs = 112.0 * 112.0;
+  EXPECT_DOUBLE_EQ(cycles_of(3, 1), 49 * outputs) << "one product per place, as measured";
+  EXPECT_DOUBLE_EQ(cycles_of(3, 8), 7 * 8 * outputs) << "one per row of the kernel";
+  EXPECT_DOUBLE_EQ(cycles_of(64, 8), 49 * 8 * outputs) << "64 channels of 7 places are too many for the array";
+  double before = 0;
+  for (int64_t batch = 1; batch < 20; ++batch) {
+    const double now = cycles_of(3, batch);
+    EXPECT_GE(now, before) << batch << " images";
+    EXPECT_LE(now, 49 * static_cast<double>(batch) * outputs);
+    before = now;
+  }
+}
+
 TEST(ChipLayers, a_list_of_layers_agrees_with_the_network_built_in_code) {
   const SystolicChip chip = shipped_chip("tpu_v3");
   const ChipNetworkRun run = run_chip_network(chip, shipped_network("resnet50"));

@@ -32,7 +32,7 @@ TEST(PublishedMemoryNeedsData, of_the_activation_recomputation_paper_is_met) {
   const char* data = std::getenv("FORETOKEN_DATA");
   if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   CsvReader csv(std::filesystem::path(data) / "training/memory.csv");
-  const TrainingFormats formats{.saved = {.dropout = true, .flash_attention = false}};
+  const TrainingFormats formats{.saved = {.hidden_masks = true, .score_masks = true, .flash_attention = false}};
   int exact = 0, read_off = 0;
   while (csv.next()) {
     TrainingPlan plan{.parallel = {.tensor = csv.integer(csv.column("tp")), .pipeline = csv.integer(csv.column("pp"))},

@@ -61,7 +61,8 @@ TrainingFormats usual_formats(const TrainingRecipe& recipe, const LoraAdapter& l
   const SchemeFacts& scheme = facts(recipe.scheme);
   return {.lora = lora,
           .frozen_weight_bytes = scheme.weight_bytes,
-          .saved = {.dropout = dropout.hidden || (dropout.attention && !fused),
+          .saved = {.hidden_masks = dropout.hidden,
+                    .score_masks = dropout.attention && !fused,
                     .flash_attention = fused,
                     .linear_input_bytes = scheme.quantizes_activations ? scheme.activation_bytes : 0}};
 }

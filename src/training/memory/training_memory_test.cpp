@@ -360,8 +360,14 @@ TEST(TrainingMemory, dropout_of_activations_keeps_its_masks) {
   const auto stream = static_cast<double>(sequence_length * model.hidden);
   EXPECT_DOUBLE_EQ(activations(formats(AttentionKernel::flash, {.hidden = true})), none + (2 * layers + 1) * stream);
   EXPECT_DOUBLE_EQ(activations(formats(AttentionKernel::flash, {.attention = true})), none);
-  EXPECT_TRUE(formats(AttentionKernel::unfused, {.attention = true}).saved.dropout);
-  EXPECT_FALSE(formats(AttentionKernel::unfused, {}).saved.dropout);
+  // Where scores stay, each kind of dropout has its own masks.
+  const double scores = activations(formats(AttentionKernel::unfused, {}));
+  const double dropped_scores = activations(formats(AttentionKernel::unfused, {.attention = true}));
+  EXPECT_GT(dropped_scores, scores);
+  EXPECT_DOUBLE_EQ(activations(formats(AttentionKernel::unfused, {.hidden = true})),
+                   scores + (2 * layers + 1) * stream);
+  EXPECT_DOUBLE_EQ(activations(formats(AttentionKernel::unfused, {.hidden = true, .attention = true})),
+                   dropped_scores + (2 * layers + 1) * stream);
 }
 
 }  // namespace foretoken::training_memory_test

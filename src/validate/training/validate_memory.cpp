@@ -45,7 +45,7 @@ PrintedCase printed_case(const CsvReader& table) {
 
 // What the row prints, in its unit.
 double printed_quantity(const CsvReader& table) {
-  const TrainingFormats formats{.saved = {.dropout = true, .flash_attention = false}};
+  const TrainingFormats formats{.saved = {.hidden_masks = true, .score_masks = true, .flash_attention = false}};
   PrintedCase one = printed_case(table);
   const auto first_stage = [&](int norms) {
     const Model model = printed_gpt(table, norms);
