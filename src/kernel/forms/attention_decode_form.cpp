@@ -68,6 +68,7 @@ double multiplied_rows(const AttentionShape& shape, const AttentionVariant& vari
     case DecodeTiles::planned:
       return whole(static_cast<double>(planned_tile_rows(static_cast<int64_t>(rows), shape.head_dim)));
     case DecodeTiles::flash_2:
+    case DecodeTiles::flash_4:
       return whole(64);
     case DecodeTiles::flash_3:  // one group of warps multiplies where queries are few and heads narrow
       if (rows <= 64 && shape.head_dim <= 128) return 64;
@@ -89,6 +90,23 @@ double flash_3_step(const AttentionShape& shape, double rows) {
   }
   if (shape.head_dim > 192) return local ? 64 : 80;
   return shape.head_dim <= 64 ? 160 : shape.head_dim <= 128 ? 128 : 96;
+}
+
+// Keys that a block of such a kernel walks for `part_keys` of its own. A window begins somewhere within a step, so that
+// one more has keys to see.
+double flash_3_walk(const AttentionShape& shape, double rows, double part_keys) {
+  const double step = flash_3_step(shape, rows), walked = std::max(part_keys, step);
+  if (shape.window == 0 || shape.kv_len <= shape.window) return walked;
+  return std::min(walked + step, std::ceil(static_cast<double>(shape.kv_len) / step) * step);
+}
+
+bool has_fixed_parts(const AttentionShape& shape, const AttentionVariant& variant) {
+  return variant.graph_parts == GraphParts::always && shape.batch * shape.q_len <= graph_tokens;
+}
+
+// One block after the other on a processor that each of them fills: whole rounds where contexts are not split.
+double rounds_of_blocks(double problems, double parts, double processors) {
+  return std::max(problems * parts / processors, problems > processors ? std::ceil(problems / processors) : 0);
 }
 
 struct Times {
@@ -123,6 +141,15 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   const double block = !classic ? c[split_keys] : head_dim <= 64 ? 256 : head_dim <= 128 ? 128 : 64;
   if (packed || variant.splits_any)
     t.parts = std::max(1.0, std::min(processors * c[split_fill] / t.problems, t.keys / block));
+  const bool fixed_parts = has_fixed_parts(shape, variant);
+  if (fixed_parts) t.parts = graph_parts;
+  if (variant.graph_parts == GraphParts::most) t.parts = std::min(t.parts, graph_parts);
+  double busy_parts = t.parts;
+  if (variant.overlap == Overlap::generic && shape.window > 0) {
+    // vLLM's Triton kernel splits the whole context; of its segments only those that the window touches have work.
+    constexpr double segments = 16;
+    busy_parts = std::max(1.0, std::min(t.parts, segments * t.keys / static_cast<double>(shape.kv_len)));
+  }
 
   t.fp8_multiply = multiplies_in_fp8(shape, variant);
   const bool in_fp8 = t.fp8_multiply && !variant.transposes_values;
@@ -143,12 +170,15 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   // FlashAttention 2 keeps keys times head_dim of a block constant.
   const double growth = classic ? 1 : quick_exp2(quick_log2(c[width_growth]) * quick_log2(head_dim / 128));
   const double overhead = c[tile_overhead] * growth * (1 + 0.05 * quick_log2(t.rows));
-  const double part_keys = t.keys / t.parts;
-  t.longest = overhead + part_keys * std::max({t.compute, t.stream, c[block_latency] / 64 * growth});
+  // Of a fixed number of parts, those that have keys have no fewer than a step of them.
+  const double part_keys = t.keys / t.parts, longest_keys = std::max(t.keys / busy_parts, fixed_parts ? 64.0 : 0);
+  t.longest = overhead + longest_keys * std::max({t.compute, t.stream, c[block_latency] / 64 * growth});
   // Streaming is left out here: it would count the memory time twice.
   t.balanced = t.problems * t.parts / processors * (c[overhead_share] * overhead + part_keys * t.compute);
 
-  const double traffic = batch * 2 * head_dim * (kv_heads * t.keys * cached + heads * q_len * element);
+  double traffic = batch * 2 * head_dim * (kv_heads * t.keys * cached + heads * q_len * element);
+  if (fixed_parts)
+    traffic += batch * heads * q_len * t.parts * head_dim * 2 * 4;  // fp32, written and read to be joined
   t.dram_share = keys_are == Caches::cold ? 1 : dram_share(traffic, c[cache_share] * device.cache, 4);
   t.memory = mixed_memory_seconds(traffic, t.dram_share, device.bandwidth / c[dram_slowdown],
                                   c[cache_rate] * processors * clock);
@@ -159,9 +189,10 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   const double join = c[join_power] * (hides ? 2 : 1);
   if (variant.fills_processor) {
     // Nothing runs beside a block on its processor: while it starts and ends, neither does its memory.
-    const double waves = t.problems * t.parts / processors, started = std::max(1.0, waves) * overhead;
-    const double walked = std::max(part_keys, flash_3_step(shape, t.rows));
-    t.balanced = started + waves * walked * t.compute;
+    const double rounds = rounds_of_blocks(t.problems, t.parts, processors);
+    const double started = std::max(1.0, rounds) * overhead;
+    const double walked = fixed_parts ? std::max(t.keys, 64.0) / t.parts : flash_3_walk(shape, t.rows, part_keys);
+    t.balanced = started + rounds * walked * t.compute;
     t.total = t.floor + started + soft_maximum(t.longest - overhead, t.balanced - started, t.memory, join) + t.write;
     return t;
   }
@@ -260,7 +291,7 @@ class AttentionDecodeForm : public Form {
     out[i++] = static_cast<float>(t.dram_share);
     out[i++] = log(static_cast<double>(shape.head_dim));
     out[i++] = log(t.rows);
-    out[i++] = shape.window > 0 ? log(static_cast<double>(shape.kv_len) / static_cast<double>(shape.window)) : -20.0F;
+    out[i++] = shape.window > 0 ? log(t.keys / static_cast<double>(shape.window)) : -20.0F;
     out[i++] = is_fp8(shape.kv_dtype) ? 1.0F : 0.0F;
     return total_seconds(call, t, device);
   }

@@ -45,9 +45,22 @@ inline constexpr AttentionTile triton_tiles[] = {{any_width, 16, 64}};
 enum class DecodeTiles {
   fitted,     // not known: a constant of the form
   flash_2,    // 64 (run_mha_fwd_splitkv_dispatch)
+  flash_4,    // 64, as its prompts of wide heads
   flash_3,    // 64 of one group of warps, else 128, and 192 of narrow heads (tile_size_fwd_sm90, use_one_mma_wg)
   planned,    // planned_tile_rows
   generated,  // 8 or 16, where a group has more 64 or 128 (mTileSizeQ in TensorRT-LLM's tables)
+};
+
+// vLLM captures decodes of up to 512 tokens into CUDA graphs, with room for 32 parts of each context
+// (max_cudagraph_capture_size, flash_attn_max_num_splits_for_cuda_graph).
+inline constexpr int64_t graph_tokens = 512;
+inline constexpr double graph_parts = 32;
+
+// Into how many parts a decode kernel splits a context inside such a graph.
+enum class GraphParts {
+  any,     // as if there was no graph
+  most,    // no more than there is room for: a kernel before it plans the parts
+  always,  // all that there is room for, most of them empty where the context is short
 };
 
 struct AttentionVariant {
@@ -64,7 +77,8 @@ struct AttentionVariant {
   int encoder_padding = 32;        // encoder: head_dim is padded to a multiple of this
   int extra_launches = 0;          // kernels beside the cache write and the attention itself
   bool reduces_in_kernel = false;  // decode: partial results are joined without another launch
-  bool splits_any = false;         // decode: a long context is split also where no query heads are packed
+  GraphParts graph_parts = GraphParts::any;
+  bool splits_any = false;  // decode: a long context is split also where no query heads are packed
   // decode: more query heads to a kv head than this go one by one through the vector units; 0 = no such limit
   int widest_group = 0;
   DecodeTiles decode_tiles = DecodeTiles::fitted;
@@ -92,6 +106,7 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_rows = 192,
      .encoder_keys = 128,
      .extra_launches = 1,
+     .graph_parts = GraphParts::most,
      .decode_tiles = DecodeTiles::flash_3,
      .fills_processor = true},
     {.name = "fa4",
@@ -103,7 +118,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_keys = 128,
      .encoder_padding = 16,
      .extra_launches = 1,
-     .decode_tiles = DecodeTiles::flash_3,
+     .graph_parts = GraphParts::always,
+     .decode_tiles = DecodeTiles::flash_4,
      .fills_processor = true},
     {.name = "fi_fiprefill",
      .kernel = "flashinfer",

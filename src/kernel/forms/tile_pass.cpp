@@ -72,8 +72,10 @@ TilePassTimes tile_pass_times(const TilePass& pass, const DeviceTraits& device, 
   t.tile_count = pass.problems * pass.walk.tiles * t.key_parts;
   t.waves = t.tile_count / processors;
   t.balanced = t.mean_tile * t.waves * (1 + c[rounding] * (std::ceil(t.waves) / t.waves - 1));
-  t.tiles =
-      std::max(t.longest_tile, t.balanced) + c[imbalance] * (t.longest_tile - t.mean_tile) * std::min(1.0, t.waves);
+  // Tiles that all run at once end with the longest one. Beyond that, what it is longer than the others shows at the
+  // end, but never more of it than there is work: tiles that become alike while the longest stays are not faster.
+  const double surplus = std::min(c[imbalance], t.waves) * (t.longest_tile - t.mean_tile);
+  t.tiles = std::max(t.longest_tile, t.balanced + surplus);
 
   const double dram_rate = device.bandwidth / c[dram_slowdown];
   t.dram_share = dram_share(pass.traffic, c[cache_share] * device.cache, 4);
