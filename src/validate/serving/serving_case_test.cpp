@@ -410,7 +410,11 @@ TEST_F(ServingCases, a_data_set_is_sent_for_ten_minutes_however_often_that_repea
   EXPECT_EQ(open.stands_for, 4);
   EXPECT_EQ(open.load.num_prompts, 600 * 40 + 1) << "more than its part of the data set";
   EXPECT_TRUE(open.shortened && !open.repeats_data_set);
-  EXPECT_EQ(specs("agg", "open loop Poisson,,8,").load.num_prompts, 24'576 / 4) << "no less than its part";
+  const ServingSpecs slow = specs("agg", "open loop Poisson,,8,");
+  EXPECT_EQ(slow.stands_for, 1) << "one simulation holds all four engines";
+  EXPECT_EQ(slow.engine.replicas, 4);
+  EXPECT_EQ(slow.load.num_prompts, 24'576) << "a whole round of the data set";
+  EXPECT_EQ(slow.deployment.router, "least_outstanding");
   ServingSpecs offline = specs("offline", "all at t=0,,,");
   EXPECT_EQ(offline.load.num_prompts, 24'576 / 4);
   EXPECT_TRUE(!offline.shortened && offline.repeats_data_set);

@@ -31,6 +31,16 @@ int64_t ten_minutes_of(double requests_per_second) {
   return std::clamp<int64_t>(static_cast<int64_t>(requests_per_second * least_seconds) + 1, 1, most_simulated);
 }
 
+// As many of equal engines as one simulation holds, of a number that divides all of them.
+int64_t engines_together(const LoadSpec& load, int64_t engines) {
+  const double of_all = std::max(static_cast<double>(load.num_prompts), load.arrivals.rate * least_seconds);
+  const double least_parts = of_all / static_cast<double>(most_simulated);
+  for (int64_t together = engines; together > 1; --together) {
+    if (engines % together == 0 && static_cast<double>(engines / together) >= least_parts) return together;
+  }
+  return 1;
+}
+
 constexpr int64_t few_requests = 50, seeds_of_few = 4;
 
 // Whether the publisher's own config already stores weights so.
@@ -236,10 +246,11 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
     return result;
   }
   if (load.dataset == Dataset::lognormal && load.max_concurrency == 0) {
-    result.stands_for = engine.replicas;
-    engine.replicas = 1;
-    load.arrivals.rate /= static_cast<double>(result.stands_for);
+    const int64_t engines = engine.replicas;
     result.shortened = std::isfinite(load.arrivals.rate);
+    engine.replicas = result.shortened ? engines_together(load, engines) : 1;
+    result.stands_for = engines / engine.replicas;
+    load.arrivals.rate /= static_cast<double>(result.stands_for);
     // Every n-th of requests that arrive by chance: gaps are sums of n exponential ones.
     load.arrivals.burstiness = static_cast<double>(result.stands_for);
     result.repeats_data_set = !result.shortened;
@@ -253,7 +264,9 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
       result.deployment.more_seeds = seeds_of_few;
     }
   }
-  result.deployment.router = usual_router(point.flags.engine, point.pool.replicas);
+  // NVIDIA's and AMD's harnesses for MLPerf send a request to the engine with the fewest pending ones.
+  result.deployment.router =
+      result.shortened ? "least_outstanding" : usual_router(point.flags.engine, point.pool.replicas);
   result.may_be_out_of_step = point.lengths_are_assumed && load.max_concurrency > 1;
   return result;
 }
