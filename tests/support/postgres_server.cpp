@@ -120,8 +120,8 @@ void PostgresServer::stop() {
   pid_ = 0;
 }
 
-std::string PostgresServer::address_with(const std::string& password, const std::string& schema) const {
-  return "postgresql://tester:" + password + "@/postgres?host=" + folder_.string() + "&options=-csearch_path%3D" +
+std::string PostgresServer::address_with(const std::string& secret, const std::string& schema) const {
+  return "postgresql://tester:" + secret + "@/postgres?host=" + folder_.string() + "&options=-csearch_path%3D" +
          schema;
 }
 

@@ -24,7 +24,7 @@ class PostgresServer {
   static constexpr const char* password = "s3cret-Of-Tests";
   // For tables of `schema`, which must exist unless it is public.
   std::string address(const std::string& schema = "public") const { return address_with(password, schema); }
-  std::string address_with(const std::string& password, const std::string& schema = "public") const;
+  std::string address_with(const std::string& secret, const std::string& schema = "public") const;
 
   void stop();  // at once, as if the machine had failed: whoever is connected loses its connection
   void start();

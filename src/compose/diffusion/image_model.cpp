@@ -285,7 +285,8 @@ ImageModel find_image_model(const std::string& name_or_path, const Library& libr
     ImageModel model = read_image_model(folder / (name + ".json"));
     if (is_meant(name) || std::any_of(model.aliases.begin(), model.aliases.end(), is_meant)) return model;
   }
-  if (HardwareCatalogue::is_path(name_or_path)) return read_image_model(name_or_path);
+  // With a slash it may also be a checkpoint that nobody knows.
+  if (name_or_path.ends_with(".json") || std::filesystem::exists(name_or_path)) return read_image_model(name_or_path);
   throw InputError({.field = "model",
                     .value = name_or_path,
                     .expected = fmt::format("{} or a JSON file", fmt::join(names, ", ")),

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 
+#include <fmt/format.h>
+
+#include "base/counted.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/portable_math.h"
@@ -31,26 +33,36 @@ double least_empty_call(std::span<const EdgeRow> rows) {
   return least.value_or(0);
 }
 
-// As logarithms, of whole calls.
-std::vector<double> residuals(std::span<const KernelOnThreads> kernels, const EdgeSpeedup& speedup, double call) {
-  std::vector<double> all;
+// The mean error as a logarithm. Whole calls are compared: errors of a kernel that is far shorter than its call do not
+// matter.
+double mean_error(std::span<const KernelOnThreads> kernels, const EdgeSpeedup& speedup, double call) {
+  double sum = 0;
   for (const KernelOnThreads& kernel : kernels) {
-    all.push_back(std::abs(portable_log((speedup.seconds(kernel.one) + call) / (kernel.several + call))));
+    sum += std::abs(portable_log((speedup.seconds(kernel.one) + call) / (kernel.several + call)));
   }
-  return all;
+  return sum / static_cast<double>(kernels.size());
 }
 
-// The speedup and the wait that are nearest to the kernels in absolute logarithms, among enough of both.
-EdgeSpeedup nearest_speedup(std::span<const KernelOnThreads> kernels, double call, int threads) {
+// A gain that fewer kernels show is more likely a property of these, and would grow with the size of others.
+bool gains_enough(std::span<const KernelOnThreads> kernels) {
+  constexpr double least_share = 0.25, gain = 1.05;
+  const auto gains = [&](const KernelOnThreads& kernel) { return kernel.one > gain * kernel.several; };
+  return static_cast<double>(std::ranges::count_if(kernels, gains)) >=
+         least_share * static_cast<double>(kernels.size());
+}
+
+// The speedup and the wait that are nearest to the kernels, among enough of both; none where too few gain.
+EdgeSpeedup nearest_speedup(std::span<const KernelOnThreads> kernels, double call, double most_times) {
   constexpr int steps = 50, waits = 48;
   constexpr double least_wait_ns = 500, wait_ratio = 1.15;
   EdgeSpeedup best;
-  double least = std::numeric_limits<double>::infinity();
+  if (!gains_enough(kernels)) return best;
+  double least = mean_error(kernels, best, call);
   double wait_ns = 0;
   for (int w = 0; w < waits; ++w) {
-    for (int step = 0; step <= steps; ++step) {
-      const EdgeSpeedup tried{.times = 1 + (threads - 1) * static_cast<double>(step) / steps, .wait_ns = wait_ns};
-      const double off = mean(residuals(kernels, tried, call));
+    for (int step = 1; step <= steps; ++step) {
+      const EdgeSpeedup tried{.times = 1 + (most_times - 1) * static_cast<double>(step) / steps, .wait_ns = wait_ns};
+      const double off = mean_error(kernels, tried, call);
       if (off < least) {
         least = off;
         best = tried;
@@ -58,10 +70,32 @@ EdgeSpeedup nearest_speedup(std::span<const KernelOnThreads> kernels, double cal
     }
     wait_ns = w == 0 ? least_wait_ns : wait_ns * wait_ratio;
   }
-  constexpr double inside = 0.9;
   best.wait_ns = std::round(best.wait_ns);
-  best.half_width = std::round(1e4 * quantile(residuals(kernels, best, call), inside)) / 1e4;
   return best;
+}
+
+// Of kernels that the speedup was not fitted to, without their calls; those that are shorter than a call, where noise
+// is most of what is left, only if there are no others.
+double left_out_half_width(std::span<const KernelOnThreads> kernels, double call, double most_times) {
+  constexpr size_t most_folds = 10;
+  constexpr double inside = 0.9;
+  const size_t folds = std::min(most_folds, kernels.size());
+  std::vector<double> all, long_ones;
+  for (size_t fold = 0; fold < folds; ++fold) {
+    std::vector<KernelOnThreads> others;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (i % folds != fold) others.push_back(kernels[i]);
+    }
+    const EdgeSpeedup speedup = nearest_speedup(others, call, most_times);
+    for (size_t i = fold; i < kernels.size(); i += folds) {
+      const double off = std::abs(portable_log(speedup.seconds(kernels[i].one) / kernels[i].several));
+      all.push_back(off);
+      if (kernels[i].one > call) long_ones.push_back(off);
+    }
+  }
+  const std::vector<double>& counting = long_ones.empty() ? all : long_ones;
+  // Of a few, the largest: a quantile would be that of the others.
+  return quantile(counting, counting.size() < most_folds ? 1 : inside);
 }
 
 }  // namespace
@@ -83,7 +117,7 @@ std::vector<EdgeKernel> thread_sweep_plan() {
   return plan;
 }
 
-EdgeThreadScaling scaling_of(std::span<const EdgeRow> before, std::span<const EdgeRow> after, int threads) {
+EdgeThreadScaling scaling_of(std::span<const EdgeRow> before, std::span<const EdgeRow> after, int threads, int base) {
   ensure(before.size() == after.size(), "both sweeps timed the same kernels");
   const double call_before = least_empty_call(before), call_after = least_empty_call(after);
   std::map<EdgeKernelKind, std::vector<KernelOnThreads>> kinds;
@@ -94,11 +128,17 @@ EdgeThreadScaling scaling_of(std::span<const EdgeRow> before, std::span<const Ed
                                             .several = std::max(after[i].seconds - call_after, least)});
   }
   EdgeThreadScaling scaling{.threads = threads};
-  for (const auto& [kind, kernels] : kinds) scaling.kinds[kind] = nearest_speedup(kernels, call_before, threads);
+  constexpr size_t enough = 3;
+  const double most_times = static_cast<double>(threads) / base;
+  for (const auto& [kind, kernels] : kinds) {
+    if (kernels.size() < enough) continue;
+    EdgeSpeedup& own = scaling.kinds[kind] = nearest_speedup(kernels, call_before, most_times);
+    own.half_width = std::round(1e4 * left_out_half_width(kernels, call_before, most_times)) / 1e4;
+  }
   return scaling;
 }
 
-std::vector<EdgeThreadScaling> read_thread_scaling(const std::filesystem::path& path) {
+std::vector<EdgeThreadScaling> read_thread_scaling(const std::filesystem::path& path, int base) {
   CsvReader csv(path);
   const size_t kind = csv.column("kind"), parameters = csv.column("params"), threads = csv.column("threads"),
                least = csv.column("wall_ms_min");
@@ -109,15 +149,19 @@ std::vector<EdgeThreadScaling> read_thread_scaling(const std::filesystem::path& 
          .kernel = parse_edge_kernel(csv.cell(kind), csv.cell(parameters), csv.source(), csv.line()),
          .seconds = csv.number(least, {.least = 1e-7, .most = 1e9}) * 1e-3});
   }
+  const auto fail = [&](const std::string& value, const std::string& expected) {
+    throw InputError({.source = path.string(), .path = "threads", .value = value, .expected = expected});
+  };
+  if (rows.upper_bound(base) == rows.end() || !rows.contains(base)) {
+    fail(rows.empty() ? "no rows" : "these counts",
+         fmt::format("kernels on {}, as in the sweep, and on more", counted(base, "thread")));
+  }
   std::vector<EdgeThreadScaling> scaling;
   for (const auto& [count, own] : rows) {
-    if (!std::ranges::equal(own, rows.begin()->second, {}, &EdgeRow::kernel, &EdgeRow::kernel) || !rows.contains(1)) {
-      throw InputError({.source = path.string(),
-                        .path = "threads",
-                        .value = std::to_string(count),
-                        .expected = "the same kernels, in one order, on 1 thread and on each other count"});
+    if (!std::ranges::equal(own, rows.at(base), {}, &EdgeRow::kernel, &EdgeRow::kernel)) {
+      fail(std::to_string(count), "the same kernels, in one order, on each count of threads");
     }
-    if (count > 1) scaling.push_back(scaling_of(rows.at(1), own, count));
+    if (count > base) scaling.push_back(scaling_of(rows.at(base), own, count, base));
   }
   return scaling;
 }

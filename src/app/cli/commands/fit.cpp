@@ -450,7 +450,7 @@ class FitCommand : public Command {
     options.cache_bytes = edge_cache_kib_ * 1024;
     options.last_level_bytes = edge_last_level_kib_ * 1024;
     EdgeFit fit = foretoken::fit_edge(read_edge_rows(edge_kernel_data_), options);
-    if (!edge_thread_data_.empty()) fit.predictor.thread_scaling = read_thread_scaling(edge_thread_data_);
+    if (!edge_thread_data_.empty()) fit.predictor.thread_scaling = read_thread_scaling(edge_thread_data_, options.threads);
     write_file(out_, edge_predictor_json(fit.predictor));
     return {.text = edge_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = edge_fit_json(fit)};
   }
