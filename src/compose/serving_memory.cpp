@@ -177,6 +177,18 @@ int64_t longest_that_fits(const ServingMemory& memory) {
   return low * 1024;
 }
 
+// As engines start that refuse longer requests instead of ending. Unchanged where not even short ones fit.
+void start_with_shorter_context(const Model& model, const Device& device, const ParallelPlan& plan,
+                                ServingMemory& memory) {
+  const int64_t longest = longest_that_fits(memory);
+  if (longest == 0) return;
+  EngineFlags shorter = memory.flags;
+  shorter.max_model_len = longest;
+  const int64_t asked = memory.flags.max_model_len;
+  memory = tightest_stage(model, device, plan, shorter);
+  memory.asked_model_len = asked;
+}
+
 std::vector<Remedy> remedies_for(const Model& model, const Device& device, const ParallelPlan& plan,
                                  const ServingMemory& memory) {
   std::vector<Remedy> remedies;
@@ -230,10 +242,20 @@ int64_t ServingMemory::sequences_of(int64_t tokens_each, int64_t step_tokens) co
   return fitting_sequences(*this, kv_pool.value, blocks.value, tokens_each, step_tokens);
 }
 
+bool ServingMemory::shorten_context(int64_t tokens) {
+  if (tokens < 1 || !engine_kind(flags.engine).shortens_context) return false;
+  if (asked_model_len == 0) asked_model_len = flags.max_model_len;
+  flags.max_model_len = tokens;
+  return true;
+}
+
 ServingMemory serving_memory(const Model& model, const Device& device, const ParallelPlan& plan,
                              const EngineFlags& flags) {
   check_step(model, {.phase = StepPhase::prefill}, plan);
   ServingMemory memory = tightest_stage(model, device, plan, resolved(flags, model, device, plan));
+  if (!memory.starts && engine_kind(flags.engine).shortens_context) {
+    start_with_shorter_context(model, device, plan, memory);
+  }
   if (flags.max_num_seqs == 0) memory.flags.max_num_seqs = sequences_for_pool(memory.flags, model, memory.tokens.value);
   if (!memory.starts) memory.remedies = remedies_for(model, device, plan, memory);
   memory.model = model.name;

@@ -35,18 +35,22 @@ struct ServingMemory {
   int64_t graph_count = 0;
   Estimate kv_pool;  // below zero when the rest alone is too much
   CacheLayout layout;
-  Estimate blocks;      // whole numbers
-  Estimate tokens;      // in sequences of max_model_len where layers keep different parts
-  Estimate sequences;   // of max_model_len, whole numbers
-  bool starts = false;  // one sequence of max_model_len fits
-  Bytes short_by;       // what is missing for that; 0 when it fits
-  Estimate unused;      // left over once everything is in place; below zero: out of memory while starting
+  Estimate blocks;              // whole numbers
+  Estimate tokens;              // in sequences of max_model_len where layers keep different parts
+  Estimate sequences;           // of max_model_len, whole numbers
+  bool starts = false;          // one sequence of max_model_len fits
+  int64_t asked_model_len = 0;  // max_model_len before the engine shortened it to what its cache holds; 0 = it did not
+  Bytes short_by;               // what is missing for that; 0 when it fits
+  Estimate unused;              // left over once everything is in place; below zero: out of memory while starting
   std::vector<Remedy> remedies;
   std::string model, device;  // their names
   ParallelPlan plan;
 
   // How many sequences of this length fit, when a step brings in `step_tokens` of each at once.
   int64_t sequences_of(int64_t tokens_each, int64_t step_tokens) const;
+
+  // Something beside the model leaves room for requests of `tokens` only. False: the engine would not start.
+  bool shorten_context(int64_t tokens);
 };
 
 ServingMemory serving_memory(const Model& model, const Device& device, const ParallelPlan& plan,

@@ -156,6 +156,19 @@ TEST(ServingMemory, a_sequence_too_long_is_told_how_long_it_may_be) {
   EXPECT_FALSE(llama_on("rtx_4090", {.max_model_len = longest + 1024}).starts);
 }
 
+TEST(ServingMemory, sglang_and_tensorrt_llm_start_with_a_shorter_context_where_vllm_does_not_start) {
+  for (const char* engine : {"sglang", "trtllm"}) {
+    const ServingMemory memory = llama_on("rtx_4090", {.engine = engine});
+    EXPECT_TRUE(memory.starts) << engine;
+    EXPECT_EQ(memory.asked_model_len, 131'072) << engine;
+    EXPECT_LT(memory.flags.max_model_len, 131'072) << engine;
+    EXPECT_EQ(memory.sequences.value, 1) << engine;
+    EXPECT_EQ(llama_on("rtx_4090", {.engine = engine, .max_model_len = 4096}).asked_model_len, 0) << engine;
+    const ServingMemory large = serving_memory(model("Llama-3.1-70B"), device("rtx_4090"), {}, {.engine = engine});
+    EXPECT_FALSE(large.starts) << "the weights alone do not fit " << engine;
+  }
+}
+
 TEST(ServingMemory, every_model_of_the_library_has_an_answer_under_every_engine) {
   const ModelCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/models");
   const Device gpu = device("h200_sxm");

@@ -1,7 +1,12 @@
 // --from: what people start servers with asks the same as the flags of foretoken.
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/csv.h"
 #include "base/json.h"
 #include "command_test.h"
 
@@ -103,6 +108,26 @@ TEST_F(LaunchLineCommand, says_which_entries_cover_a_release) {
   EXPECT_THAT(step("v0.12.0"), HasSubstr("vLLM 0.12.0 divides memory like the engine vllm-0.19 and runs steps like "
                                          "the stack vllm-0.11"));
   EXPECT_THAT(step("latest"), testing::Not(HasSubstr("divides memory like")));
+}
+
+class SlowLaunchLines : public CommandTest {};
+
+// Lines that people really start servers with.
+TEST_F(SlowLaunchLines, each_that_a_cookbook_prints_is_served) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
+  CsvReader csv(std::filesystem::path(data) / "serving" / "cookbook.csv");
+  const size_t gpu = csv.column("gpu"), line = csv.column("launch_command");
+  std::set<std::pair<std::string, std::string>> published;
+  while (csv.next()) {
+    if (!csv.cell(line).empty()) published.emplace(csv.cell(gpu), csv.cell(line));
+  }
+  EXPECT_GT(published.size(), 50U);
+  for (const auto& [device, text] : published) {
+    const Outcome run = run_foretoken("serve --from @" + write("line.sh", text) + " --device '" + device +
+                                      "' --request-rate 1 --num-prompts 1 --no-intervals --json");
+    EXPECT_EQ(run.status, 0) << device << ": " << text << "\n" << run.err;
+  }
 }
 
 }  // namespace foretoken::launch_line_end_to_end_test

@@ -47,6 +47,8 @@ const EngineShelf::Attempt& EngineShelf::engine(const EnginePool& pool) {
     Attempt attempt;
     try {
       attempt.engine = made(pool);
+      // It would start, and refuse the longest requests.
+      if (attempt.engine->group.memory.asked_model_len > 0) attempt.engine.reset();
     } catch (const EngineDoesNotFit&) {
       // Its weights and cache are too large: nothing that other limits or no drafter would mend.
     } catch (const InputError&) {

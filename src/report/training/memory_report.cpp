@@ -184,6 +184,7 @@ Json serving_memory_json(const ServingMemory& memory, const CacheDemand& demand)
                        {"sequences", to_json(memory.sequences)},
                        {"groups", groups},
                        {"starts", memory.starts},
+                       {"asked_model_len", memory.asked_model_len},
                        {"short_by_bytes", memory.short_by.value()},
                        {"remedies", remedies},
                        {"demand", Json::object({{"sequences", demand.sequences},
@@ -192,10 +193,21 @@ Json serving_memory_json(const ServingMemory& memory, const CacheDemand& demand)
                                                 {"fits", fitting >= demand.sequences}})}});
 }
 
+std::string shorter_context_note(const ServingMemory& memory) {
+  if (memory.asked_model_len == 0) return "";
+  return fmt::format(
+      "The KV cache has no room for a request of {} tokens. {} starts all the same and refuses requests of more than "
+      "{} "
+      "tokens.",
+      grouped(static_cast<double>(memory.asked_model_len)), memory.flags.engine,
+      grouped(static_cast<double>(memory.flags.max_model_len)));
+}
+
 std::string serving_memory_text(const ServingMemory& memory, const CacheDemand& demand) {
   const EngineKind& kind = engine_kind(memory.flags.engine);
   std::string text =
       wrap_lines(headline(memory, kind), page_width(), 2) + parts_table(memory, kind) + cache_text(memory);
+  if (const std::string note = shorter_context_note(memory); !note.empty()) text += wrap_lines(note, page_width(), 2);
   text += memory.starts ? demand_text(memory, demand) : failure_text(memory);
   return text;
 }

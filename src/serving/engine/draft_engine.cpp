@@ -49,7 +49,7 @@ double DraftEngine::cache_bytes_per_token() const {
   return bytes;
 }
 
-SchedulerOptions DraftEngine::beside(const SchedulerOptions& options, const ServingMemory& memory) const {
+SchedulerOptions DraftEngine::beside(const SchedulerOptions& options, ServingMemory& memory) const {
   SchedulerOptions result = options;
   result.speculation = speculation_;
   const EngineFlags& flags = memory.flags;
@@ -61,6 +61,11 @@ SchedulerOptions DraftEngine::beside(const SchedulerOptions& options, const Serv
   }
   const int64_t needed = (flags.max_model_len + speculation_.slots()) / options.block_size + 2;
   if (result.num_gpu_blocks < needed) {
+    const int64_t longest = (result.num_gpu_blocks - 2) * options.block_size - speculation_.slots();
+    if (memory.shorten_context(longest)) {
+      result.max_model_len = longest;
+      return result;
+    }
     throw InputError(
         {.source = "KV cache",
          .value = fmt::format("{} blocks left after the drafter", result.num_gpu_blocks),

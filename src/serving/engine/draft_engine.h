@@ -22,8 +22,9 @@ class DraftEngine {
   std::unique_ptr<StepTimes> steps(StepTimes& target);
 
   // The options of an engine without a drafter: its drafts, and the blocks that are left when the drafter's weights and
-  // cache have their place. InputError when a sequence of max_model_len no longer fits.
-  SchedulerOptions beside(const SchedulerOptions& options, const ServingMemory& memory) const;
+  // cache have their place. A sequence of max_model_len that no longer fits is shortened, or is an InputError where the
+  // engine would not start.
+  SchedulerOptions beside(const SchedulerOptions& options, ServingMemory& memory) const;
 
  private:
   double weight_bytes() const;           // on one rank

@@ -164,7 +164,7 @@ TEST(DraftEngine, without_experts_drafts_beside_a_model_that_spreads_them) {
 
 TEST(DraftEngine, takes_its_place_from_the_cache) {
   const Model target = model_of("Llama-3.1-8B");
-  const ServingMemory memory = serving_memory(target, device(), {}, {.max_model_len = 4096});
+  ServingMemory memory = serving_memory(target, device(), {}, {.max_model_len = 4096});
   const SchedulerOptions alone = scheduler_options(memory, {});
   const auto blocks = [&](const SpeculativeConfig& speculative, const std::optional<Model>& draft = {}) {
     return Engine(speculative, "Llama-3.1-8B", draft).drafter.beside(alone, memory).num_gpu_blocks;
@@ -176,6 +176,23 @@ TEST(DraftEngine, takes_its_place_from_the_cache) {
   EXPECT_EQ(blocks(config("ngram", 3, 0.5)), alone.num_gpu_blocks);
   // A head is one more layer of 32, in the cache and nearly so in the weights.
   EXPECT_NEAR(static_cast<double>(with_head), static_cast<double>(alone.num_gpu_blocks) * 32 / 33, 500);
+}
+
+TEST(DraftEngine, shortens_the_context_of_engines_that_start_all_the_same) {
+  const Model target = model_of("Llama-3.1-8B");
+  const auto longest = [&](const std::string& engine) {
+    const Device small = HardwareCatalogue(data / "hardware").device("rtx_4090");
+    const EngineFlags flags{.engine = engine, .max_model_len = 4096};
+    const auto room = static_cast<int64_t>(serving_memory(target, small, {}, flags).tokens.value);
+    ServingMemory memory = serving_memory(target, small, {}, {.engine = engine, .max_model_len = room - 64});
+    const SchedulerOptions alone = scheduler_options(memory, {});
+    const SchedulerOptions with_head = Engine(config("eagle", 3, 0.5)).drafter.beside(alone, memory);
+    EXPECT_EQ(memory.asked_model_len, room - 64);
+    EXPECT_EQ(memory.flags.max_model_len, with_head.max_model_len);
+    return with_head.max_model_len - room;
+  };
+  EXPECT_LT(longest("sglang"), -64);
+  EXPECT_THROW(longest("vllm"), InputError);
 }
 
 TEST(DraftEngine, says_what_a_method_lacks) {

@@ -525,6 +525,8 @@ class ServerReader {
         config.set("num_speculative_tokens", *steps);
       } else if (const auto drafts = number("speculative_num_draft_tokens")) {
         config.set("num_speculative_tokens", *drafts - 1);
+      } else if (server_.style == LaunchStyle::sglang && (is_mtp || is_model)) {
+        config.set("num_speculative_tokens", 3);  // server_args.py: auto_choose_speculative_params
       }
       if (const auto model = said("speculative_draft_model_path")) config.set("model", *model);
     }

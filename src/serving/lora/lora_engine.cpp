@@ -77,7 +77,7 @@ AdapterLoading LoraEngine::loading() const {
           .from_disk = adapter_bytes() / settings_.disk_bandwidth};
 }
 
-SchedulerOptions LoraEngine::beside(SchedulerOptions options, const ServingMemory& memory) const {
+SchedulerOptions LoraEngine::beside(SchedulerOptions options, ServingMemory& memory) const {
   options.max_loras = settings_.max_loras;
   const EngineFlags& flags = memory.flags;
   const bool sized = flags.num_gpu_blocks_override > 0 || flags.kv_cache_memory_bytes > 0;
@@ -87,6 +87,11 @@ SchedulerOptions LoraEngine::beside(SchedulerOptions options, const ServingMemor
   options.num_gpu_blocks -= static_cast<int64_t>(std::ceil(slots.value() / block));
   const int64_t needed = flags.max_model_len / options.block_size + 2;
   if (options.num_gpu_blocks < needed) {
+    const int64_t longest = (options.num_gpu_blocks - 2) * options.block_size;
+    if (memory.shorten_context(longest)) {
+      options.max_model_len = longest;
+      return options;
+    }
     throw InputError({.field = "max_loras",
                       .value = fmt::format("{} slots of {}", settings_.max_loras, bytes_text(slot_bytes().value())),
                       .expected = "enough memory left for one sequence of {max_model_len}",

@@ -32,9 +32,9 @@ class LoraEngine {
   // The engine's steps with those of its adapters; `base` must outlive the result.
   std::unique_ptr<StepTimes> steps(StepTimes& base) const;
 
-  // The options of an engine without adapters: blocks that are left beside the slots, and max_loras. InputError when a
-  // sequence of max_model_len no longer fits.
-  SchedulerOptions beside(SchedulerOptions options, const ServingMemory& memory) const;
+  // The options of an engine without adapters: blocks that are left beside the slots, and max_loras. A
+  // sequence of max_model_len that no longer fits is shortened, or is an InputError where the engine would not start.
+  SchedulerOptions beside(SchedulerOptions options, ServingMemory& memory) const;
 
   // Tensors are copied one by one, each with its call of 8 us (measured on an H200: 448 pinned tensors of 128 KiB in
   // 4.75 ms). InputError where the device's way to its host is not known.

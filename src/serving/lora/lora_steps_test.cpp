@@ -121,7 +121,7 @@ TEST(LoraEngine, an_adapter_of_llama_8b_has_its_published_size) {
 
 TEST(LoraEngine, slots_take_blocks_from_the_cache) {
   const ComposedStepsConfig setup = config();
-  const ServingMemory memory =
+  ServingMemory memory =
       serving_memory(setup.model, setup.models.kernels.device(), setup.plan, {.max_model_len = 8192});
   const SchedulerOptions options = scheduler_options(memory, setup.plan);
   int64_t before = options.num_gpu_blocks;

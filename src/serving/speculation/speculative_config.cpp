@@ -88,6 +88,10 @@ int64_t tokens_of_decode(const std::optional<SpeculativeConfig>& config) {
   return config ? 1 + config->speculation().verified_tokens : 1;
 }
 
+void SpeculativeConfig::use_own_layer_of(const Model& target) {
+  if (method == &draft_method("eagle") && model.empty() && !target.draft_layers.empty()) method = &draft_method("mtp");
+}
+
 SpeculativeConfig parse_speculative_config(std::string_view text, const std::string& source) {
   const Json document = parse_json(text, source);
   const JsonView config(document, source);

@@ -27,6 +27,8 @@ struct SpeculativeConfig {
   bool acceptance_is_usual = false;                 // assumed of the method alone: the texts decide
   bool same_for_all = false;                        // of Speculation
 
+  // SGLang calls the prediction layer that a model was trained with EAGLE too: without a drafter, that is meant.
+  void use_own_layer_of(const Model& target);
   void assume(const UnknownAcceptance& assumed);
   // What is usual for the method over such texts (LoadSpec).
   void assume_usual(bool random_texts = false);

@@ -83,6 +83,21 @@ TEST(SpeculativeConfig, an_assumed_acceptance_carries_its_interval) {
   EXPECT_FALSE(config.acceptance_is_usual) << "somebody measured it";
 }
 
+TEST(SpeculativeConfig, eagle_without_a_drafter_is_the_layer_that_a_model_was_trained_with) {
+  const auto method = [](const std::string& text, const Model& target) {
+    SpeculativeConfig config = parse_speculative_config(text, "test");
+    config.use_own_layer_of(target);
+    return config.method->name;
+  };
+  const std::string eagle = R"({"method": "EAGLE", "num_speculative_tokens": 3})";
+  Model trained_with_one;
+  trained_with_one.draft_layers.emplace_back();
+  EXPECT_EQ(method(eagle, trained_with_one), "mtp");
+  EXPECT_EQ(method(eagle, Model{}), "eagle");
+  EXPECT_EQ(method(R"({"method": "eagle", "model": "head", "num_speculative_tokens": 3})", trained_with_one), "eagle");
+  EXPECT_EQ(method(R"({"method": "eagle3", "num_speculative_tokens": 3})", trained_with_one), "eagle3");
+}
+
 TEST(SpeculativeConfig, what_is_usual_depends_on_the_texts) {
   const auto usual = [](const char* method, bool random_texts) {
     SpeculativeConfig config{.method = &draft_method(method), .num_speculative_tokens = 3};

@@ -224,6 +224,7 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
     engine.speculation =
         SpeculativeConfig{.method = &draft_method(point.draft_method), .num_speculative_tokens = point.drafts};
     SpeculativeConfig& config = *engine.speculation;
+    config.use_own_layer_of(engine.model);
     const double most = static_cast<double>(point.drafts) + 1;
     if (point.acceptance_length > 0) {
       const double length = std::clamp(point.acceptance_length, 1.0, most);

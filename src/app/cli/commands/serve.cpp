@@ -115,10 +115,11 @@ class ServeCommand : public Command {
 
   static std::string length_advice(const ServingMetrics& metrics, const std::vector<ReplicaGroup>& groups) {
     if (metrics.rejected_for[static_cast<size_t>(Rejection::beyond_model_length)] == 0) return "";
-    return fmt::format(
-        " A request may have {} tokens, prompt and output together ({{max_model_len}}): raise this limit, or send "
-        "shorter prompts.",
-        groups.front().memory.flags.max_model_len);
+    const ServingMemory& memory = groups.front().memory;
+    return fmt::format(" A request may have {} tokens, prompt and output together ({}): {}, or send shorter prompts.",
+                       memory.flags.max_model_len,
+                       memory.asked_model_len > 0 ? "what the KV cache holds" : "{max_model_len}",
+                       memory.asked_model_len > 0 ? "use more GPUs" : "raise this limit");
   }
 
   void add_parts(Answer& answer, const std::vector<ReplicaGroup>& groups, const ServingRunRequest& request,

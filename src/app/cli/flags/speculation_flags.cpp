@@ -61,6 +61,7 @@ SpeculativeConfig SpeculationFlags::read(const Model& target) const {
                                   R"(--speculative-config '{"method": "eagle3", "num_speculative_tokens": 3}')"});
   }
   SpeculativeConfig result = parse_speculative_config(config, config_flag);
+  result.use_own_layer_of(target);
   if (!acceptance.empty()) {
     if (result.acceptance) {
       throw InputError({.source = "--speculative-acceptance",

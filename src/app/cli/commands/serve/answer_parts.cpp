@@ -28,9 +28,11 @@ void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups, const Se
     if (!note.empty()) notes.push_back(std::move(note));
   }
   for (const ReplicaGroup& group : groups) {
-    for (const std::string& note : group.model.notes) {
-      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
-    }
+    const auto add = [&](const std::string& note) {
+      if (!note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    };
+    for (const std::string& note : group.model.notes) add(note);
+    add(shorter_context_note(group.memory));
     const std::string assumed = group.drafter ? assumed_acceptance_note(group.drafter->speculation()) : "";
     if (!assumed.empty()) notes.push_back(assumed);
   }
