@@ -33,6 +33,9 @@ TEST(Families, counts_are_exact_where_the_checkpoint_is_known) {
   const Model ling = catalogue().model("inclusionAI/Ling-3.0-flash");
   const ParameterCount count = count_parameters(ling);
   EXPECT_NEAR(count.total + count.draft, 127'486'405'600, 20'000);  // norms of the draft layer are counted apart
+  // The checkpoint has a draft layer that its config does not count.
+  const ParameterCount next = count_parameters(catalogue().model("Qwen/Qwen3-Next-80B-A3B-Instruct"));
+  EXPECT_NEAR(next.total + next.draft, 81'324'862'720, 20'000);
   EXPECT_NEAR(count_parameters(catalogue().model("LiquidAI/LFM2.5-1.2B-Instruct")).total, 1'170'340'608, 1000);
 }
 

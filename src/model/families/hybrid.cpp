@@ -84,7 +84,9 @@ Model read_qwen3_5(ConfigReader& config) {
   if (auto* moe = std::get_if<Moe>(&feed_forward); moe != nullptr && is_mobius) {
     moe->experts = std::max(moe->top_k, moe->experts * banks / layers);
   }
-  const int64_t drafts = config.count_or("mtp_num_hidden_layers", 0, 100);
+  // Checkpoints of Qwen3-Next have one that their config does not count (vLLM, models/qwen3_next_mtp.py).
+  const int64_t uncounted = config.model_type() == "qwen3_next" ? 1 : 0;
+  const int64_t drafts = config.count_or("mtp_num_hidden_layers", uncounted, 100);
   model.draft_layers.assign(static_cast<size_t>(drafts),
                             draft_layer({.mixer = attention, .feed_forward = feed_forward}));
   const std::string type = config.model_type();
