@@ -44,10 +44,11 @@ bool JsonLinesReader::read_line() {
     const char* stop = std::find(begin, end, '\n');
     text_.append(begin, stop);
     if (text_.size() > limits_.max_line_bytes) {
-      throw InputError({.source = source_,
-                        .line = line_ + 1,
-                        .value = "a longer line",
-                        .expected = fmt::format("one JSON document of at most {} bytes", limits_.max_line_bytes)});
+      throw InputError(
+          {.source = source_,
+           .line = line_ + 1,
+           .value = "a line that is too long",
+           .expected = fmt::format("one JSON document per line, of at most {} bytes each", limits_.max_line_bytes)});
     }
     at_ += static_cast<size_t>(stop - begin);
     if (stop == end) continue;

@@ -85,12 +85,14 @@ class JsonParser {
 
   // The character at `at` is at fault; `at_` is where its token began.
   [[noreturn]] void fail(size_t at, std::string_view reason) const {
+    const bool ends_here = text_.find_first_not_of(" \t\r\n", at) == std::string_view::npos;
     const size_t newline = at == 0 ? std::string_view::npos : text_.rfind('\n', at - 1);
     throw InputError({.source = source_,
                       .line = line_of(at),
                       .path = fmt::format("column {}", newline == std::string_view::npos ? at + 1 : at - newline),
                       .value = printable(text_.substr(at_, at + 1 - at_)),
-                      .expected = fmt::format("valid JSON: {}", reason)});
+                      .expected = fmt::format("valid JSON: {}{}", reason,
+                                              ends_here ? "; the text ends here, so it may be cut off" : "")});
   }
 
   [[noreturn]] void fail_limit(size_t most, std::string_view what) const {
@@ -272,7 +274,8 @@ class JsonParser {
         result.append(text_, from, to - from);
         to = from = escape(to, result);
       } else if (static_cast<unsigned char>(text_[to]) < 0x20) {
-        fail(to, "control characters in a string must be escaped");
+        fail(to, text_[to] == '\n' ? "a string without its closing quote on the same line"
+                                   : "control characters in a string must be escaped");
       } else {
         const size_t length = utf8_length(text_.substr(to));
         if (length == 0) fail(to, "a string that is not well-formed UTF-8");

@@ -154,6 +154,13 @@ TEST(Json, a_syntax_error_is_placed_at_the_character_at_fault) {
   }
 }
 
+TEST(Json, a_text_that_was_cut_off_is_told_so) {
+  for (const char* text : {"{\"a\": 1", "{\"a\": ", "{\"a\"", "{\"a\": [1, 2\n", "{\"a\": \"b", "{\"a\": \"b\n"}) {
+    EXPECT_THAT(problem_of(text).expected, testing::EndsWith("; the text ends here, so it may be cut off")) << text;
+  }
+  EXPECT_THAT(problem_of("{\"a\": \"b\n}").expected, testing::EndsWith("without its closing quote on the same line"));
+}
+
 TEST(Json, a_syntax_error_gives_the_reason_and_not_the_parsers_name) {
   for (const char* text : {"{\"a: b\": x}", "[1e400]", "[", "\"\x01\"", "\"a; last read: b"}) {
     const std::string expected = problem_of(text).expected;
