@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/look_ahead.h"
 #include "base/random.h"
 #include "serving/tiers/replica_tiers.h"
 
@@ -12,9 +13,6 @@ namespace foretoken {
 namespace {
 
 constexpr int64_t longest_sequence = int64_t{1} << 40;  // windows and states alone hold any
-
-// Contents whose places in memory are fetched at once: those behind one that is missing are fetched in vain.
-constexpr size_t looked_for_together = 16;
 
 uint64_t mixed(uint64_t a, uint64_t b) {
   uint64_t state = a ^ (b * 0x9e3779b97f4a7c15U);
@@ -170,7 +168,7 @@ KvBlocks::Prefix KvBlocks::find_here(const Sequence& sequence, int64_t most_toke
   };
   const std::span<const uint64_t> hashes = sequence.block_hashes;
   for (size_t i = 0; i < hashes.size() && rows < most; ++i) {
-    if (i % looked_for_together == 0) bring_near(hashes.subspan(i, std::min(looked_for_together, hashes.size() - i)));
+    bring_group_near(hashes, i, [&](std::span<const uint64_t> group) { bring_near(group); });
     const int32_t* found = by_hash_.find(hashes[i]);
     if (found == nullptr) return prefix;
     add(sequence.content_rows, contents_[static_cast<size_t>(*found)].holders == 0);

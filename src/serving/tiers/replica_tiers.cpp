@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/look_ahead.h"
 #include "base/random.h"
 
 namespace foretoken {
@@ -31,10 +32,9 @@ std::optional<size_t> ReplicaTiers::tier_with(uint64_t content) const {
 }
 
 int64_t ReplicaTiers::find(std::span<const uint64_t> contents, int64_t content_tokens, int64_t context_tokens) {
-  constexpr size_t together = 16;
   size_t found = 0;
   for (; found < contents.size(); ++found) {
-    if (found % together == 0) bring_near(contents.subspan(found, std::min(together, contents.size() - found)));
+    bring_group_near(contents, found, [&](std::span<const uint64_t> group) { bring_near(group); });
     if (!tier_with(contents[found])) break;
   }
   if (found == 0 || !tiers_->settings().recompute_if_faster) return static_cast<int64_t>(found);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/look_ahead.h"
 
 namespace foretoken {
 
@@ -33,10 +34,9 @@ void TierStore::bring_near(std::span<const uint64_t> keys) const {
 }
 
 void TierStore::touch_last_first(std::span<const uint64_t> keys) {
-  constexpr size_t together = 32;
-  std::array<int32_t, together> found;
+  std::array<int32_t, looked_up_together> found;
   while (!keys.empty()) {
-    const std::span<const uint64_t> last = keys.last(std::min(together, keys.size()));
+    const std::span<const uint64_t> last = keys.last(std::min(looked_up_together, keys.size()));
     keys = keys.first(keys.size() - last.size());
     bring_near(last);
     for (size_t i = 0; i < last.size(); ++i) {
