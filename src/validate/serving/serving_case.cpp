@@ -492,6 +492,7 @@ bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) cons
   }
   for (const DataSetLengths& known : facts_.data_sets) {
     if (!lengths.starts_with(known.spec)) continue;
+    result.sends_data_set = true;
     result.load.dataset = Dataset::lognormal;
     result.load.input_law = known.input;
     result.load.output_law = known.output_of(text("weight_dtype"));

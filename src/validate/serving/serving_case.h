@@ -60,6 +60,7 @@ struct ServingCase {
   bool acceptance_is_forced = false;  // to that length, whatever the texts are
   LoadSpec load;                      // but for the requests of a trace
   bool lengths_are_assumed = false;   // all alike; the row does not say so
+  bool sends_data_set = false;        // of MLPerf: again and again, for ten minutes at least
   std::optional<CaseTrace> trace;     // whose requests are replayed
   std::vector<MeasuredValue> measured;
 };

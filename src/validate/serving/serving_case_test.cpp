@@ -413,7 +413,7 @@ TEST_F(ServingCases, a_data_set_is_sent_for_ten_minutes_however_often_that_repea
   const ServingSpecs slow = specs("agg", "open loop Poisson,,8,");
   EXPECT_EQ(slow.stands_for, 1) << "one simulation holds all four engines";
   EXPECT_EQ(slow.engine.replicas, 4);
-  EXPECT_EQ(slow.load.num_prompts, 24'576) << "a whole round of the data set";
+  EXPECT_EQ(slow.load.num_prompts, 24'576) << "the whole data set";
   EXPECT_EQ(slow.deployment.router, "least_outstanding");
   ServingSpecs offline = specs("offline", "all at t=0,,,");
   EXPECT_EQ(offline.load.num_prompts, 24'576 / 4);
@@ -426,6 +426,22 @@ TEST_F(ServingCases, a_data_set_is_sent_for_ten_minutes_however_often_that_repea
   EXPECT_NEAR(simulate_point(builder, offline).run.metrics.duration_s, 600, 60);
   offline.repeats_data_set = false;
   EXPECT_LT(simulate_point(builder, offline).run.metrics.duration_s, 60);
+}
+
+TEST_F(ServingCases, drawn_lengths_alone_make_no_data_set) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  ServingSpecMaker maker(library, std::nullopt, {});
+  auto point = read(
+      "a,T,C,H200-SXM-141GB,Llama-3.1-8B,vllm,0.11,fp8,fp8,1,1,4,,agg,200,300,ShareGPT conversations,open loop "
+      "Poisson,,8,,,1,mean,1,mean,1,,,,\n");
+  ASSERT_TRUE(point) << why_;
+  ASSERT_EQ(point->load.dataset, Dataset::lognormal);
+  maker.open(*point);
+  const ServingSpecs specs = maker.specs(*point);
+  EXPECT_EQ(specs.load.num_prompts, 1000) << "no ten minutes";
+  EXPECT_FALSE(specs.shortened || specs.repeats_data_set);
+  EXPECT_EQ(specs.engine.replicas, 4);
+  EXPECT_EQ(specs.deployment.router, usual_router(point->flags.engine, 4));
 }
 
 TEST_F(ServingCases, the_recipes_of_gpt_oss_say_which_kernels_its_experts_run) {

@@ -22,8 +22,8 @@
 namespace foretoken {
 namespace {
 
-// Runs of MLPerf last ten minutes at least (mlcommons/inference, mlperf.conf: min_duration) and send whole rounds of
-// the data set (sample_concatenate_permutation).
+// Runs of MLPerf last ten minutes at least (mlcommons/inference, mlperf.conf: min_duration) and send the data set again
+// and again. The real ones end with a whole round (sample_concatenate_permutation); lengths drawn from a law have none.
 constexpr double least_seconds = 600;
 constexpr int64_t most_simulated = 30'000;  // of one simulation
 
@@ -246,7 +246,7 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
     result.deployment.router = "least_outstanding";
     return result;
   }
-  if (load.dataset == Dataset::lognormal && load.max_concurrency == 0) {
+  if (point.sends_data_set && load.max_concurrency == 0) {
     const int64_t engines = engine.replicas;
     result.shortened = std::isfinite(load.arrivals.rate);
     engine.replicas = result.shortened ? engines_together(load, engines) : 1;
@@ -267,7 +267,7 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
   }
   // NVIDIA's and AMD's harnesses for MLPerf send a request to the engine with the fewest pending ones.
   result.deployment.router =
-      result.shortened ? "least_outstanding" : usual_router(point.flags.engine, point.pool.replicas);
+      point.sends_data_set ? "least_outstanding" : usual_router(point.flags.engine, point.pool.replicas);
   result.may_be_out_of_step = point.lengths_are_assumed && load.max_concurrency > 1;
   return result;
 }
