@@ -183,6 +183,21 @@ TEST_F(ProfileInstall, a_finished_sweep_becomes_a_device_of_every_command) {
   }
 }
 
+// A search simulates hundreds of runs.
+class SlowProfileInstall : public ProfileInstall {};
+
+TEST_F(SlowProfileInstall, a_search_plans_on_the_installed_device) {
+  ASSERT_EQ(install().status, 0);
+  const Outcome run = run_foretoken(
+      "plan serve --model Llama-3.2-1B --hardware my_h200:1 --request-rate 2 --random-input-len 128 "
+      "--random-output-len 32 --num-prompts 300 --price my_h200=3 --engines vllm --slo ttft:2000,tpot:100 --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json plan = parse_json(run.out, "plan");
+  const JsonView winner = JsonView(plan, "plan").at("winner");
+  EXPECT_EQ(winner.at("device").string(), "my_h200");
+  EXPECT_GT(winner.at("capacity_requests_per_s").at("value").number(), 2);
+}
+
 TEST_F(ProfileInstall, a_measured_gpu_is_installed_at_once) {
   const std::string copies = "mkdir -p \"$OUT\"; cp " + sweep().string() + "/* \"$OUT\"\necho '150 rows, 0 skipped'";
   const Outcome run = profile(fake_python("cuda NVIDIA H200", copies), {"--install", "my_h200"});

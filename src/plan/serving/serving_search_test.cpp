@@ -9,16 +9,11 @@
 
 #include "plan/serving/launch_command.h"
 #include "plan/serving/layout_space.h"
-#include "plan/serving/search_test_support.h"
+#include "plan/serving/offers_test_support.h"
 
 namespace foretoken::serving_search_test {
 
 using testing::HasSubstr;
-
-ServingSearchResult search_with(const ServingQuestion& question, const SearchLimits& limits, unsigned threads) {
-  const ServingFacts facts = roofline_facts();
-  return search_serving_layouts(question, *threaded_evaluator(question, facts, small_traffic(), threads), limits);
-}
 
 TEST(ServingSearch, finds_what_simulating_every_layout_finds) {
   const ServingQuestion question = small_question();
@@ -289,58 +284,9 @@ TEST(ServingSearch, the_cheapest_layouts_that_are_all_too_slow_do_not_hide_one_t
   EXPECT_EQ(result.winner()->layout.pool.engine.tensor, 8);
 }
 
-// Capacity of the best layout of each device and engine, at the rate asked for or, below it, at all.
-std::map<std::string, std::pair<std::string, double>> best_of_each(const ServingQuestion& question,
-                                                                   const ServingSearchResult& result) {
-  std::map<std::string, std::pair<std::string, double>> rows;
-  const auto look = [&](const ServingSearchResult& from, bool at_rate) {
-    for (const PlanPoint& point : from.points) {
-      const EngineChoice& engine = point.layout.pool.engine;
-      const double capacity = ranked_capacity(question, from, point);
-      if (point.layout.is_mixed() || (at_rate && !layout_score(question, point.layout, capacity))) continue;
-      auto& row = rows[fmt::format("{} {} {}", engine.device, engine.engine, at_rate)];
-      if (point.capacity.value > row.second) row = {point.layout.key(), point.capacity.value};
-    }
-  };
-  look(result, true);
-  if (result.without_rate) look(*result.without_rate, false);
-  return rows;
-}
-
 TEST(ServingSearch, another_device_on_offer_changes_no_row_and_makes_no_answer_worse) {
-  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
-  const auto choice = [&](const char* name, double usd, double sheet_share) {
-    HardwareChoice one = small_question().hardware[0];
-    one.device = hardware.device(name);
-    one.usd_per_hour = usd;
-    one.sheet_share = sheet_share;
-    return one;
-  };
-  const std::vector<HardwareChoice> devices = {choice("l4", 1, 0), choice("l40s", 2, 0.5), choice("h100_sxm", 6, 0)};
-  for (const std::optional<double> rate : {std::optional<double>(), std::optional(120.0)}) {
-    ServingQuestion question = small_question();
-    question.choices.engines = {"vllm", "sglang"};
-    question.choices.separate_pools = false;
-    question.rate = rate;
-    question.objective = rate ? PlanObjective::cost : PlanObjective::cost_per_request;
-    std::map<std::string, std::pair<std::string, double>> alone;
-    std::optional<LayoutScore> best;
-    for (const HardwareChoice& one : devices) {
-      question.hardware = {one};
-      const ServingSearchResult result = search_with(question, {}, 1);
-      alone.merge(best_of_each(question, result));
-      if (result.winner() != nullptr && !result.ranked_by_middle.contains("l40s")) {
-        const double capacity = ranked_capacity(question, result, *result.winner());
-        best = std::max(best, layout_score(question, result.winner()->layout, capacity));
-      }
-    }
-    question.hardware = devices;
-    const ServingSearchResult together = search_with(question, {}, 1);
-    EXPECT_EQ(best_of_each(question, together), alone) << "at " << rate.value_or(0);
-    ASSERT_NE(together.winner(), nullptr);
-    const double capacity = ranked_capacity(question, together, *together.winner());
-    EXPECT_GE(layout_score(question, together.winner()->layout, capacity * 1.02), best);
-  }
+  expect_rows_apart(std::nullopt);
+  expect_rows_apart(120);
 }
 
 TEST(ServingSearch, the_winners_latencies_rise_with_the_rate_to_beyond_the_limits) {
