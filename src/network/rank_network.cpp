@@ -80,14 +80,29 @@ void RankNetwork::use_cluster(int64_t ranks) {
   across_.emplace(*cluster_, CollectiveOptions{});
 }
 
+// The bandwidth decides most of the width, also of decode steps: it differs fourfold and more between hosts.
 void RankNetwork::note_pcie() {
   const LinkSpec& link = facts_->link;
   if (!is_pcie(*facts_) || facts_->has_sweep_of_node || (link.bandwidth && link.latency)) return;
-  const RingRange ring = ring_of(2);
-  std::string note = fmt::format(
-      "{} GPUs talk over PCIe, and hosts differ: foretoken assumes {} and {:.3g} us a hop, with a wide interval. "
-      "Measure yours and give {{link}} bandwidth=GB/s,latency=us",
-      facts_->device.title, rate_words(ring.usual.bandwidth), ring.usual.latency.value() * 1e6);
+  const int64_t in_stage = std::ssize(places_.ranks_of_stage(0));
+  const int64_t ranks =
+      std::max<int64_t>(2, facts_->node ? std::min<int64_t>(in_stage, facts_->node->device_count) : in_stage);
+  const RingRange ring = ring_of(ranks);
+  const double latency_us = ring.usual.latency.value() * 1e6;
+  std::string note = fmt::format("{} GPUs talk over PCIe, and hosts differ: ", facts_->device.title);
+  if (link.bandwidth) {
+    note += fmt::format(
+        "foretoken assumes {:.3g} us a hop. To narrow the interval further, give the latency of a small all-reduce as "
+        "{{link}} latency=us, divided by its {} hops",
+        latency_us, 2 * (ranks - 1));
+  } else {
+    note += fmt::format(
+        "foretoken assumes {} and {:.3g} us a hop, and the interval covers {:.2g} to {}. One measured number narrows "
+        "it most: the bus bandwidth of a large all-reduce among {} GPUs (busbw of nccl-tests), given as {{link}} "
+        "bandwidth=GB/s",
+        rate_words(ring.usual.bandwidth), latency_us, ring.slowest.bandwidth.value() / 1e9,
+        rate_words(ring.fastest.bandwidth), ranks);
+  }
   if (facts_->node && facts_->node->fabric.is_swept) {
     note += fmt::format("; {{node}} {} is one box that was measured", facts_->node->name);
   } else if (facts_->device.link_bandwidth && !facts_->node->fabric.bridge) {

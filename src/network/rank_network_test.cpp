@@ -111,7 +111,8 @@ TEST(RankNetwork, pcie_boards_run_rings_with_a_wide_interval_until_a_link_is_giv
   const Estimate guessed = unknown.seconds(tensor_sum(4));
   EXPECT_GT(guessed.high / guessed.low, 4);
   ASSERT_THAT(unknown.notes(), SizeIs(1));
-  EXPECT_THAT(unknown.notes().front(), HasSubstr("{link}"));
+  EXPECT_THAT(unknown.notes().front(), HasSubstr("the interval covers 5.1 to 24 GB/s"));
+  EXPECT_THAT(unknown.notes().front(), HasSubstr("among 4 GPUs (busbw of nccl-tests), given as {link} bandwidth=GB/s"));
 
   NetworkFacts facts = pcie_facts();
   facts.link = {.bandwidth = BytesPerSecond(20e9), .latency = microseconds(10)};
@@ -120,6 +121,22 @@ TEST(RankNetwork, pcie_boards_run_rings_with_a_wide_interval_until_a_link_is_giv
   EXPECT_NEAR(ring.value, 6 * (10e-6 + 1e6 / 4 / 20e9), 1e-12);
   EXPECT_LT(ring.high / ring.low, 1.8);
   EXPECT_THAT(given.notes(), IsEmpty());
+}
+
+// What the note asks for first is what narrows most, of prompts and of decodes.
+TEST(RankNetwork, the_bandwidth_of_a_pcie_host_narrows_more_than_its_latency) {
+  for (const double bytes : {1e6, 64e6}) {
+    const auto width = [&](const LinkSpec& link) {
+      NetworkFacts facts = pcie_facts();
+      facts.link = link;
+      const Estimate time = network_of(facts, {.tensor = 8}).seconds(tensor_sum(8, bytes));
+      return time.high / time.low;
+    };
+    EXPECT_LT(width({.bandwidth = BytesPerSecond(14e9)}), width({.latency = microseconds(10)})) << bytes;
+  }
+  NetworkFacts facts = pcie_facts();
+  facts.link = {.bandwidth = BytesPerSecond(20e9)};
+  EXPECT_THAT(network_of(facts, {.tensor = 4}).notes().front(), HasSubstr("{link} latency=us, divided by its 6 hops"));
 }
 
 TEST(RankNetwork, one_known_number_of_a_link_narrows_the_interval) {

@@ -115,7 +115,7 @@ TEST(Links, a_cluster_can_be_named_and_must_have_the_device_and_room) {
 TEST(Links, pcie_boards_have_wide_intervals_until_their_link_is_given) {
   const std::string step = "step --model Llama-3.1-8B --device l40s -tp 4 --batch 64 --context-len 512 ";
   const Json unknown = answer(step), given = answer(step + "--link bandwidth=20,latency=10");
-  EXPECT_TRUE(has_note(unknown, "--link bandwidth=GB/s,latency=us"));
+  EXPECT_TRUE(has_note(unknown, "--link bandwidth=GB/s"));
   EXPECT_FALSE(has_note(given, "--link"));
   EXPECT_GT(width(unknown), 1.5 * width(given));
   // 64 tokens of 4,096 values in bf16, 6 hops of a quarter of them.
@@ -150,6 +150,16 @@ TEST(Links, experts_that_divide_with_their_copies_are_spread) {
   EXPECT_EQ(run_foretoken(step).status, 2);
   EXPECT_EQ(run_foretoken(step + "--num-redundant-experts 32").status, 0);
   EXPECT_EQ(run_foretoken(step + "--num-redundant-experts 31").status, 2);
+}
+
+TEST(Links, a_plan_asks_for_the_bandwidth_of_a_pcie_host_where_its_gpus_talk) {
+  const std::string plan =
+      "plan serve --quick --model Llama-3.1-8B --hardware 4xL40S --slo ttft:5000,tpot:200 --engines vllm -pp 1 "
+      "--no-disaggregate ";
+  const std::string together = in_one_line(run_foretoken(plan + "-tp 4").out);
+  EXPECT_THAT(together, HasSubstr("the interval covers 5.1 to 24 GB/s")) << together;
+  EXPECT_THAT(together, HasSubstr("a large all-reduce among 4 GPUs (busbw of nccl-tests), given as --link bandwidth"));
+  EXPECT_THAT(in_one_line(run_foretoken(plan + "-tp 1").out), testing::Not(HasSubstr("over PCIe"))) << "each alone";
 }
 
 }  // namespace foretoken::links_test

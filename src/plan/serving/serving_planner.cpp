@@ -20,8 +20,9 @@ HardwareChoice hardware_choice(const Library& library, const std::string& device
   choice.node = library.node_of(choice.device, placement);
   choice.node_devices = choice.node ? choice.node->device_count : 1;
   if (choice.node && choice.node->fabric.kind == NodeFabricKind::pcie && most_devices > 1) {
-    const std::shared_ptr<const RankNetwork> pair = library.network(choice.device, {.tensor = 2}, placement);
-    if (pair) choice.link_notes = pair->notes();
+    const int64_t largest = std::min<int64_t>(most_devices, choice.node_devices);
+    const std::shared_ptr<const RankNetwork> group = library.network(choice.device, {.tensor = largest}, placement);
+    if (group) choice.link_notes = group->notes();
   }
   choice.usd_per_hour = usd_per_hour;
   choice.is_bound = tier == Tier::roofline;

@@ -16,6 +16,17 @@
 namespace foretoken {
 namespace {
 
+// Whether devices of this name talk to each other in a layout that was looked at.
+bool uses_links(const ServingSearchResult& result, const std::string& device) {
+  const bool any = std::any_of(result.points.begin(), result.points.end(), [&](const PlanPoint& point) {
+    const auto shares_work = [&](const EnginePool& pool) {
+      return pool.engine.device == device && (pool.engine.devices() > 1 || point.layout.decode);
+    };
+    return shares_work(point.layout.pool) || (point.layout.decode && shares_work(*point.layout.decode));
+  });
+  return any || (result.without_rate && uses_links(*result.without_rate, device));
+}
+
 // Whether layouts are ranked as those of `result`: where nothing serves the rate, as if none had been asked for.
 struct Ranked {
   const ServingQuestion* question;
@@ -209,7 +220,9 @@ DeviceNotes plan_device_notes(const ServingPlanReport& report) {
     for (const std::string& engine : report.question.choices.engines) {
       if (runs_on(engine_kind(engine), choice.device)) notes.add_engine(engine, choice.device);
     }
-    for (const std::string& note : choice.link_notes) notes.add_sentence(note);
+    for (const std::string& note : choice.link_notes) {
+      if (uses_links(report.result, choice.device.name)) notes.add_sentence(note);
+    }
     if (choice.is_bound) notes.add_bounds(choice.device);
     if (!choice.sheet_only) continue;
     if (choice.is_bound) notes.sheet_only.push_back(choice.device.name);
