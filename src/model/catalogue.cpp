@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -141,7 +142,7 @@ std::string longer_names_text(const std::vector<std::string>& names) {
   if (names.size() == 1) return "the full name of a model";
   const std::span<const std::string> shown(names.data(), std::min(most_named, names.size()));
   const std::string others =
-      names.size() > most_named ? fmt::format(" or {} others", names.size() - most_named) : std::string();
+      names.size() > most_named ? " or " + counted(names.size() - most_named, "other") : std::string();
   return fmt::format("one of {}{}: the name alone fits them all", fmt::join(shown, ", "), others);
 }
 

@@ -60,6 +60,13 @@ TEST_F(BadInput, what_a_search_is_offered_says_why_it_is_refused) {
   expect_refused(run_foretoken("collective --cluster h100_ib_rail --bytes 1K,1M"), "--sizes 1K:1G takes a range");
 }
 
+TEST_F(BadInput, names_are_shown_as_they_were_typed) {
+  expect_refused(run_foretoken("observe --url localhost:1 --num-prompts 1"), "--url: localhost:1 expected");
+  expect_refused(run_foretoken("plan serve --model Llama-3.1-8B --slo ttft:500 --hardware rtx4090"),
+                 "--hardware: rtx4090 expected DEVICE:COUNT");
+  expect_refused(run_foretoken("help"), "did you mean --help?");
+}
+
 TEST_F(BadInput, a_sound_config_is_accepted) {
   EXPECT_EQ(step_with_model(write("config.json", small_llama)).status, 0);
   EXPECT_EQ(step_with_model(folder_.string()).status, 0) << "a directory that holds a config.json";

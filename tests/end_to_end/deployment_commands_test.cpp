@@ -65,6 +65,33 @@ TEST_F(DeploymentCommands, a_calibrated_deployment_predicts_its_run_and_tells_wh
   EXPECT_FALSE(json_of("check-run " + path("slower") + " --deployment " + file).find("agrees")->boolean());
 }
 
+TEST_F(DeploymentCommands, a_run_without_model_and_device_takes_those_of_the_deployment) {
+  const std::string file = path("mine.json");
+  ASSERT_EQ(run_foretoken("calibrate " + example_ + " --no-suggest --out " + file).status, 0);
+  MeasuredRun run = read_run_folder(example_);
+  run.model.clear();
+  run.device.clear();
+  run.deployment = Json::object({{"max_model_len", 8192}});
+  write_run_folder(path("nameless"), run);
+  const Outcome checked = run_foretoken("check-run " + path("nameless") + " --deployment " + file);
+  EXPECT_EQ(checked.status, 0) << checked.err << checked.out;
+  EXPECT_THAT(run_foretoken("replay-run " + path("nameless")).err, HasSubstr("--model"));
+}
+
+TEST_F(DeploymentCommands, parts_of_a_replayed_run_hold_all_requests_of_a_kind) {
+  MeasuredRun run = read_run_folder(example_);
+  for (size_t i = 0; i < run.requests.size(); ++i) {
+    run.requests[i].input_tokens = i % 4 == 0 ? 600 : 400;
+    run.requests[i].output_tokens = 60;
+  }
+  write_run_folder(path("alike"), run);
+  const Json answer = json_of("replay-run " + path("alike"));
+  const std::vector<Json>& parts = answer.find("by_context")->items();
+  ASSERT_EQ(parts.size(), 2U) << "two kinds of requests";
+  EXPECT_EQ(parts[0].find("requests")->integer(), 60);
+  EXPECT_EQ(parts[1].find("requests")->integer(), 20);
+}
+
 TEST_F(DeploymentCommands, a_replayed_run_names_what_explains_the_difference) {
   const Json answer = json_of("replay-run " + example_ + " --requests");
   EXPECT_FALSE(answer.find("agrees")->boolean());

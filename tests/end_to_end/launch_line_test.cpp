@@ -71,8 +71,25 @@ TEST_F(LaunchLineCommand, the_file_of_a_plan_asks_about_the_layout_that_won) {
   expect_refused(run_foretoken(question + "--launch nomad"), "kubernetes");
 }
 
+TEST_F(LaunchLineCommand, data_parallel_attention_divides_experts_where_the_model_has_some) {
+  const auto read = [](const std::string& model, const std::string& more = "") {
+    const Outcome run = run_foretoken(
+        "step --device h100_sxm --batch 4 --context-len 100 --json --from 'python3 -m sglang.launch_server --tp 2 --dp "
+        "2 --enable-dp-attention --model-path " +
+        model + "'" + more);
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json answer = parse_json(run.out, "answer");
+    return JsonView(answer, "answer").at("launch_line").at("fields").has("expert_parallel_size");
+  };
+  EXPECT_FALSE(read("meta-llama/Llama-3.1-8B-Instruct")) << "a dense model";
+  EXPECT_TRUE(read("Qwen/Qwen3-30B-A3B"));
+  EXPECT_TRUE(read("MODEL", " --model Qwen3-30B-A3B")) << "the model that was typed";
+}
+
 TEST_F(LaunchLineCommand, what_cannot_be_meant_is_refused) {
   expect_refused(run_foretoken("serve --from 'python train.py' --device h100_sxm"), "vllm serve MODEL");
+  expect_refused(run_foretoken("serve --from '' --device h100_sxm"), "--from: empty");
+  expect_refused(run_foretoken("serve --from @" + write("none.sh", "") + " --device h100_sxm"), "none.sh: empty");
   expect_refused(run_foretoken("kernel gemm --from 'vllm serve Llama-3.1-8B'"), "plan serve");
   expect_refused(run_foretoken("serve --from 'vllm serve Llama-3.1-8B -tp x' --device h100_sxm"), "whole number");
 }

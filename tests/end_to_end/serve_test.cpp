@@ -403,6 +403,53 @@ TEST_F(Serve, wrong_load_is_refused) {
   expect_refused(serve("--out-requests " + path("no/such/folder.csv")), "--out-requests");
 }
 
+TEST_F(Serve, goals_are_named_by_the_flag_that_was_typed) {
+  for (const char* flag : {"--slo", "--goodput"}) {
+    const auto refused = [&](const std::string& goals, const std::string& mentions) {
+      const Outcome run = serve(std::string(flag) + " " + goals);
+      expect_refused(run, std::string("error: ") + flag + ": ");
+      expect_refused(run, mentions);
+    };
+    refused("itl:50", "expected one of ttft, tpot, e2e\n");
+    refused("tfft:50", "did you mean ttft?");
+    refused("ttft:fast", "a time such as 500ms");
+    refused("'ttft<500ms@p99'", "`foretoken plan serve` takes limits at percentiles");
+    refused("ttft:500,ttft:300", "one limit for each metric");
+  }
+}
+
+TEST_F(Serve, goals_and_rates_are_taken_in_the_units_that_people_use) {
+  const auto goodput = [](const std::string& flags) {
+    const Outcome run = serve("--num-prompts 40 --request-rate 20 --json " + flags);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, "answer").find("request_goodput")->number();
+  };
+  const double all = goodput("--slo ttft:10000"), none = goodput("--slo ttft:1");
+  EXPECT_GT(all, 1);
+  EXPECT_EQ(none, 0);
+  EXPECT_EQ(goodput("--slo ttft:10s"), all);
+  EXPECT_EQ(goodput("--slo 'ttft<0.001s'"), none);
+  EXPECT_EQ(goodput("--goodput ttft:10s,e2el:1ms"), none) << "both count";
+  const auto answer = [](const std::string& rate) { return serve("--num-prompts 20 --request-rate " + rate).out; };
+  EXPECT_EQ(answer("300/min"), answer("5"));
+  EXPECT_EQ(answer("18000/h"), answer("5"));
+  EXPECT_EQ(answer("5/s"), answer("5"));
+  for (const char* wrong : {"fast/min", "300/day", "/min"}) {
+    expect_refused(serve(std::string("--request-rate ") + wrong), std::string("--request-rate: ") + wrong);
+  }
+}
+
+TEST_F(Serve, what_intervals_hold_is_said_of_runs_that_are_not_repeated) {
+  write_file(path("trace.csv"), "arrival_s,input_tokens,output_tokens\n0,100,20\n0,120,30\n0.1,90,25\n0.2,110,20\n");
+  const std::string whole_trace =
+      "serve --model Llama-3.1-8B --device h100_sxm --max-concurrency 2 --trace " + path("trace.csv");
+  EXPECT_NE(in_one_line(run_foretoken(whole_trace).out).find("are simulated once, without intervals"),
+            std::string::npos);
+  const std::string seeds = in_one_line(run_foretoken(whole_trace + " --num-seeds 2").out);
+  EXPECT_EQ(seeds.find("without intervals"), std::string::npos) << seeds;
+  EXPECT_NE(seeds.find("The intervals show the variation between random seeds only"), std::string::npos) << seeds;
+}
+
 TEST_F(Serve, a_model_that_does_not_fit_is_answered_with_what_would_help) {
   const Outcome run = run_foretoken("serve --model Llama-3.1-70B --device h100_sxm --num-prompts 1");
   EXPECT_EQ(run.status, 3) << run.err;

@@ -167,6 +167,15 @@ TEST_F(Spec, questions_in_files_are_compared_like_command_lines) {
   expect_refused(run_foretoken(compared + write("wrong.json", R"({"command": "step", "bacth": 1})")), "bacth");
 }
 
+TEST_F(Spec, flags_alone_are_not_compared_with_a_saved_answer) {
+  const std::string step = "step --model Llama-3.1-8B --device h100_sxm --batch 8";
+  const std::string monday = write("monday.json", run_foretoken(step + " --json").out);
+  const Outcome flags = run_foretoken("compare --first " + monday + " --second '--device a100_sxm'");
+  expect_refused(flags, "a whole command or another saved answer");
+  expect_refused(flags, "monday.json is a saved answer, which does not say the flags of its command");
+  EXPECT_EQ(run_foretoken("compare --first " + monday + " --second '" + step + " --device a100_sxm'").status, 0);
+}
+
 TEST_F(Spec, what_is_missing_is_said_before_a_spec_is_printed) {
   expect_refused(run_foretoken("step --model Llama-3.1-8B --print-spec"), "--device");
 }

@@ -74,6 +74,13 @@ TEST(ServerUrl, hosts_ports_and_prefixes_are_read) {
   for (const char* url : {"ftp://host", "", "http://host:0", "http://", "http://a@b:80", "http://h/a?b"}) {
     EXPECT_THROW(parse_server_url("--url", url), InputError) << url;
   }
+  try {
+    parse_server_url("--url", "localhost:80000");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().value, "localhost:80000") << "as it was typed";
+  }
+  EXPECT_EQ(parse_server_url("--url", "localhost:8001/v1").written, "localhost:8001/v1");
 }
 
 }  // namespace foretoken::completion_stream_test

@@ -596,8 +596,7 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
   const ServerAddress& server = settings.server;
   const auto fail = [&](const std::string& why) {
     throw InputError({.source = "--url",
-                      .value = fmt::format("{}://{}:{}{}", server.encrypted ? "https" : "http", server.host,
-                                           server.port, server.path),
+                      .value = printable(server.written),
                       .expected = fmt::format("an OpenAI-compatible server that answers {} ({})", path, why)});
   };
   const std::unique_ptr<const TlsTrust> trust = trust_of(settings);
@@ -637,9 +636,9 @@ ServerAddress parse_server_url(const std::string& flag, const std::string& given
   // People write localhost:8000.
   const std::string url = given.find("://") == std::string::npos && !given.empty() ? "http://" + given : given;
   const auto fail = [&](const std::string& expected) {
-    throw InputError({.source = flag, .value = printable(url), .expected = expected});
+    throw InputError({.source = flag, .value = printable(given), .expected = expected});
   };
-  ServerAddress server;
+  ServerAddress server{.host = {}, .path = {}, .written = given};
   server.encrypted = starts_with_ignoring_case(url, "https://");
   if (!server.encrypted && !starts_with_ignoring_case(url, "http://")) fail("http://HOST:PORT or https://HOST");
   if (server.encrypted) server.port = 443;

@@ -106,10 +106,11 @@ std::string plain_text(const JsonView& value) {
 }
 
 // "h100_sxm:8" and "8xH100", as on the command line.
-std::pair<std::string, std::string> counted_device(const std::string& text, const JsonView& value) {
+std::pair<std::string, std::string> counted_device(const std::string& text, const JsonView& value,
+                                                   const Library& library) {
   std::pair<std::string, std::string> parts;
   try {
-    parts = device_and_count(text);
+    parts = device_and_count(text, library.hardware());
   } catch (const InputError& error) {
     value.fail(error.problem().expected);
   }
@@ -124,7 +125,7 @@ Json checked_item(const PageFlag& flag, const JsonView& value, const Library& li
   if (flag.kind == PageFlagKind::value) return text;
   std::string named = text, count;
   if (flag.kind == PageFlagKind::device_count) {
-    const auto [device, number] = counted_device(text, value);
+    const auto [device, number] = counted_device(text, value, library);
     named = device;
     count = ":" + number;
   }

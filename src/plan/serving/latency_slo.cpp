@@ -38,16 +38,24 @@ InputError slo_error(const std::string& field, std::string_view text, std::strin
       {.field = field, .value = printable(text), .expected = std::move(expected), .suggestion = std::move(suggestion)});
 }
 
-LatencySlo parse_slo(std::string_view text, const std::string& field) {
+bool is_allowed(SloMetric metric, std::span<const SloMetric> allowed) {
+  return allowed.empty() || std::find(allowed.begin(), allowed.end(), metric) != allowed.end();
+}
+
+LatencySlo parse_slo(std::string_view text, const std::string& field, std::span<const SloMetric> allowed) {
   constexpr const char* form = "METRIC<TIME@pN, as in ttft<500ms@p99, or METRIC:MILLISECONDS, as in ttft:500";
   const size_t sign = text.find_first_of("<:");
   if (sign == std::string_view::npos) throw slo_error(field, text, form);
   const std::string_view name = without_spaces(text.substr(0, sign));
   const auto* const found = std::find_if(std::begin(slo_metrics), std::end(slo_metrics), [&](const SloMetricName& one) {
-    return equal_ignoring_case(name, one.name) || equal_ignoring_case(name, one.also);
+    const bool is_named = equal_ignoring_case(name, one.name) || equal_ignoring_case(name, one.also);
+    return is_named && is_allowed(one.metric, allowed);
   });
   if (name.empty() || found == std::end(slo_metrics)) {
-    const std::vector<std::string> known = kind_names(slo_metrics);
+    std::vector<std::string> known;
+    for (const SloMetricName& one : slo_metrics) {
+      if (is_allowed(one.metric, allowed)) known.emplace_back(one.name);
+    }
     throw slo_error(field, name.empty() ? text : name, one_of(known), nearest_name(name, known).value_or(""));
   }
   LatencySlo slo{.metric = found->metric};
@@ -76,12 +84,13 @@ LatencySlo parse_slo(std::string_view text, const std::string& field) {
 
 }  // namespace
 
-std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& field) {
+std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& field,
+                                   std::span<const SloMetric> allowed) {
   std::vector<LatencySlo> slos;
   for (const std::string_view part : split_words(text, ",")) {
     const std::string_view one = without_spaces(part);
     if (one.empty()) continue;
-    const LatencySlo slo = parse_slo(one, field);
+    const LatencySlo slo = parse_slo(one, field, allowed);
     const bool twice = std::any_of(slos.begin(), slos.end(), [&](const LatencySlo& other) {
       return other.metric == slo.metric && other.percentile == slo.percentile;
     });

@@ -21,8 +21,10 @@ struct LatencySlo {
 
 // "ttft<500ms@p99,tpot<50ms@p95,e2e<20s", or as vLLM's --goodput has it: "ttft:500,tpot:50" (milliseconds). Metrics:
 // ttft, tpot, itl, e2e (also e2el); units: ms where none is given; p99 where none is given (the p may be left out). No
-// metric twice at a percentile. InputError names the field and the part that is wrong.
-std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& field);
+// metric twice at a percentile. `allowed`: metrics that the field takes; default all. InputError names the field and
+// the part that is wrong.
+std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& field,
+                                   std::span<const SloMetric> allowed = {});
 
 std::string_view metric_title(SloMetric metric);  // "TTFT"
 std::string limit_text(const LatencySlo& slo);    // "500 ms"

@@ -129,7 +129,7 @@ void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyl
     if (makes_fp8 && style != LaunchStyle::trtllm && !platform.fp8_weights.empty()) {
       add_flag(style, "quantization", platform.fp8_weights, line);
     } else {
-      note += fmt::format("MODEL: {} checkpoint of {}; ", with_article(scheme), model.served_name());
+      note += fmt::format("replace MODEL with {} checkpoint of {}; ", with_article(scheme), model.served_name());
       const size_t name = line.find(served);
       ensure(name != std::string::npos, "the line names the model");
       line.replace(name, served.size(), "MODEL");
@@ -235,7 +235,7 @@ void add_draft_flags(const DraftChoice& drafts, LaunchStyle style, std::string& 
   const bool has_own_weights = config.method->network != nullptr && config.method != &draft_method("mtp");
   if (draft.empty() && has_own_weights) {
     draft = "DRAFT-MODEL";
-    note += fmt::format("DRAFT-MODEL: {} draft weights trained for this model; ", config.method->name);
+    note += fmt::format("replace DRAFT-MODEL with {} draft weights trained for this model; ", config.method->name);
   }
   const std::string model = draft.empty() ? "" : fmt::format(R"("model":"{}",)", draft);
   line += fmt::format(R"( --speculative-config '{{"method":"{}",{}"num_speculative_tokens":{}}}')", config.method->name,

@@ -223,7 +223,7 @@ TEST(LaunchCommand, each_platform_has_its_own_variable_and_words_for_fp8) {
   EXPECT_THAT(fp8_on("gaudi3").line, HasSubstr("--quantization inc --kv-cache-dtype fp8_inc "));
   EXPECT_THAT(fp8_on("gaudi3").note, HasSubstr("QUANT_CONFIG"));
   EXPECT_THAT(fp8_on("trainium2").line, Not(HasSubstr("fp8")));
-  EXPECT_THAT(fp8_on("trainium2").note, HasSubstr("MODEL: an fp8 checkpoint of"));
+  EXPECT_THAT(fp8_on("trainium2").note, HasSubstr("replace MODEL with an fp8 checkpoint of"));
 }
 
 TEST(LaunchCommand, drafts_by_a_network_of_their_own_name_a_model) {
@@ -236,7 +236,8 @@ TEST(LaunchCommand, drafts_by_a_network_of_their_own_name_a_model) {
     return launch_commands(question, {.pool = {.engine = engine}, .decode = {}}, 4096).front();
   };
   EXPECT_THAT(drafting_by("eagle3").line, HasSubstr(R"("method":"eagle3","model":"DRAFT-MODEL",)"));
-  EXPECT_THAT(drafting_by("eagle3").note, HasSubstr("DRAFT-MODEL: eagle3 draft weights trained for this model"));
+  EXPECT_THAT(drafting_by("eagle3").note,
+              HasSubstr("replace DRAFT-MODEL with eagle3 draft weights trained for this model"));
   EXPECT_THAT(drafting_by("mtp").line, Not(HasSubstr("DRAFT-MODEL")));
   EXPECT_THAT(drafting_by("ngram").line, Not(HasSubstr("DRAFT-MODEL")));
 }

@@ -43,8 +43,8 @@ struct FilePlace {
 
 class FileReader {
  public:
-  FileReader(const std::string& source, const ReadLaunchFile& read_file, LaunchLine& line)
-      : source_(source), read_file_(read_file), line_(line) {}
+  FileReader(const std::string& source, const LaunchLookups& lookups, LaunchLine& line)
+      : source_(source), lookups_(lookups), line_(line) {}
 
   std::vector<LaunchedServer> servers;
   std::string device;
@@ -92,7 +92,7 @@ class FileReader {
   std::optional<std::string> content_of(const std::string& path) const {
     const auto mounted = files_.find(path.substr(path.rfind('/') + 1));
     if (mounted != files_.end()) return mounted->second;
-    return read_file_ ? read_file_(path) : std::nullopt;
+    return lookups_.read_file ? lookups_.read_file(path) : std::nullopt;
   }
 
   static std::string role_in(std::string_view text) {
@@ -210,9 +210,14 @@ class FileReader {
         if (name) found->environment.push_back(*name + "=" + text_at(variable, "value").value_or(""));
       }
     }
-    LaunchedServer server = read_server(
-        *found, fmt::format("{}: {}", source_, container.path()),
-        [&](const std::string& path) { return content_of(path); }, line_.remarks);
+    LaunchLookups lookups{.read_file = [&](const std::string& path) { return content_of(path); }};
+    if (lookups_.experts_of) {
+      lookups.experts_of = [&](const std::string& model) {
+        return lookups_.experts_of(model.empty() ? place.model : model);
+      };
+    }
+    LaunchedServer server =
+        read_server(*found, fmt::format("{}: {}", source_, container.path()), lookups, line_.remarks);
     if (server.fields.find("model") == nullptr && !place.model.empty()) server.fields.set("model", place.model);
     if (server.role.empty()) server.role = place.role;
     server.replicas = place.replicas;
@@ -234,12 +239,13 @@ class FileReader {
     if (known == 0) return;
     words.arguments = {"--config", source_};
     const std::string text = document.value().dump();
-    servers.push_back(read_server(
-        words, source_, [&](const std::string&) { return std::optional(text); }, line_.remarks));
+    const LaunchLookups lookups{.read_file = [&](const std::string&) { return std::optional(text); },
+                                .experts_of = lookups_.experts_of};
+    servers.push_back(read_server(words, source_, lookups, line_.remarks));
   }
 
   const std::string& source_;
-  const ReadLaunchFile& read_file_;
+  const LaunchLookups& lookups_;
   LaunchLine& line_;
   std::map<std::string, std::string> files_;
 };
@@ -319,7 +325,9 @@ void keep_first(std::vector<std::string>& words) {
 
 }  // namespace
 
-LaunchLine read_launch_line(std::string_view text, const std::string& source, const ReadLaunchFile& read_file) {
+LaunchLine read_launch_line(std::string_view text, const std::string& source, const ReadLaunchFile& read_file,
+                            const ExpertsOfModel& experts_of) {
+  const LaunchLookups lookups{.read_file = read_file, .experts_of = experts_of};
   if (text.size() > most_text) {
     throw InputError({.source = source, .value = fmt::format("{} bytes", text.size()), .expected = "at most 1 MiB"});
   }
@@ -327,7 +335,7 @@ LaunchLine read_launch_line(std::string_view text, const std::string& source, co
   std::vector<LaunchedServer> servers;
   std::string device;
   if (is_yaml(text)) {
-    FileReader reader(source, read_file, line);
+    FileReader reader(source, lookups, line);
     std::string document;
     const auto end_document = [&] {
       const Json json = json_of_yaml(parse_yaml(document, source), source);
@@ -349,7 +357,7 @@ LaunchLine read_launch_line(std::string_view text, const std::string& source, co
   } else {
     for (const std::vector<std::string>& words : shell_commands(text, source)) {
       const std::optional<LaunchWords> found = find_engine(words);
-      if (found) servers.push_back(read_server(*found, source, read_file, line.remarks));
+      if (found) servers.push_back(read_server(*found, source, lookups, line.remarks));
     }
   }
   if (servers.empty()) {

@@ -16,6 +16,7 @@ struct LaunchLine {
 };
 
 // `source` names the text in errors. InputError where nothing in it starts an engine.
-LaunchLine read_launch_line(std::string_view text, const std::string& source, const ReadLaunchFile& read_file = {});
+LaunchLine read_launch_line(std::string_view text, const std::string& source, const ReadLaunchFile& read_file = {},
+                            const ExpertsOfModel& experts_of = {});
 
 }  // namespace foretoken

@@ -57,11 +57,23 @@ TEST(LaunchLine, data_parallel_attention_divides_the_tensor_size_of_sglang) {
 }
 
 TEST(LaunchLine, experts_are_divided_over_all_ranks_where_attention_is_data_parallel) {
-  const LaunchLine line = read_launch_line(
-      "python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-R1 --tp 8 --dp 8 --enable-dp-attention", "a");
-  EXPECT_EQ(line.fields.dump(0), R"({"engine":"sglang","model":"deepseek-ai/DeepSeek-R1","tensor_parallel_size":1,)"
-                                 R"("data_parallel_size":8,"expert_parallel_size":8})");
-  EXPECT_THAT(line.remarks.not_simulated, ElementsAre(HasSubstr("as with --ep-size 8")));
+  const auto with_experts = [](int64_t experts) {
+    return read_launch_line(
+        "python3 -m sglang.launch_server --model-path some/model --tp 8 --dp 8 --enable-dp-attention", "a", {},
+        [=](const std::string& model) {
+          EXPECT_EQ(model, "some/model");
+          return experts;
+        });
+  };
+  const std::string attention =
+      R"({"engine":"sglang","model":"some/model","tensor_parallel_size":1,"data_parallel_size":8)";
+  const LaunchLine divided = with_experts(256), dense = with_experts(0), undivided = with_experts(60);
+  EXPECT_EQ(divided.fields.dump(0), attention + R"(,"expert_parallel_size":8})");
+  EXPECT_THAT(divided.remarks.not_simulated, ElementsAre(HasSubstr("as with --ep-size 8")));
+  EXPECT_EQ(dense.fields.dump(0), attention + "}");
+  EXPECT_THAT(dense.remarks.not_simulated, IsEmpty());
+  EXPECT_EQ(undivided.fields.dump(0), attention + "}");
+  EXPECT_THAT(undivided.remarks.not_simulated, ElementsAre(HasSubstr("8 ranks do not divide them")));
 }
 
 TEST(LaunchLine, a_placeholder_names_no_model) {

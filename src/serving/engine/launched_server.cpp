@@ -64,9 +64,9 @@ constexpr std::string_view harmless_parts[] = {"PORT", "HOST",  "LOG",   "CACHE"
 
 class ServerReader {
  public:
-  ServerReader(const LaunchWords& words, const std::string& source, const ReadLaunchFile& read_file,
+  ServerReader(const LaunchWords& words, const std::string& source, const LaunchLookups& lookups,
                LaunchRemarks& remarks)
-      : words_(words), source_(source), read_file_(read_file), remarks_(remarks) {
+      : words_(words), source_(source), lookups_(lookups), remarks_(remarks) {
     server_.style = words.style;
   }
 
@@ -231,7 +231,7 @@ class ServerReader {
 
   // Keys of a file are flags without their dashes; what the line says itself goes first with vLLM and SGLang.
   void take_file(const std::string& path) {
-    const std::optional<std::string> text = read_file_ ? read_file_(path) : std::nullopt;
+    const std::optional<std::string> text = lookups_.read_file ? lookups_.read_file(path) : std::nullopt;
     if (!text) {
       remarks_.not_simulated.push_back(fmt::format("{} {} (the file was not found)", written_as_["config_file"], path));
       return;
@@ -308,7 +308,9 @@ class ServerReader {
     // plan serve writes this where an engine loads a checkpoint that nobody knows the name of.
     constexpr std::string_view placeholder = "MODEL";
     if (model == placeholder) {
-      remarks_.notes.emplace_back("MODEL stands for a checkpoint: give its number format as well.");
+      remarks_.notes.emplace_back(
+          "The launch line has the placeholder MODEL in place of a checkpoint. Give the model with {model} and the "
+          "number format of the checkpoint with {quantization}.");
     } else if (!model.empty()) {
       set("model", model);
     }
@@ -378,13 +380,8 @@ class ServerReader {
     std::optional<int64_t> experts = number("expert_parallel_size");
     const bool spreads_all = exchange.starts_with("deepep") || exchange == "mooncake" || said("enable_ep_moe");
     if (spreads_all && !experts) experts = all_ranks;
-    if (shares_attention && data.value_or(1) > 1 && !experts && all_ranks > 1) {
-      // A rank holds a slice of every expert: as many bytes as whole ones would take.
-      experts = all_ranks;
-      remarks_.not_simulated.push_back(fmt::format(
-          "experts sliced over all ranks (simulated as whole experts divided over {} ranks, as with --ep-size {})",
-          all_ranks, all_ranks));
-    }
+    const bool slices_experts = shares_attention && data.value_or(1) > 1 && all_ranks > 1;
+    if (slices_experts && !experts) experts = ranks_of_slices(all_ranks);
     if (experts && *experts > 1) set("expert_parallel_size", *experts);
     if (exchange == "deepep") {
       const std::string mode = said("deepep_mode").value_or("auto");
@@ -392,6 +389,25 @@ class ServerReader {
       if (mode == "low_latency") exchange = "deepep_low_latency";
     }
     set_exchange(exchange, said("all2all_backend") ? "all2all_backend" : "enable_deepep_moe");
+  }
+
+  // A rank holds a slice of every expert: as many bytes as whole ones would take, where they divide. A dense model has
+  // none.
+  std::optional<int64_t> ranks_of_slices(int64_t ranks) {
+    const Json* model = server_.fields.find("model");
+    const int64_t experts = lookups_.experts_of ? lookups_.experts_of(model == nullptr ? "" : model->string()) : 0;
+    if (experts == 0) return std::nullopt;
+    if (experts % ranks != 0) {
+      remarks_.not_simulated.push_back(fmt::format(
+          "experts sliced over all ranks (simulated with all {} experts on every attention rank, because {} ranks do "
+          "not divide them)",
+          experts, ranks));
+      return std::nullopt;
+    }
+    remarks_.not_simulated.push_back(fmt::format(
+        "experts sliced over all ranks (simulated as whole experts divided over {} ranks, as with --ep-size {})", ranks,
+        ranks));
+    return ranks;
   }
 
   void set_exchange(const std::string& backend, const std::string& field) {
@@ -568,7 +584,7 @@ class ServerReader {
 
   const LaunchWords& words_;
   const std::string& source_;
-  const ReadLaunchFile& read_file_;
+  const LaunchLookups& lookups_;
   LaunchRemarks& remarks_;
   LaunchedServer server_;
   std::string server_model_;
@@ -686,9 +702,9 @@ std::vector<std::vector<std::string>> shell_commands(std::string_view script, co
   return commands;
 }
 
-LaunchedServer read_server(const LaunchWords& words, const std::string& source, const ReadLaunchFile& read_file,
+LaunchedServer read_server(const LaunchWords& words, const std::string& source, const LaunchLookups& lookups,
                            LaunchRemarks& remarks) {
-  return ServerReader(words, source, read_file, remarks).read();
+  return ServerReader(words, source, lookups, remarks).read();
 }
 
 }  // namespace foretoken

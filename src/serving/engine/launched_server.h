@@ -23,6 +23,15 @@ struct LaunchRemarks {
 
 // The content of a file that a flag names; nothing where it cannot be read.
 using ReadLaunchFile = std::function<std::optional<std::string>(const std::string& path)>;
+// Number of experts in a layer of the model: 0 = a dense model, or one that nobody knows. `model`: as the line names
+// it, empty where it does not.
+using ExpertsOfModel = std::function<int64_t(const std::string& model)>;
+
+// What a reader of launch lines may ask about.
+struct LaunchLookups {
+  ReadLaunchFile read_file = {};   // empty = no file can be read
+  ExpertsOfModel experts_of = {};  // empty = nothing is known about models
+};
 
 struct LaunchedServer {
   LaunchStyle style = LaunchStyle::vllm;
@@ -49,7 +58,7 @@ bool is_vllm_image(std::string_view image);
 std::string image_version(std::string_view image);
 
 // InputError for values that contradict each other.
-LaunchedServer read_server(const LaunchWords& words, const std::string& source, const ReadLaunchFile& read_file,
+LaunchedServer read_server(const LaunchWords& words, const std::string& source, const LaunchLookups& lookups,
                            LaunchRemarks& remarks);
 
 }  // namespace foretoken

@@ -71,6 +71,13 @@ class CompareCommand : public Command {
   Answer run(const Library& library) const override {
     const std::optional<SavedAnswer> first_saved = SavedAnswer::read(first_), second_saved = SavedAnswer::read(second_);
     const Json first_spec = first_saved ? named(*first_saved) : spec_of("--first", first_, nullptr);
+    if (first_saved && !second_saved && second_.starts_with('-')) {
+      throw InputError({.source = "--second",
+                        .value = printable(second_),
+                        .expected = fmt::format("a whole command or another saved answer: {} is a saved answer, which "
+                                                "does not say the flags of its command",
+                                                first_)});
+    }
     const Json second_spec =
         second_saved ? named(*second_saved) : spec_of("--second", second_, first_saved ? nullptr : &first_spec);
     const std::string command = first_spec.find("command")->string();

@@ -86,7 +86,7 @@ class ImportCommand : public Command {
     MeasuredRun run = read_run(run_files_.front(), counter);
     for (size_t i = 1; i < run_files_.size(); ++i) complete_run(run, read_run(run_files_[i], counter));
     if (!launch_line_.empty()) {
-      const LaunchLine line = read_launch_text("--launch-line", launch_line_);
+      const LaunchLine line = read_launch_text("--launch-line", launch_line_, experts_of_models(library));
       for (const auto& [key, value] : line.fields.members()) run.deployment.set(key, value);
     }
     if (!run_device_.empty()) {

@@ -80,7 +80,7 @@ class ObserveCommand : public Command {
         "  --launch-line 'vllm serve meta-llama/Llama-3.1-8B-Instruct' --device h100_sxm --out path/to/run");
   }
 
-  Answer run(const Library& /*library*/) const override {
+  Answer run(const Library& library) const override {
     load_.check_use(*options_);
     const std::filesystem::path folder = out_;
     if (!out_.empty() && !overwrite_ && std::filesystem::exists(folder / "run.json")) {
@@ -89,7 +89,9 @@ class ObserveCommand : public Command {
                         .expected = "a folder without a run (use --overwrite to replace the existing one)"});
     }
     Json deployment = Json::object();
-    if (!launch_line_.empty()) deployment = read_launch_text("--launch-line", launch_line_).fields;
+    if (!launch_line_.empty()) {
+      deployment = read_launch_text("--launch-line", launch_line_, experts_of_models(library)).fields;
+    }
     if (!device_.empty()) deployment.set("device", device_);
     LoadClientSettings settings = client_;
     settings.server = parse_server_url("--url", url_);

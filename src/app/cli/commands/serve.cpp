@@ -86,7 +86,7 @@ class ServeCommand : public Command {
     const std::string remark = watch.files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     watch.files.add_details(answer.json);
-    add_notes(answer, groups, run.metrics, notes_on(run, request.step_bounds));
+    add_notes(answer, groups, run.metrics, notes_on(run, watch.arrivals, request.step_bounds));
     std::optional<EnergyReport> energy;
     if (metered) {
       add_energy(answer, energy.emplace(flags_.energy.report(*watch.meter, groups, run, library)), trials);
@@ -104,10 +104,10 @@ class ServeCommand : public Command {
     return answer;
   }
 
-  std::vector<std::string> notes_on(const ServingRun& run, bool has_bounds) const {
+  std::vector<std::string> notes_on(const ServingRun& run, const ArrivalSpan& arrivals, bool has_bounds) const {
     std::vector<std::string> notes;
     const std::string load = flags_.load.open_load();
-    if (std::string note = load.empty() ? "" : overload_note(run, load); !note.empty())
+    if (std::string note = load.empty() ? "" : overload_note(run, arrivals, load); !note.empty())
       notes.push_back(std::move(note));
     if (flags_.intervals && !has_bounds) notes.push_back(flags_.interval_note());
     return notes;

@@ -49,7 +49,7 @@ void add_texts_of(const Json& value, std::set<std::filesystem::path>& texts) {
 }
 
 // About how long a search takes beside others: it grows with the devices to share out and the engines to try.
-int64_t expected_work(const StudyCase& one, const std::string& source) {
+int64_t expected_work(const StudyCase& one, const std::string& source, const Library& library) {
   const JsonView fields(one.question, source);
   int64_t devices = 0;
   const JsonView hardware = fields.at("hardware");
@@ -58,16 +58,17 @@ int64_t expected_work(const StudyCase& one, const std::string& source) {
   for (const JsonView& choice : choices) {
     const std::string names = choice.string();
     for (const std::string_view name : split(names, ",")) {
-      devices += parse_size("--hardware", device_and_count(std::string(name)).second, device_counts);
+      devices +=
+          parse_size("--hardware", device_and_count(std::string(name), library.hardware()).second, device_counts);
     }
   }
   return fields.has("engines") ? devices : devices * std::ssize(engine_kinds());
 }
 
 // Places of the cases, those that take longest first: nobody is left with a long one at the end.
-std::vector<size_t> longest_first(const Study& study, const std::string& source) {
+std::vector<size_t> longest_first(const Study& study, const std::string& source, const Library& library) {
   std::vector<int64_t> work;
-  for (const StudyCase& one : study.cases) work.push_back(expected_work(one, source));
+  for (const StudyCase& one : study.cases) work.push_back(expected_work(one, source, library));
   std::vector<size_t> order(study.cases.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work[a] > work[b]; });
@@ -151,7 +152,7 @@ class StudyCommand : public Command {
       }
       if (known.insert("hardware " + one.hardware).second) {
         check_name(fields.at("hardware"), [&](const std::string& text) {
-          const auto [device, count] = device_and_count(text);
+          const auto [device, count] = device_and_count(text, library.hardware());
           library.hardware().device(device);
           parse_size("--hardware", count, device_counts);
         });
@@ -189,7 +190,7 @@ class StudyCommand : public Command {
     std::atomic<size_t> done = 0;
     std::mutex telling;
     const std::function<void()> wanted = wanted_check();
-    const std::vector<size_t> order = longest_first(study, file_);
+    const std::vector<size_t> order = longest_first(study, file_, library);
     const auto work = [&](size_t place) {
       const size_t i = order[place];
       Json asked = study.cases[i].question;

@@ -184,8 +184,8 @@ double LoadFlags::rate() const {
   constexpr std::pair<std::string_view, double> units[] = {{"/s", 1}, {"/min", 60}, {"/h", 3600}};
   const size_t slash = std::min(request_rate.find('/'), request_rate.size());
   for (const auto& [unit, seconds] : units) {
-    if (request_rate.substr(slash) != unit) continue;
-    return number_of("--request-rate", request_rate.substr(0, slash), rate_forms) / seconds;
+    const std::optional<double> number = parse_number(request_rate.substr(0, slash));
+    if (number && request_rate.substr(slash) == unit) return *number / seconds;
   }
   return number_of("--request-rate", request_rate, rate_forms);
 }
@@ -254,21 +254,21 @@ void GoalFlags::declare(Options& options) {
 
 LatencyGoals GoalFlags::goals() const {
   LatencyGoals result;
+  if (goodput.empty()) return result;
+  // A goal is one of each request: there is no percentile of them.
   for (const std::string& goal : goodput) {
-    for (const LatencySlo& slo : parse_slos(goal, "goodput")) {
-      std::optional<double>* const limit = slo.metric == SloMetric::ttft   ? &result.ttft_ms
-                                           : slo.metric == SloMetric::tpot ? &result.tpot_ms
-                                           : slo.metric == SloMetric::e2el ? &result.e2el_ms
-                                                                           : nullptr;
-      // A goal is one of each request: there is no percentile of them.
-      if (limit == nullptr || goal.find('@') != std::string::npos) {
-        throw InputError({.source = "--goodput",
-                          .value = printable(goal),
-                          .expected = "a limit for ttft, tpot or e2el of each request, for example "
-                                      "ttft:500,tpot:50; `foretoken plan serve` takes limits at percentiles"});
-      }
-      *limit = slo.limit_ms;
-    }
+    if (goal.find('@') == std::string::npos) continue;
+    throw InputError({.field = "goodput",
+                      .value = printable(goal),
+                      .expected = "a limit for every request, without a percentile, for example ttft:500,tpot:50; "
+                                  "`foretoken plan serve` takes limits at percentiles"});
+  }
+  constexpr SloMetric of_requests[] = {SloMetric::ttft, SloMetric::tpot, SloMetric::e2el};
+  for (const LatencySlo& slo : parse_slos(fmt::format("{}", fmt::join(goodput, ",")), "goodput", of_requests)) {
+    std::optional<double>& limit = slo.metric == SloMetric::ttft   ? result.ttft_ms
+                                   : slo.metric == SloMetric::tpot ? result.tpot_ms
+                                                                   : result.e2el_ms;
+    limit = slo.limit_ms;
   }
   return result;
 }

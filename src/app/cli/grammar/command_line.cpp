@@ -87,7 +87,7 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
     } else {
       problem.expected =
           names.empty() ? "no further argument" + help : fmt::format("one of {}", fmt::join(names, ", "));
-      problem.suggestion = name_meant(typed, names);
+      problem.suggestion = typed == "help" ? "--help" : name_meant(typed, names);
     }
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !names.empty()) {
     // No (known) subcommand: the word after this command's own name is what was meant to be one.
@@ -96,7 +96,7 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
         arguments.size() > own_words && !arguments[own_words].starts_with("-") ? arguments[own_words] : "";
     problem.value = printable(typed);
     problem.expected = fmt::format("one of {}{}", fmt::join(names, ", "), help);
-    problem.suggestion = name_meant(typed, names);
+    problem.suggestion = typed == "help" ? "--help" : name_meant(typed, names);
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     // "--launch-out: 1 required TEXT missing".
     const std::string what = error.what();
@@ -131,7 +131,9 @@ struct Declared {
 // The program's commands and flags, and after parse() what was chosen of them.
 class ParsedLine {
  public:
-  explicit ParsedLine(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {
+  // `library`: where a launch line must know its model; null = the library of this process.
+  explicit ParsedLine(std::vector<std::string> arguments, const Library* library = nullptr)
+      : arguments_(std::move(arguments)), library_(library) {
     take_command_from_spec();
     app_.set_version_flag("--version", "foretoken " FORETOKEN_VERSION);
     app_.set_help_flag("-h,--help", "Show the flags people use most");
@@ -198,8 +200,10 @@ class ParsedLine {
     if (launched_) check_checkpoint_format(library);
     Answer answer = question_->answer(library);
     if (launched_) {
-      answer.text += "\n" + launch_line_text(*launched_);
-      answer.json.set("launch_line", launch_line_json(*launched_));
+      answer.text += "\n" + with_flag_names(launch_line_text(*launched_));
+      Json read = launch_line_json(*launched_);
+      name_flags(read);
+      answer.json.set("launch_line", std::move(read));
     }
     return answer;
   }
@@ -278,13 +282,24 @@ class ParsedLine {
                      "-AWQ, or simulate the format with foretoken's own --quantization (int4_wo for AWQ and GPTQ)"});
   }
 
+  // Of the model that was typed, else of the one in the launch line.
+  int64_t experts_of(const std::string& model) const {
+    const Json typed = question_->spec();
+    const Json* name = typed.find("model");
+    const bool is_typed = name != nullptr && name->kind() == Json::Kind::string;
+    const Library library = library_ != nullptr ? *library_ : Library::open();
+    return experts_of_models(library)(is_typed ? name->string() : model);
+  }
+
   void fill_from_launch_line() {
     if (spec_file_) {
       throw InputError({.source = "--from",
                         .value = "with --spec",
                         .expected = "one of them: --from with --print-spec writes a question for --spec"});
     }
-    launched_ = LaunchedQuestion{.line = read_launch_text("--from", *from_), .unused = {}};
+    launched_ = LaunchedQuestion{
+        .line = read_launch_text("--from", *from_, [&](const std::string& model) { return experts_of(model); }),
+        .unused = {}};
     Json spec = Json::object({{"command", question_->command_name()}});
     for (const auto& [field, value] : launched_->line.fields.members()) {
       // A search takes several: engines in place of engine.
@@ -306,6 +321,7 @@ class ParsedLine {
   }
 
   std::vector<std::string> arguments_;
+  const Library* library_;
   CLI::App app_{std::string(program_about), "foretoken"};
   std::vector<Declared> declared_;
   std::optional<Question> question_;
@@ -336,7 +352,7 @@ int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) 
 }  // namespace
 
 Answer answer_command(const std::vector<std::string>& arguments, const Library& library) {
-  ParsedLine line(arguments);
+  ParsedLine line(arguments, &library);
   if (const auto instead = line.parse()) return {.text = *instead, .json = Json::object({{"help", *instead}})};
   return line.answer(library);
 }

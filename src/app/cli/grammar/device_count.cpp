@@ -4,6 +4,19 @@
 #include "base/text.h"
 
 namespace foretoken {
+namespace {
+
+bool names_device(const std::string& name, const HardwareCatalogue& hardware) {
+  if (HardwareCatalogue::is_path(name)) return true;
+  try {
+    hardware.device(name);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+}  // namespace
 
 std::pair<std::string, std::string> named_value(const char* flag, const std::string& text, char sign,
                                                 const char* expected) {
@@ -14,16 +27,18 @@ std::pair<std::string, std::string> named_value(const char* flag, const std::str
   return {text.substr(0, place), text.substr(place + 1)};
 }
 
-std::pair<std::string, std::string> device_and_count(const std::string& text) {
-  const size_t sign = text.find_first_not_of("0123456789");
-  if (sign != 0 && sign != std::string::npos && lower_case(text[sign]) == 'x' && sign + 1 < text.size() &&
-      text.find(':') == std::string::npos) {
-    return {text.substr(sign + 1), text.substr(0, sign)};
+std::pair<std::string, std::string> device_and_count(const std::string& text, const HardwareCatalogue& hardware) {
+  constexpr const char* digits = "0123456789";
+  const auto is_times = [&](size_t place) { return lower_case(text[place]) == 'x'; };
+  const bool has_colon = text.find(':') != std::string::npos;
+  const size_t before = text.find_first_not_of(digits);  // 8xH100
+  if (!has_colon && before != 0 && before != std::string::npos && is_times(before) && before + 1 < text.size()) {
+    return {text.substr(before + 1), text.substr(0, before)};
   }
-  const size_t number = text.find_last_not_of("0123456789");  // h100x8
-  if (number != std::string::npos && number > 0 && number + 1 < text.size() && lower_case(text[number]) == 'x' &&
-      text.find(':') == std::string::npos) {
-    return {text.substr(0, number), text.substr(number + 1)};
+  const size_t behind = text.find_last_not_of(digits);  // h100x8
+  if (!has_colon && behind != std::string::npos && behind > 0 && behind + 1 < text.size() && is_times(behind) &&
+      names_device(text.substr(0, behind), hardware)) {
+    return {text.substr(0, behind), text.substr(behind + 1)};
   }
   return named_value("--hardware", text, ':', "DEVICE:COUNT, as in h100_sxm:8, or COUNTxDEVICE, as in 8xH100");
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/range.h"
+#include "hardware/catalogue.h"
 
 namespace foretoken {
 
@@ -14,7 +15,8 @@ inline constexpr Range<int64_t> device_counts{.least = 1, .most = 100'000};
 std::pair<std::string, std::string> named_value(const char* flag, const std::string& text, char sign,
                                                 const char* expected);
 
-// Name and number of "h100_sxm:8", or "8xH100" as people say it. InputError about --hardware.
-std::pair<std::string, std::string> device_and_count(const std::string& text);
+// Name and number of "h100_sxm:8", or "8xH100" and "h100x8" as people say it: "rtx4090" is one name, no number of "rt".
+// InputError about --hardware.
+std::pair<std::string, std::string> device_and_count(const std::string& text, const HardwareCatalogue& hardware);
 
 }  // namespace foretoken

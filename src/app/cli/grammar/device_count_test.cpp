@@ -7,13 +7,18 @@
 namespace foretoken::device_count_test {
 
 TEST(DeviceCount, is_read_in_the_orders_that_people_use) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  const auto read = [&](const char* text) { return device_and_count(text, hardware); };
   for (const char* text : {"H100:8", "8xH100", "H100x8", "8XH100"}) {
-    EXPECT_EQ(device_and_count(text), std::pair(std::string("H100"), std::string("8"))) << text;
+    EXPECT_EQ(read(text), std::pair(std::string("H100"), std::string("8"))) << text;
   }
-  EXPECT_EQ(device_and_count("mi300x:4").first, "mi300x");
-  EXPECT_EQ(device_and_count("8xMI300X").first, "MI300X");
-  for (const char* text : {"8", "H100", "x8", "8x", "mi300x"}) {
-    EXPECT_THROW(device_and_count(text), InputError) << text;
+  EXPECT_EQ(read("mi300x:4").first, "mi300x");
+  EXPECT_EQ(read("8xMI300X").first, "MI300X");
+  EXPECT_EQ(read("rtx4090x2"), std::pair(std::string("rtx4090"), std::string("2")));
+  EXPECT_EQ(read("my/chip.jsonx4"), std::pair(std::string("my/chip.json"), std::string("4")));
+  EXPECT_EQ(read("8xH10").first, "H10") << "for a message about that name";
+  for (const char* text : {"8", "H100", "x8", "8x", "mi300x", "rtx4090", "RTX5090", "rtx_4090"}) {
+    EXPECT_THROW(read(text), InputError) << text;
   }
 }
 

@@ -43,6 +43,18 @@ Json structured(Json value) {
   }
 }
 
+// The name of the flag that stands on the line, of several: --slo for --goodput. Empty where none does.
+std::string typed_name(const FlagDeclaration& flag, const std::string& line) {
+  const std::optional<std::vector<std::string>> words = shell_words(line);
+  if (!words) return "";
+  for (const std::string& word : *words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--")) continue;
+    if (std::find(flag.names.begin(), flag.names.end(), name) != flag.names.end()) return name;
+  }
+  return "";
+}
+
 [[noreturn]] void fail_word(const std::string& command, const std::string& word,
                             const std::vector<std::string>& names) {
   const std::string program = command.empty() ? "foretoken" : "foretoken " + command;
@@ -215,7 +227,9 @@ std::string Question::shown_name(std::string_view field) const {
   const OptionField* declared = find_field(std::string(field));
   const bool by_flag = naming_ == Naming::flags || (declared != nullptr && declared->was_typed());
   const bool is_word = declared != nullptr && declared->declaration.is_positional();
-  return by_flag && !is_word ? flag_name(field) : std::string(field);
+  if (!by_flag || is_word) return std::string(field);
+  const std::string typed = declared == nullptr ? "" : typed_name(declared->declaration, levels_.front()->line());
+  return typed.empty() ? flag_name(field) : typed;
 }
 
 // What is said of a field, said of the flag, and the other way round; a flag that was typed keeps its name.

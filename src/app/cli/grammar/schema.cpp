@@ -24,7 +24,7 @@ void set_type(Json& property, const FlagDeclaration& flag) {
       return;
     case FlagKind::integer:
       property.set("type", names_json({"integer", "string"}));
-      property.set("pattern", "^-?[0-9.]+(e[-+]?[0-9]+)?[kmgKMG]?$");
+      property.set("pattern", "^-?[0-9.]+(e[-+]?[0-9]+)?[kmgtKMGT]?$");
       return;
     case FlagKind::number:
       property.set("type", names_json({"number", "string"}));
@@ -68,7 +68,7 @@ Json schema_at(const std::string& place, const CommandDeclaration& command,
   std::vector<const CommandDeclaration*> levels(above.begin(), above.end());
   levels.push_back(&command);
   Json properties = Json::object({{"command", Json::object({{"const", name}})}});
-  Json required = names_json({"command"}), alternatives = Json::array();
+  Json required = names_json({"command"}), conditions = Json::array();
   std::set<std::string> known;
   // Flags of a subcommand come before those of its command with the same name.
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
@@ -82,12 +82,17 @@ Json schema_at(const std::string& place, const CommandDeclaration& command,
         if (!known.insert(alias).second) continue;
         properties.set(alias, Json::object({{"$ref", fmt::format("{}/properties/{}", place, field)}}));
         any.push(Json::object({{"required", Json::array({alias})}}));
+        // A field has one of its names.
+        for (size_t j = 0; j < i; ++j) {
+          Json both = Json::array({field_name(flag.names[j]), alias});
+          conditions.push(Json::object({{"not", Json::object({{"required", std::move(both)}})}}));
+        }
       }
       if (!flag.required) continue;
       if (flag.names.size() == 1) {
         required.push(field);
       } else {
-        alternatives.push(Json::object({{"anyOf", std::move(any)}}));
+        conditions.push(Json::object({{"anyOf", std::move(any)}}));
       }
     }
   }
@@ -96,7 +101,7 @@ Json schema_at(const std::string& place, const CommandDeclaration& command,
                               {"type", "object"},
                               {"properties", std::move(properties)},
                               {"required", std::move(required)}});
-  if (!alternatives.items().empty()) schema.set("allOf", std::move(alternatives));
+  if (!conditions.items().empty()) schema.set("allOf", std::move(conditions));
   schema.set("additionalProperties", false);
   return schema;
 }

@@ -40,6 +40,16 @@ TEST(QuestionSchema, says_what_a_flag_declares) {
   EXPECT_FALSE(required.contains("num_prompts"));
 }
 
+TEST(QuestionSchema, says_what_the_reader_checks_of_names_and_sizes) {
+  const Json schema = schema_of("serve");
+  const JsonView view(schema, "schema");
+  std::set<std::string> conditions;
+  for (const JsonView& condition : view.at("allOf").items()) conditions.insert(condition.value().dump(0));
+  EXPECT_TRUE(conditions.contains(R"({"not":{"required":["goodput","slo"]}})")) << "one name of a field";
+  EXPECT_TRUE(conditions.contains(R"({"not":{"required":["tensor_parallel_size","tp"]}})"));
+  EXPECT_EQ(view.at("properties").at("max_num_seqs").at("pattern").string(), "^-?[0-9.]+(e[-+]?[0-9]+)?[kmgtKMGT]?$");
+}
+
 // Whatever is required may be given under any of its names.
 void check_required(const JsonView& schema, const CommandDeclaration& command) {
   std::set<std::string> required;

@@ -128,6 +128,13 @@ RunParts ServeFlags::parts(bool metered) const {
 }
 
 std::string ServeFlags::interval_note() const {
+  if (more_seeds > 0) {
+    return fmt::format(
+        "The intervals show the variation between random seeds only. Runs of more than {} requests, and whole traces "
+        "with --max-concurrency, are not repeated with step times at both ends of their intervals. --intervals adds "
+        "these two runs.",
+        most_for_intervals);
+  }
   return fmt::format(
       "Runs of more than {} requests, and whole traces with --max-concurrency, are simulated once, without intervals. "
       "--intervals adds them and takes about three times as long.",

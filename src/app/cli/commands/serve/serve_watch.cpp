@@ -28,7 +28,7 @@ ServeWatch::ServeWatch(const ServeFlags& flags, const std::vector<ReplicaGroup>&
 
 std::vector<RunObserver*> ServeWatch::observers(const ServeFlags& flags) {
   std::vector<RunObserver*> all = files.observers();
-  all.insert(all.end(), {&progress, &priorities, &ttft_goals});
+  all.insert(all.end(), {&progress, &arrivals, &priorities, &ttft_goals});
   if (flags.colocation.given()) all.push_back(&models);
   if (flags.replica.lora.enabled) all.push_back(&adapters);
   if (flags.explains()) all.push_back(&life);

@@ -8,6 +8,7 @@
 #include "app/cli/output/progress.h"
 #include "report/page/serving_parts.h"
 #include "report/serving/lora_report.h"
+#include "serving/results/arrival_span.h"
 #include "serving/results/goal_counts.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_life.h"
@@ -31,6 +32,7 @@ class ShownProgress : public RunObserver {
 struct ServeWatch {
   ResultFiles files;
   ShownProgress progress;
+  ArrivalSpan arrivals;
   PriorityMetrics priorities, models;  // models: by the group of the replica
   LoraCounts adapters;
   RequestLife life;

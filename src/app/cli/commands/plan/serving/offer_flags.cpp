@@ -54,8 +54,9 @@ std::vector<OfferFlags::DevicePrice> OfferFlags::device_prices(const Library& li
                         .expected = fmt::format("a price per hour: write ${:.3g}/h", *parse_usd_per_time(text))});
     }
     const bool is_of_all = hardware.size() == 1 && text.find('=') == std::string::npos && parse_usd_per_hour(text);
-    const auto [device, amount] = is_of_all ? std::pair(device_and_count(hardware.front()).first, text)
-                                            : named_value("--price", text, '=', "DEVICE=USD, as in h100_sxm=2.5");
+    const auto [device, amount] = is_of_all
+                                      ? std::pair(device_and_count(hardware.front(), library.hardware()).first, text)
+                                      : named_value("--price", text, '=', "DEVICE=USD, as in h100_sxm=2.5");
     const std::optional<double> usd = parse_usd_per_hour(amount);
     if (!usd || *usd < 1e-6 || *usd > 1e6) {
       throw InputError({.source = "--price",
@@ -66,7 +67,7 @@ std::vector<OfferFlags::DevicePrice> OfferFlags::device_prices(const Library& li
   }
   for (const auto& [name, usd] : named) {
     const bool offered = std::any_of(hardware.begin(), hardware.end(), [&, priced = name](const std::string& text) {
-      return library.hardware().device(device_and_count(text).first).name == priced;
+      return library.hardware().device(device_and_count(text, library.hardware()).first).name == priced;
     });
     if (!offered) {
       throw InputError({.source = "--price", .value = name, .expected = "a device that --hardware offers"});
@@ -80,7 +81,7 @@ std::vector<HardwareChoice> OfferFlags::choices(const Library& library, Tier tie
   const std::vector<DevicePrice> priced = device_prices(library);
   std::vector<HardwareChoice> all;
   for (const std::string& text : hardware) {
-    const auto [device, count] = device_and_count(text);
+    const auto [device, count] = device_and_count(text, library.hardware());
     const int64_t devices = parse_size("--hardware", count, device_counts);
     all.push_back(hardware_choice(library, device, devices, std::nullopt, tier, placement));
     const bool twice = std::any_of(all.begin(), all.end() - 1, [&](const HardwareChoice& one) {
@@ -97,7 +98,7 @@ std::vector<HardwareChoice> OfferFlags::choices(const Library& library, Tier tie
 std::map<std::string, std::string> OfferFlags::device_files(const Library& library) const {
   std::map<std::string, std::string> files;
   for (const std::string& text : hardware) {
-    const std::string device = device_and_count(text).first;
+    const std::string device = device_and_count(text, library.hardware()).first;
     if (HardwareCatalogue::is_path(device)) files.emplace(library.hardware().device(device).name, device);
   }
   return files;
