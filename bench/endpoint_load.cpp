@@ -109,19 +109,19 @@ class Stream {
     epoll_ctl(poll, EPOLL_CTL_MOD, socket_.get(), &event);
   }
 
-  // True when an answer is complete, or nothing more comes.
-  bool read_some() {
+  void receive() {
     static thread_local std::vector<char> buffer(64 * 1024);
     const ssize_t count = recv(socket_.get(), buffer.data(), buffer.size(), 0);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (count <= 0) {
-      fail("the server closed the connection");
-      return true;
-    }
-    const Clock::time_point now = Clock::now();
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count <= 0) return fail("the server closed the connection");
+    received_at_ = Clock::now();
     answer_.append(buffer.data(), static_cast<size_t>(count));
-    if (!head_read_ && !read_head()) return ended_;
-    while (take_chunk(now)) {
+  }
+
+  // True when an answer is complete, or nothing more comes.
+  bool check_received() {
+    if (ended_ || (!head_read_ && !read_head())) return ended_;
+    while (take_chunk(received_at_)) {
     }
     return ended_ || done_;
   }
@@ -221,7 +221,7 @@ class Stream {
   uint64_t key_ = 0;
   std::string answer_, text_, last_event_, usage_event_;
   bool head_read_ = false, done_ = false, done_event_ = false, ended_ = false;
-  Clock::time_point sent_at_, first_at_, last_at_;
+  Clock::time_point sent_at_, received_at_, first_at_, last_at_;
 };
 
 // That the process has used so far, of user and system.
@@ -311,12 +311,18 @@ int run(const Settings& settings) {
     }
     const int count =
         epoll_wait(poll.get(), events.data(), static_cast<int>(events.size()), started < settings.streams ? 1 : 1000);
+    const auto event = [&](int i) { return events[static_cast<size_t>(i)]; };
+    const auto is_reply = [&](int i) { return (event(i).events & EPOLLOUT) == 0; };
+    // All that has arrived is read first: what waits while other answers are checked would look late.
     for (int i = 0; i < count; ++i) {
-      Stream& stream = *static_cast<Stream*>(events[static_cast<size_t>(i)].data.ptr);
-      if ((events[static_cast<size_t>(i)].events & EPOLLOUT) != 0) {
+      if (is_reply(i)) static_cast<Stream*>(event(i).data.ptr)->receive();
+    }
+    for (int i = 0; i < count; ++i) {
+      Stream& stream = *static_cast<Stream*>(event(i).data.ptr);
+      if (!is_reply(i)) {
         stream.check_connected();
         stream.ask(poll.get());
-      } else if (stream.read_some()) {
+      } else if (stream.check_received()) {
         if (!stream.ended() && elapsed() < settings.seconds) {
           stream.ask(poll.get());
         } else {

@@ -296,12 +296,13 @@ def measure(network, inputs, replayed, sustained_seconds):
 
 def cases(models):
     """network class, model, images, side"""
-    for name, sizes in (("flux.1-dev", ((1, 512), (1, 1024), (4, 1024))), ("sd3-medium", ((1, 512), (1, 1024), (4, 1024))),
-                        ("sdxl", ((1, 512), (1, 1024), (4, 1024)))):
+    sizes = ((1, 512), (1, 1024), (4, 1024))
+    for name in ("flux.1-dev", "flux.1-schnell", "qwen-image", "sd3-medium", "sd3.5-large", "sdxl"):
         for images, side in sizes:
             yield (UNet if "unet" in models[name] else Transformer), models[name], images, side
-    for images, side in ((1, 512), (1, 1024), (4, 1024)):
-        yield Decoder, models["sdxl"], images, side
+    for name in ("sdxl", "qwen-image"):
+        for images, side in sizes:
+            yield Decoder, models[name], images, side
 
 
 def main():
@@ -310,7 +311,7 @@ def main():
     parser.add_argument("--models", required=True, type=pathlib.Path)
     parser.add_argument("--out", required=True)
     parser.add_argument("--modes", default="eager,compiled")
-    parser.add_argument("--only", default="", help="one model")
+    parser.add_argument("--only", default="", help="these models, with commas between")
     parser.add_argument("--sustained-seconds", type=float, default=3)
     options = parser.parse_args()
     models = {path.stem: json.loads(path.read_text()) for path in sorted(options.models.glob("*.json"))}
@@ -321,7 +322,7 @@ def main():
         for mode in options.modes.split(","):
             network, key = None, None
             for kind, model, images, side in cases(models):
-                if options.only not in ("", model["name"]):
+                if options.only and model["name"] not in options.only.split(","):
                     continue
                 part = "decoder" if kind is Decoder else "step"
                 passes = 1 if kind is Decoder else model["guidance_passes"]
