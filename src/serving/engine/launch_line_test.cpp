@@ -56,6 +56,17 @@ TEST(LaunchLine, data_parallel_attention_divides_the_tensor_size_of_sglang) {
   EXPECT_THAT(wrong("sglang serve --model-path m --tp 6 --dp 4 --enable-dp-attention"), HasSubstr("multiple of the 4"));
 }
 
+TEST(LaunchLine, megamoe_exchanges_tokens_inside_the_kernel_of_the_experts) {
+  EXPECT_EQ(fields("sglang serve --model-path m --tp 4 --dp 4 --enable-dp-attention --moe-a2a-backend megamoe"),
+            R"({"engine":"sglang","model":"m","tensor_parallel_size":1,"data_parallel_size":4,)"
+            R"("stack":"sglang-megamoe","expert_parallel_size":4,"all2all_backend":"deepep"})");
+}
+
+TEST(LaunchLine, drafts_of_sglang_have_its_own_number_where_the_line_has_none) {
+  EXPECT_THAT(fields("sglang serve --model-path m --speculative-algorithm NEXTN"),
+              HasSubstr(R"("speculative_config":{"method":"mtp","num_speculative_tokens":3})"));
+}
+
 TEST(LaunchLine, experts_are_divided_over_all_ranks_where_attention_is_data_parallel) {
   const auto with_experts = [](int64_t experts) {
     return read_launch_line(

@@ -378,6 +378,10 @@ class ServerReader {
     std::string exchange = said("all2all_backend").value_or("");
     if (said("enable_deepep_moe")) exchange = "deepep";
     std::optional<int64_t> experts = number("expert_parallel_size");
+    if (exchange == "megamoe") {  // it exchanges as DeepEP does, inside the kernel of the experts
+      set("stack", "sglang-megamoe");
+      exchange = "deepep";
+    }
     const bool spreads_all = exchange.starts_with("deepep") || exchange == "mooncake" || said("enable_ep_moe");
     if (spreads_all && !experts) experts = all_ranks;
     const bool slices_experts = shares_attention && data.value_or(1) > 1 && all_ranks > 1;
