@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernel/forms/attention_variants.h"
 #include "kernel/test_support.h"
 
 namespace foretoken::attention_decode_form_test {
@@ -132,19 +133,32 @@ TEST_F(DecodeForm, flash_attention_3_splits_into_no_more_parts_than_a_graph_has_
 }
 
 TEST_F(DecodeForm, keys_beyond_the_window_change_neither_the_time_nor_what_trees_see) {
+  std::vector<std::string_view> variants = attention_variant_names();
+  variants.emplace_back();
   for (const char* device : devices) {
-    const auto at = [&](int64_t kv_len) {
-      const AttentionShape shape{
-          .phase = AttentionPhase::decode, .batch = 64, .heads = 32, .kv_heads = 8, .kv_len = kv_len, .window = 1024};
-      int choice = 0;
-      std::vector<float> seen(form->feature_count() + 1);
-      seen.back() = static_cast<float>(
-          form->seconds_and_features({.shape = shape}, traits_named(device), constants, choice, seen));
-      return seen;
-    };
-    EXPECT_EQ(at(4097), at(4096)) << device;
-    EXPECT_EQ(at(131072), at(4096)) << device;
+    for (const std::string_view variant : variants) {
+      const auto at = [&](int64_t kv_len) {
+        const AttentionShape shape{
+            .phase = AttentionPhase::decode, .batch = 64, .heads = 32, .kv_heads = 8, .kv_len = kv_len, .window = 1024};
+        int choice = 0;
+        std::vector<float> seen(form->feature_count() + 1);
+        seen.back() = static_cast<float>(form->seconds_and_features({.shape = shape, .variant = std::string(variant)},
+                                                                    traits_named(device), constants, choice, seen));
+        return seen;
+      };
+      // Triton's kernel divides the whole context: a part as long as the window is the longest that there can be.
+      const int64_t first = variant == "triton_attn" ? 16 * 1024 : 4096;
+      EXPECT_EQ(at(first + 1), at(first)) << device << " " << variant;
+      EXPECT_EQ(at(131072), at(first)) << device << " " << variant;
+    }
   }
+}
+
+TEST_F(DecodeForm, the_triton_kernel_divides_the_whole_context_so_that_fewer_parts_share_a_window) {
+  const auto at = [&](int64_t kv_len) {
+    return seconds({.batch = 1, .heads = 8, .kv_heads = 1, .kv_len = kv_len, .window = 1024}, "triton_attn");
+  };
+  EXPECT_GT(at(16384), 1.2 * at(2048));
 }
 
 TEST_F(DecodeForm, a_window_bounds_the_keys) {

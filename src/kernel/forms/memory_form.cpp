@@ -36,9 +36,12 @@ constexpr FormConstant table[constant_count] = {
 struct RowTraffic {
   double rows = 1, row_bytes = 0;
   std::string_view operation;
+  double reread = 0;  // bytes that a kernel before the rows' own draws from L2
 };
 
 struct TrafficOf {
+  const DeviceTraits& device;
+
   RowTraffic operator()(const QuantizeShape& s) const { return {as_double(s.m), as_double(s.k) * 3, "quantize"}; }
   RowTraffic operator()(const NormShape& s) const {
     const double element = bytes_per_element(s.dtype);
@@ -70,13 +73,21 @@ struct TrafficOf {
     // The mixing weights are small and read once, not by every row.
     const Work work = count_work(s);
     const double rows = as_double(s.tokens * s.sites);
-    return {rows, (work.activations_read + work.written).value() / rows, s.post ? "mhc_post" : "mhc_pre"};
+    return {rows, (work.activations_read + work.written).value() / rows, s.post ? "mhc_post" : "mhc_pre",
+            projection_bytes(s, work)};
   }
   RowTraffic operator()(const ElementwiseShape& s) const {
     // Element-wise kernels have no rows of their own: blocks of 1024 elements.
     constexpr double block = 1024;
     return {as_double(s.elements) / block, block * as_double(s.inputs + s.outputs) * bytes_per_element(s.dtype),
             "elementwise"};
+  }
+  // Where DeepGEMM has no kernel, vLLM projects with one of TileLang's: each block reads all weights for one token, or
+  // for two of many (_tilelang_hc_prenorm_gemm in vllm/model_executor/kernels/mhc/tilelang.py).
+  double projection_bytes(const HyperConnectionShape& s, const Work& work) const {
+    constexpr int64_t many = 1024;
+    if (s.post || device.asynchronous) return 0;
+    return work.weights_read.value() * as_double(s.tokens) / (s.tokens >= many ? 2 : 1);
   }
   template <class Other>
   RowTraffic operator()(const Other&) const {
@@ -86,7 +97,7 @@ struct TrafficOf {
 };
 
 struct Times {
-  double bytes = 0, dram_share = 0, memory = 0, waves = 0, rows = 0, serial = 0, floor = 0, total = 0;
+  double bytes = 0, dram_share = 0, memory = 0, waves = 0, rows = 0, serial = 0, floor = 0, projection = 0, total = 0;
 };
 
 Times memory_times(const RowTraffic& call, const DeviceTraits& device, std::span<const double> c) {
@@ -100,7 +111,9 @@ Times memory_times(const RowTraffic& call, const DeviceTraits& device, std::span
   t.rows = t.waves * (c[row_overhead] + call.row_bytes / (c[row_rate] * clock));
   t.serial = call.row_bytes / (c[serial_rate] * clock);
   t.floor = c[floor_cycles] / clock;
+  t.projection = call.reread / (c[cache_rate] * processors * clock);
   t.total = t.floor + soft_maximum(t.memory, t.rows, t.serial, c[join_power]);
+  if (t.projection > 0) t.total = t.floor + soft_maximum(t.total - t.floor, t.projection, c[join_power]);
   return t;
 }
 
@@ -109,9 +122,9 @@ class MemoryForm : public Form {
   std::string_view name() const override { return "memory"; }
   std::span<const FormConstant> constants() const override { return table; }
 
-  std::vector<std::string> effects(const FormCall& call, const DeviceTraits& /*device*/) const override {
+  std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
     std::vector<std::string> names = {"common",
-                                      "operation " + std::string(std::visit(TrafficOf{}, call.shape).operation)};
+                                      "operation " + std::string(std::visit(TrafficOf{device}, call.shape).operation)};
     if (!call.variant.empty()) names.push_back("kernel " + call.variant);
     return names;
   }
@@ -139,15 +152,15 @@ class MemoryForm : public Form {
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;
-    return memory_times(std::visit(TrafficOf{}, call.shape), device, constants).total;
+    return memory_times(std::visit(TrafficOf{device}, call.shape), device, constants).total;
   }
 
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                                  int /*choice*/) const override {
     using enum Explained::Kind;
-    const RowTraffic traffic = std::visit(TrafficOf{}, call.shape);
+    const RowTraffic traffic = std::visit(TrafficOf{device}, call.shape);
     const Times t = memory_times(traffic, device, constants);
-    return {
+    std::vector<Explained> lines = {
         {fact, "rows", traffic.rows, "", "rows, each on one processor"},
         {fact, "row_bytes", traffic.row_bytes, "B", "read and written for each"},
         {fact, "waves", t.waves, "", "rows over processors"},
@@ -159,12 +172,15 @@ class MemoryForm : public Form {
         {limit, "processors", t.rows, "s", "rows handled by the processors, evenly spread"},
         {limit, "one_row", t.serial, "s", "a single row from start to end"},
     };
+    if (t.projection > 0)
+      lines.push_back({limit, "projection", t.projection, "s", "weights read from L2 for one or two tokens at a time"});
+    return lines;
   }
 
   size_t feature_count() const override { return 9; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
                 std::span<float> out) const override {
-    const RowTraffic traffic = std::visit(TrafficOf{}, call.shape);
+    const RowTraffic traffic = std::visit(TrafficOf{device}, call.shape);
     const Times t = memory_times(traffic, device, constants);
     const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-9))); };
     size_t i = 0;

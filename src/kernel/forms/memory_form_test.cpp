@@ -43,7 +43,11 @@ TEST(MemoryForm, more_rows_are_never_faster) {
       const std::vector<KernelShape> calls = calls_of(n);
       for (size_t i = 0; i < calls.size(); ++i) {
         const double now = seconds(calls[i], traits);
-        ASSERT_GE(now, before[i] * (1 - left_out)) << device.name << " " << family_name(calls[i]) << " " << n;
+        // TileLang's projection takes two tokens at a time from 1,024 on: the one call that gets faster.
+        const bool changes_kernel = std::holds_alternative<HyperConnectionShape>(calls[i]) && !traits.asynchronous &&
+                                    n >= 1024 && n - n / 4 < 1100;
+        ASSERT_GE(now, before[i] * (changes_kernel ? 0.5 : 1 - left_out))
+            << device.name << " " << family_name(calls[i]) << " " << n;
         before[i] = now;
       }
     }
@@ -69,6 +73,17 @@ TEST(MemoryForm, small_calls_cost_the_floor) {
       EXPECT_LT(seconds(call, traits), 3 * 3940 / traits.clock) << family_name(call);
     }
   }
+}
+
+TEST(MemoryForm, without_deepgemm_every_token_reads_the_weights_of_a_hyper_connection_again) {
+  const auto of_tokens = [](int64_t tokens, const char* device, bool post) {
+    const HyperConnectionShape shape{.post = post, .tokens = tokens, .hidden = 7168};
+    return seconds(shape, traits_named(device));
+  };
+  // 24 columns of 28,672 fp32 weights for each token, from L2; the rows alone are 1.3 GB of DRAM traffic or less.
+  EXPECT_GT(of_tokens(800, "l40s", false), 5 * of_tokens(800, "l40s", true));
+  EXPECT_LT(of_tokens(1024, "l40s", false), 0.75 * of_tokens(1023, "l40s", false)) << "two tokens at a time";
+  EXPECT_LT(of_tokens(800, "h100_sxm", false), 3 * of_tokens(800, "h100_sxm", true)) << "DeepGEMM";
 }
 
 TEST(MemoryForm, a_multiply_is_none_of_its_business) {
