@@ -217,6 +217,38 @@ std::optional<CommunicationTime> CollectiveModel::measured_time(const Collective
   return call ? options_.measured->estimate(*call) : std::nullopt;
 }
 
+// Every rank still sends its part inside its node, at what was measured there: another node makes that no faster.
+std::optional<Estimate> CollectiveModel::measured_inside_node(const CollectiveRequest& request,
+                                                              const Group& group) const {
+  const int64_t ranks = group.shape.most_per_node;
+  if (!cluster_ || group.shape.nodes == 1 || ranks == 1 || request.group.stride() == 0) return {};
+  const ProcessGroup members = ProcessGroup::strided(request.group.device(0), ranks, request.group.stride());
+  const Group inside{.shape = group_shape(members, *cluster_)};
+  const auto seconds = [&](double bytes) -> std::optional<Estimate> {
+    const auto time =
+        measured_time({.kind = request.kind, .bytes = bytes, .group = members, .choice = request.choice}, inside);
+    return time ? std::optional(time->seconds) : std::nullopt;
+  };
+  const auto sent_by = [&](int64_t all) {
+    return wire_bytes({.kind = request.kind, .ranks = all, .bytes = request.bytes}).value();
+  };
+  switch (request.kind) {
+    case CollectiveKind::all_reduce:
+      return seconds(request.bytes);
+    case CollectiveKind::all_to_all:
+      return seconds(request.bytes * static_cast<double>(ranks) / static_cast<double>(group.shape.ranks));
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter: {
+      // A rank sends more of the same buffer in a larger group. Measured times need not grow with every size.
+      const auto more = seconds(request.bytes * sent_by(group.shape.ranks) / sent_by(ranks));
+      const auto same = seconds(request.bytes);
+      return more && same ? std::optional(larger_of(*more, *same)) : std::nullopt;
+    }
+    default:
+      return {};
+  }
+}
+
 // Nothing was measured of what this predicts, so the factors are judgement, not statistics.
 Estimate CollectiveModel::with_interval(Seconds time, const ClosedForm& ideal, const Group& group,
                                         std::string& basis) const {
@@ -303,6 +335,13 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
     const ClosedForm ideal = closed_form_of(request, group, {chosen.algorithm, Protocol::ideal});
     result.seconds = with_interval(time, ideal, group, result.basis);
     result.source = by_flow ? "flow" : "formula";
+    const std::optional<Estimate> inside = measured_inside_node(request, group);
+    if (inside && inside->value > result.seconds.value) {
+      const Confidence kind = result.seconds.kind;
+      result.seconds = larger_of(result.seconds, *inside);
+      result.seconds.kind = kind;
+      result.basis += "; at least what was measured for the part inside each node";
+    }
   }
   const Seconds time(result.seconds.value);
   if (options_.reports_links && group.shape.ranks > 1) result.links = link_reports(request, chosen, time);

@@ -109,6 +109,7 @@ class CollectiveModel {
                                        Seconds time) const;
   bool is_as_nccl(const CollectiveRequest& request) const;  // as NCCL itself chooses, by formula
   std::optional<CommunicationTime> measured_time(const CollectiveRequest& request, const Group& group) const;
+  std::optional<Estimate> measured_inside_node(const CollectiveRequest& request, const Group& group) const;
   Estimate with_interval(Seconds time, const ClosedForm& ideal, const Group& group, std::string& basis) const;
 
   std::string name_;

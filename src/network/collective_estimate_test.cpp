@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "network/calibration/communication_predictor.h"
+#include "network/calibration/test_systems.h"
 #include "network/test_clusters.h"
 #include "network/topology/topology_text.h"
 
@@ -185,6 +187,30 @@ TEST(CollectiveEstimate, boards_on_pcie_run_rings_whose_interval_is_as_wide_as_h
   }
   EXPECT_EQ(closed(test_cluster({.nodes = 1})).estimate({.bytes = 1e9, .group = ProcessGroup::strided(0, 8)}).source,
             "formula");
+}
+
+// With the calibrations that ship.
+TEST(CollectiveEstimate, a_second_node_makes_no_collective_faster) {
+  const HardwareCatalogue& hardware = test_support::catalogue();
+  const SystemLibrary systems{hardware};
+  const std::filesystem::path folder = FORETOKEN_SOURCE_DIR "/data/networks";
+  const auto library = std::make_shared<const CommunicationLibrary>(read_communication_library(folder));
+  const std::pair<const char*, const char*> machines[] = {
+      {"a100_ib_rail", "a100_sxm"}, {"h100_ib_rail", "h100_sxm"}, {"b300_ib_rail", "b300_sxm"}};
+  for (const auto& [cluster, system] : machines) {
+    const CommunicationPredictor measured(library, systems.traits(system),
+                                          systems.siblings(system, swept_systems(folder)), {});
+    const CollectiveModel model(cluster_with_nodes(hardware.cluster(cluster), 2), {.measured = &measured});
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
+      for (double bytes = 64 << 10; bytes <= 4e9; bytes *= 4) {
+        const auto seconds = [&](int64_t ranks) {
+          return model.estimate({.kind = kind, .bytes = bytes, .group = ProcessGroup::strided(0, ranks)}).seconds.value;
+        };
+        EXPECT_GE(seconds(16), seconds(8)) << cluster << " " << collective_kind_name(kind) << " " << bytes;
+      }
+    }
+  }
 }
 
 TEST(CollectiveEstimate, a_collective_between_nodes_says_that_it_was_never_measured) {

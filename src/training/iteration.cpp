@@ -36,9 +36,30 @@ void stretch(ChunkTimes& times, double seconds) {
 double exposed_share(TrafficOverlap overlap, double published, double traffic, double work) {
   constexpr double least_exposed = 0.2;  // starts and ends of pieces that nothing hides; as for context ranks
   if (overlap == TrafficOverlap::published || traffic <= 0) return published;
-  if (overlap == TrafficOverlap::off) return std::max(1.0, published);
+  if (overlap == TrafficOverlap::off) return 1;
   return std::min(published, std::max(least_exposed, 1 - work / traffic));
 }
+
+// Gradients and parameters that travel beside computing.
+struct ReplicaTraffic {
+  double published = 1;     // share that is waited for in runs of the stack
+  double of_gradients = 0;  // share of the time that gradients take; the rest is for parameters
+  TrafficOverlaps overlaps;
+
+  // What is waited for beside `work`: all that does not fit beside it, and a share of the rest.
+  double exposed(double traffic, double work) const {
+    const double beside = std::min(traffic, work);
+    const auto share = [&](TrafficOverlap overlap) { return exposed_share(overlap, published, beside, beside); };
+    const double waited = of_gradients * share(overlaps.gradients) + (1 - of_gradients) * share(overlaps.parameters);
+    return waited * beside + (traffic - beside);
+  }
+  Estimate exposed(const Estimate& traffic, double work) const {
+    return {.value = exposed(traffic.value, work),
+            .low = exposed(traffic.low, work),
+            .high = exposed(traffic.high, work),
+            .kind = traffic.kind};
+  }
+};
 
 // Adapters read their inputs in 16 bits: nothing is quantized before it is gathered.
 GatheredShares gathered_shares(const TrainingJob& job) {
@@ -203,17 +224,20 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
                               : pass == TrainingPass::backward_input ? c[tensor_exposed] * c[tensor_backward_share]
                                                                      : 0;
   const bool never_hidden = plan.overlaps.tensor == TrafficOverlap::published && !hides_tensor_;
-  set(CostKind::tensor,
-      exposed_share(never_hidden ? TrafficOverlap::off : plan.overlaps.tensor, tensor_share, own.tensor.value, work));
-  const double traffic = own.context.value;
+  const double slower = c[traffic_factor];
+  set(CostKind::tensor, slower * exposed_share(never_hidden ? TrafficOverlap::off : plan.overlaps.tensor, tensor_share,
+                                               slower * own.tensor.value, work));
+  const double traffic = slower * own.context.value;
   if (traffic > 0) {
     const bool ring = plan.context_exchange == ContextExchange::ring;
     const double hidden = ring ? c[context_hidden] * core * own.attention.value : 0;
     const double least = c[context_exposed] * traffic;
-    set(CostKind::context, std::max(least, traffic - hidden) / traffic);
-    factors.context_slope = least > traffic - hidden ? c[context_exposed] : 1;
+    set(CostKind::context, std::max(least, traffic - hidden) / own.context.value);
+    factors.context_slope = slower * (least > traffic - hidden ? c[context_exposed] : 1);
   }
-  set(CostKind::expert, exposed_share(plan.overlaps.experts, c[expert_exposed], own.expert.value, work));
+  const double exchange = slower * c[exchange_factor];
+  set(CostKind::expert,
+      exchange * exposed_share(plan.overlaps.experts, c[expert_exposed], exchange * own.expert.value, work));
   const double cast_bytes = job_.recipe.cast_bytes ? c[*job_.recipe.cast_bytes] : 0;
   factors.cast = c[board_factor] * cast_bytes * own.cast_elements / bandwidth_;
   factors.move = c[board_factor] * c[move_bytes] * own.expert_elements / bandwidth_;
@@ -316,26 +340,33 @@ int IterationModel::gathers_of(const TrainingPlan& plan) const {
   return stack_.gathers_always && plan.sharding == Sharding::gradients ? 1 : 0;
 }
 
+// Whether the gradients of each micro-batch are reduced before the next one.
+bool IterationModel::scatters_micro_batches(const TrainingPlan& plan) const {
+  return gathers_of(plan) > 0 || (stack_.scatters_always && plan.sharding == Sharding::gradients);
+}
+
 void IterationModel::add_sharded_traffic(const PieceCosts& costs, const TrainingPlan& plan, PieceTime& time) {
+  if (!scatters_micro_batches(plan)) return;
   const double gathers = gathers_of(plan);
-  if (gathers == 0) return;
   const TrainingConstants& c = constants_;
   const ProcessGroup group = ProcessGroup::strided(0, plan.sharded_over(), plan.parallel.tensor);
+  const double slower = c[traffic_factor] * c[sharded_factor];
   Estimate sent;
+  double of_gradients = 0;
   const auto add_traffic = [&](double held, double trained, const ProcessGroup& ranks) {
     add_same_links(sent, collective(CollectiveKind::all_gather, job_.gathered_parameter_bytes * held, ranks),
-                   gathers * c[sharded_factor]);
-    add_same_links(sent, collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * trained, ranks),
-                   c[sharded_factor]);
+                   gathers * slower);
+    const Estimate scatter = collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * trained, ranks);
+    add_same_links(sent, scatter, slower);
+    of_gradients += slower * scatter.value;
   };
   add_traffic(costs.held_shared, costs.shared_parameters, group);
   add_traffic(costs.held_experts, costs.expert_parameters, expert_replicas(plan));
+  if (sent.value <= 0) return;
   const double busy = time.times.sum();
-  const auto exposed = [&](double seconds) {
-    return std::max(seconds - busy, 0.0) + c[sharded_exposed] * std::min(seconds, busy);
-  };
-  time.sharded = {
-      .value = exposed(sent.value), .low = exposed(sent.low), .high = exposed(sent.high), .kind = sent.kind};
+  const ReplicaTraffic traffic{
+      .published = c[sharded_exposed], .of_gradients = of_gradients / sent.value, .overlaps = plan.overlaps};
+  time.sharded = traffic.exposed(sent, busy);
   at(time.parts, TimePart::sharded) += time.sharded.value;
   stretch(time.times, busy + time.sharded.value);
 }
@@ -347,7 +378,7 @@ const IterationModel::PlanPieces& IterationModel::pieces_of(const TrainingPlan& 
                     .accumulates = plan.micro_batches() > 1,
                     .gathers = gathers_of(plan),
                     .overlaps = plan.overlaps};
-  if (key.gathers > 0) {
+  if (scatters_micro_batches(plan)) {
     key.shard_ranks = plan.sharded_over();
     key.expert_shard_ranks = expert_replicas(plan).size();
   }
@@ -398,9 +429,10 @@ double IterationModel::send_seconds(const TrainingPlan& plan) {
   const ParallelPlan& p = plan.parallel;
   if (p.pipeline == 1) return 0;
   const int64_t next = p.tensor * p.context * p.data;
-  return constants_[send_exposed] * collective(CollectiveKind::send_recv, pipeline_message_bytes(job_, plan, stack_),
-                                               ProcessGroup::strided(0, 2, next))
-                                        .value;
+  return constants_[traffic_factor] * constants_[send_exposed] *
+         collective(CollectiveKind::send_recv, pipeline_message_bytes(job_, plan, stack_),
+                    ProcessGroup::strided(0, 2, next))
+             .value;
 }
 
 // Between replicas, once a step.
@@ -408,13 +440,17 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
   const TrainingConstants& c = constants_;
   const ParallelPlan& p = plan.parallel;
   const int64_t ranks = p.data * p.context, sharded = plan.sharded_over();
-  const bool gathered_before = gathers_of(plan) > 0;
+  const bool gathered_before = gathers_of(plan) > 0, scattered_before = scatters_micro_batches(plan);
   Estimate seconds;
   const auto add_reduce = [&](double amount, const ProcessGroup& group) {
     if (plan.sharding == Sharding::none) {
       add_same_links(seconds, collective(CollectiveKind::all_reduce, c[gradient_bytes] * amount, group));
-    } else if (!gathered_before) {
+      return;
+    }
+    if (!scattered_before) {
       add_same_links(seconds, collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * amount, group));
+    }
+    if (!gathered_before) {
       add_same_links(seconds, collective(CollectiveKind::all_gather, job_.gathered_parameter_bytes * amount, group));
     }
   };
@@ -427,21 +463,12 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
     add_same_links(seconds, collective(CollectiveKind::all_reduce, c[gradient_bytes] * part,
                                        ProcessGroup::strided(0, ranks / sharded, p.tensor * sharded)));
   }
-  // What does not fit beside the work that can hide it is waited for. Gradients travel before, parameters after the
-  // optimizer.
+  // Gradients travel before the optimizer, parameters after it.
   const double gathered = plan.sharding == Sharding::none ? 0 : job_.gathered_parameter_bytes;
-  const double of_gradients = c[gradient_bytes] / (c[gradient_bytes] + gathered);
-  const auto exposed = [&](double traffic) {
-    const double hidden = std::min(traffic, beside);
-    const auto share = [&](TrafficOverlap overlap) { return exposed_share(overlap, c[data_exposed], hidden, hidden); };
-    const double beside_work =
-        of_gradients * share(plan.overlaps.gradients) + (1 - of_gradients) * share(plan.overlaps.parameters);
-    return beside_work * hidden + std::max(1.0, c[data_exposed]) * (traffic - hidden);
-  };
-  return {.value = exposed(seconds.value),
-          .low = exposed(seconds.low),
-          .high = exposed(seconds.high),
-          .kind = seconds.kind};
+  const double reduced = scattered_before && !gathered_before ? 0 : c[gradient_bytes];
+  const ReplicaTraffic traffic{
+      .published = c[data_exposed], .of_gradients = reduced / (reduced + gathered), .overlaps = plan.overlaps};
+  return traffic.exposed(scaled(seconds, c[traffic_factor]), beside);
 }
 
 // Bytes of the optimizer's pass: what the stack says for Adam in fp32, and each byte of state more or less read and

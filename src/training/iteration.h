@@ -40,6 +40,11 @@ struct TrainingJob {
   double optimizer_state_bytes = 12;    // of each trained parameter: Adam's master weight and moments in fp32
 };
 
+// Fine-tuning: of adapters, or of all weights on packed examples.
+inline bool is_tuning(const TrainingJob& job) {
+  return job.lora.rank > 0 || job.packed_length > 0;
+}
+
 // Kernels of one family in a step, on the busiest stage.
 struct FamilySeconds {
   std::string family;
@@ -175,6 +180,7 @@ class IterationModel {
   void add_widths(IterationEstimate& result, const TrainingPlan& plan);
   StageEstimate micro_batch_stage(const TrainingPlan& plan, const ChunkMix& mix, const PlanPieces& pieces);
   int gathers_of(const TrainingPlan& plan) const;
+  bool scatters_micro_batches(const TrainingPlan& plan) const;
   void add_sharded_traffic(const PieceCosts& costs, const TrainingPlan& plan, PieceTime& time);
   const PlanPieces& pieces_of(const TrainingPlan& plan);
   const PipelineLayout& layout_of(const TrainingPlan& plan);
@@ -187,6 +193,7 @@ class IterationModel {
   StackUse stack_use(const TrainingPlan& plan) const {
     return {.device = &machine_.kernels->device(),
             .adapters = job_.lora.rank > 0,
+            .tuning = is_tuning(job_),
             .devices = plan.devices(),
             .sequence_length = job_.sequence_length};
   }

@@ -292,6 +292,60 @@ TEST_F(TrainingIterationTraffic, of_sharded_parameters_never_pays_where_the_netw
   }
 }
 
+TEST_F(TrainingIterationTraffic, of_sharded_parameters_obeys_the_overlaps_that_are_asked_for) {
+  TrainingStack stack = plain_stack();
+  stack.constants[sharded_exposed] = 0.5;
+  const TrainingPlan plan{.parallel = {.data = 32}, .global_batch = 64, .sharding = Sharding::parameters};
+  const auto sharded = [&](TrafficOverlap gradients, TrafficOverlap parameters) {
+    TrainingPlan one = plan;
+    one.overlaps = {.gradients = gradients, .parameters = parameters};
+    return part_of(step_of({.model = llama_like()}, one, *machine_, stack), TimePart::sharded);
+  };
+  using enum TrafficOverlap;
+  const double usual = sharded(published, published), all = sharded(off, off);
+  for (const double half : {sharded(off, published), sharded(published, off)}) {
+    EXPECT_GT(half, usual);
+    EXPECT_LT(half, all);
+  }
+  EXPECT_LT(sharded(on, published), usual);
+  EXPECT_LT(sharded(published, on), usual);
+  EXPECT_LT(sharded(on, on), sharded(on, published));
+}
+
+// Nobody waits longer for a communication than it lasts.
+TEST_F(TrainingIterationTraffic, that_shipped_stacks_do_not_hide_lasts_no_longer_than_without_overlap) {
+  const TrainingStackCatalogue shipped(FORETOKEN_SOURCE_DIR "/data/training/stacks");
+  TrainingPlan plan{.parallel = {.tensor = 2, .data = 16, .expert = 2, .sequence = true}, .global_batch = 32};
+  for (const TrainingStack& stack : shipped.all()) {
+    for (const Sharding sharding : {Sharding::none, Sharding::optimizer, Sharding::parameters}) {
+      plan.sharding = sharding;
+      plan.overlaps = {};
+      const double usual = step_of({.model = mixtral_like()}, plan, *machine_, stack).seconds.value;
+      using enum TrafficOverlap;
+      plan.overlaps = {.gradients = off, .parameters = off, .tensor = off, .experts = off};
+      EXPECT_LE(usual, (1 + 1e-9) * step_of({.model = mixtral_like()}, plan, *machine_, stack).seconds.value)
+          << stack.name;
+    }
+  }
+}
+
+TEST_F(TrainingIterationTraffic, of_gradients_may_come_with_every_micro_batch) {
+  TrainingStack stack = plain_stack();
+  stack.scatters_always = true;
+  stack.constants[sharded_exposed] = 1;
+  const auto step = [&](int64_t batch, Sharding sharding) {
+    const TrainingPlan plan{.parallel = {.data = 32}, .global_batch = batch, .sharding = sharding};
+    return step_of({.model = llama_like()}, plan, *machine_, stack);
+  };
+  const double once = part_of(step(32, Sharding::gradients), TimePart::sharded);
+  EXPECT_GT(once, 0);
+  EXPECT_NEAR(part_of(step(96, Sharding::gradients), TimePart::sharded), 3 * once, 1e-6 * once);
+  EXPECT_EQ(part_of(step(96, Sharding::optimizer), TimePart::sharded), 0);
+  // Parameters come back once a step.
+  const double gathered = seconds(CollectiveKind::all_gather, 2 * parameters_, 32);
+  EXPECT_NEAR(part_of(step(96, Sharding::gradients), TimePart::data), gathered, 1e-6 * gathered);
+}
+
 TEST_F(TrainingIterationTraffic, of_tensor_ranks_is_waited_for_in_formats_that_hide_none_of_it) {
   const auto machine = roofline_machine(1);
   const TrainingPlan plan{.parallel = {.tensor = 4, .data = 2, .sequence = true}, .global_batch = 8};
@@ -567,6 +621,24 @@ TEST(Iteration, what_does_not_fit_beside_computing_is_waited_for) {
     EXPECT_GT(seconds(overlaps), published);
     overlaps.*kind = TrafficOverlap::on;
     EXPECT_LE(seconds(overlaps), published);
+  }
+}
+
+TEST(Iteration, experts_over_two_nodes_wait_no_less_for_tokens_than_in_one) {
+  const auto machine = roofline_machine(2);
+  Model model = mixtral_like();
+  for (Layer& layer : model.layers) {
+    auto& experts = std::get<Moe>(layer.feed_forward);
+    experts.experts = 64;
+    experts.top_k = 8;
+  }
+  const auto exchange = [&](int64_t ranks, TokenDispatcher dispatcher) {
+    const TrainingPlan plan{.parallel = {.data = 16, .expert = ranks}, .global_batch = 16, .dispatcher = dispatcher};
+    return part_of(step_of({.model = model, .sequence_length = 4096}, plan, *machine), TimePart::expert);
+  };
+  for (const TokenDispatcher dispatcher :
+       {TokenDispatcher::usual, TokenDispatcher::all_to_all, TokenDispatcher::hybridep}) {
+    EXPECT_GE(exchange(16, dispatcher), exchange(8, dispatcher)) << token_dispatcher_name(dispatcher);
   }
 }
 

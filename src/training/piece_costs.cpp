@@ -38,14 +38,19 @@ double distinct_share(double places, double copies) {
   return places * (1 - portable_pow(1 - 1 / places, copies)) / copies;
 }
 
+// Bytes of the copies that travel, as shares of all copies.
+struct SentShares {
+  double between = 1;  // over the whole group
+  double inside = 0;   // over the links of each node, after they came there; 0 = those of `between`
+};
+
 // A token goes once to each node that holds some of its experts, and is copied there (DeepEP, and what stacks usually
-// do). Inside one node it goes once to each rank if a dispatcher is named that does so.
-double share_sent(const ProcessGroup& group, double copies, TokenDispatcher dispatcher,
-                  const CollectiveModel& network) {
-  if (dispatcher == TokenDispatcher::all_to_all) return 1;
-  const auto nodes = static_cast<double>(network.nodes_of(group));
-  if (nodes > 1) return distinct_share(nodes, copies);
-  return dispatcher == TokenDispatcher::usual ? 1 : distinct_share(static_cast<double>(group.size()), copies);
+// do). Inside a node it goes once to each rank if a dispatcher is named that does so.
+SentShares shares_sent(double ranks, double nodes, double copies, TokenDispatcher dispatcher) {
+  if (dispatcher == TokenDispatcher::all_to_all) return {};
+  const double to_ranks = dispatcher == TokenDispatcher::usual ? 1 : distinct_share(ranks, copies);
+  if (nodes <= 1) return {.between = to_ranks};
+  return {.between = distinct_share(nodes, copies), .inside = to_ranks};
 }
 
 // DeepEP's kernels as they were measured. Training sends bf16 both ways, as a combine does.
@@ -70,8 +75,17 @@ Estimate exchange_seconds(const CollectiveShape& shape, const ProcessGroup& grou
   if (dispatcher == TokenDispatcher::deepep) {
     if (const std::optional<Estimate> measured = deepep_seconds(group, traffic, machine)) return *measured;
   }
-  const double sent = share_sent(group, copies, dispatcher, *machine.network);
-  return machine.network->estimate({.kind = shape.kind, .bytes = sent * bytes, .group = group}).seconds;
+  const auto seconds = [&](double sent, const ProcessGroup& ranks) {
+    return machine.network->estimate({.kind = shape.kind, .bytes = sent * bytes, .group = ranks}).seconds;
+  };
+  const int64_t nodes = machine.network->nodes_of(group);
+  const SentShares shares =
+      shares_sent(static_cast<double>(group.size()), static_cast<double>(nodes), copies, dispatcher);
+  const Estimate between = seconds(shares.between, group);
+  const int64_t ranks_of_node = group.size() / nodes;
+  if (shares.inside == 0 || ranks_of_node == 1) return between;
+  // Both at the same time, piece by piece.
+  return larger_of(between, seconds(shares.inside, ProcessGroup::strided(0, ranks_of_node, group.stride())));
 }
 
 StepRequest step_request(const PieceRequest& request) {

@@ -30,6 +30,8 @@ enum TrainingConstant {
   accumulate_bytes,        // of each parameter, for every micro-batch that adds to its gradient
   optimizer_bytes,         // of each parameter, for every step
   gradient_bytes,          // that travel for each parameter
+  traffic_factor,   // times of all communication over the network layer's: computing beside it takes its share of both
+  exchange_factor,  // times of tokens on their way to experts over other communication's
   // Shares of a communication that computing does not hide.
   tensor_exposed,         // in the forward pass
   tensor_backward_share,  // in the backward pass, over that in the forward pass
@@ -39,7 +41,7 @@ enum TrainingConstant {
   data_exposed,
   send_exposed,
   sharded_exposed,  // of the shorter of computing and gathering parameters
-  sharded_factor,   // times of those gathers over the network layer's
+  sharded_factor,   // times of those gathers over other communication's
   // The host.
   host_layer_us,  // to launch a layer's kernels, forward twice and backward
   host_tensor,    // that much more with eight tensor ranks

@@ -205,7 +205,12 @@ std::vector<std::string> TrainingStack::beyond_runs(const Model& model, const St
 }
 
 RunInterval TrainingStack::interval_for(const Model& model, const StackUse& use) const {
-  RunInterval own = model.has_experts() && experts_interval ? *experts_interval : interval;
+  RunInterval own = interval;
+  if (model.has_experts()) {
+    own = experts_interval.value_or(interval);
+  } else if (use.tuning) {
+    own = tuning_interval.value_or(interval);
+  }
   double more = 0;
   for (const BeyondRuns& way : ways_beyond(*this, model, use)) more += way.width * way.width;
   if (more == 0) return own;
@@ -231,6 +236,8 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
                    "schedules",
                    "scatters_sends",
                    "gathers_always",
+                   "scatters_always",
+                   "usual_sharding",
                    "held_gradient_bytes",
                    "held_logit_bytes",
                    "master_weight_bytes",
@@ -242,7 +249,8 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
                    "runs",
                    "coverage",
                    "interval",
-                   "experts_interval"});
+                   "experts_interval",
+                   "tuning_interval"});
   root.at("format").integer({.least = 1, .most = 1});
   TrainingStack stack;
   if (const auto extends = root.find("extends")) {
@@ -261,6 +269,12 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   if (root.has("unfused_sinks")) stack.unfused_sinks = strings_of(root.find("unfused_sinks"));
   if (const auto scatters = root.find("scatters_sends")) stack.scatters_sends = scatters->boolean();
   if (const auto gathers = root.find("gathers_always")) stack.gathers_always = gathers->boolean();
+  if (const auto scatters = root.find("scatters_always")) stack.scatters_always = scatters->boolean();
+  if (const auto usual = root.find("usual_sharding")) {
+    const std::optional<Sharding> sharding = sharding_from_name(usual->string());
+    if (!sharding) usual->fail(fmt::format("one of {}", fmt::join(sharding_names(), ", ")));
+    stack.usual_sharding = *sharding;
+  }
   if (const auto bytes = root.find("held_gradient_bytes")) {
     stack.held_gradient_bytes = bytes->number({.least = 1, .most = 4});
   }
@@ -297,6 +311,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   stack.runs = read_runs(root.find("runs"));
   if (const auto interval = root.find("interval")) stack.interval = read_interval(*interval);
   if (const auto interval = root.find("experts_interval")) stack.experts_interval = read_interval(*interval);
+  if (const auto interval = root.find("tuning_interval")) stack.tuning_interval = read_interval(*interval);
   return stack;
 }
 

@@ -16,6 +16,7 @@
 #include "hardware/device.h"
 #include "model/part_memory.h"
 #include "training/training_constants.h"
+#include "training/training_plan.h"
 
 namespace foretoken {
 
@@ -47,6 +48,7 @@ struct StackCoverage {
 struct StackUse {
   const Device* device = nullptr;
   bool adapters = false;
+  bool tuning = false;  // adapters, or packed examples
   int64_t devices = 1;
   int64_t sequence_length = 1;
 };
@@ -63,9 +65,11 @@ struct TrainingStack {
   // Attention with learned sinks runs unfused on these devices or generations; "all" = everywhere.
   std::vector<std::string> unfused_sinks;
   std::vector<std::string> schedules = {"1f1b", "interleaved"};  // of pipelines, that it can run
-  bool scatters_sends = true;      // each tensor rank sends its part to the next stage, not the whole
-  bool gathers_always = false;     // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
-  double held_gradient_bytes = 0;  // in memory, for each parameter; 0 = as they travel
+  bool scatters_sends = true;    // each tensor rank sends its part to the next stage, not the whole
+  bool gathers_always = false;   // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
+  bool scatters_always = false;  // sharded gradients are reduced for each micro-batch (DeepSpeed's ZeRO-2)
+  Sharding usual_sharding = Sharding::none;  // what replicas share out unless someone says otherwise
+  double held_gradient_bytes = 0;            // in memory, for each parameter; 0 = as they travel
   double held_logit_bytes = 4;     // in memory at the loss, for each logit: one fp32 copy where the loss is fused
   double master_weight_bytes = 4;  // of an optimizer that has a copy of the weights
   std::map<std::string, RecipeHabits, std::less<>> recipes;  // by the name of the number format
@@ -78,6 +82,7 @@ struct TrainingStack {
   std::optional<StackCoverage> coverage;        // of the runs it was fitted to
   RunInterval interval;                         // of models without routed experts
   std::optional<RunInterval> experts_interval;  // and with some; nothing = the same
+  std::optional<RunInterval> tuning_interval;   // of fine-tuning without them; nothing = the same
 
   TrainingConstants constants_on(const Device& device) const;
   AttentionKernel attention_of(const Layer& layer, const Device& device) const;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "hardware/catalogue.h"
 #include "model/step_test_models.h"
+#include "training/test_machine.h"
 
 namespace foretoken::training_stack_test {
 
@@ -99,6 +100,13 @@ TEST(TrainingStack, models_with_routed_experts_may_have_an_interval_of_their_own
       parse_training_stack(stack_text("apart", one + R"(, "experts_interval": {"low": 0.5, "high": 2})"), "stack.json");
   EXPECT_EQ(apart.interval_for(step_test::llama_like(), {}).high, 1.1);
   EXPECT_EQ(apart.interval_for(step_test::mixtral_like(), {}).high, 2);
+}
+
+TEST(TrainingStack, fine_tuning_may_have_an_interval_of_its_own) {
+  const TrainingStack stack = parse_training_stack(
+      stack_text("a", R"("interval": {"low": 0.9, "high": 1.1}, "tuning_interval": {"low": 0.8, "high": 1.3})"), "a");
+  EXPECT_EQ(stack.interval_for(step_test::llama_like(), {}).high, 1.1);
+  EXPECT_EQ(stack.interval_for(step_test::llama_like(), {.tuning = true}).high, 1.3);
 }
 
 TEST(TrainingStack, says_how_uncertain_the_kernels_of_its_runs_were) {
@@ -239,6 +247,22 @@ TEST(TrainingStack, is_less_sure_beyond_its_runs) {
   stack.coverage->devices = {"another"};
   EXPECT_EQ(stack.confidence_for(step_test::llama_like(), use), Confidence::extrapolated);
   EXPECT_GT(stack.interval_for(step_test::llama_like(), use).high, 1.2);
+}
+
+TEST(TrainingStack, of_fsdp_shards_parameters_unless_it_is_told_otherwise) {
+  for (const char* name : {"torchtitan", "torchtitan-eager", "pytorch-fsdp"}) {
+    EXPECT_EQ(training_test::shipped_stack(name).usual_sharding, Sharding::parameters) << name;
+  }
+  for (const char* name : {"nanogpt", "llm.c", "deepspeed", "megatron-bridge-26.08"}) {
+    EXPECT_EQ(training_test::shipped_stack(name).usual_sharding, Sharding::none) << name;
+  }
+}
+
+TEST(TrainingConstants, no_share_that_is_not_hidden_is_above_one) {
+  for (const TrainingConstantFacts& facts : training_constant_facts()) {
+    if (!facts.name.ends_with("_exposed")) continue;
+    EXPECT_LE(facts.most, 1) << facts.name;
+  }
 }
 
 TEST(TrainingStack, names_the_schedules_it_can_run) {

@@ -178,10 +178,20 @@ frobnicate: 3
   const std::string text = in_one_line(run.out);
   for (const char* part :
        {"Llama-3.1-8B", "a step of 64 x 2048 tokens", "LoRA of rank 32", "recompute full", "sharding parameters",
-        "0.516 bytes per weight", "pytorch-fsdp", "no effect on time or memory: flash_attention, learning_rate",
+        "0.516 bytes per weight", "deepspeed", "no effect on time or memory: flash_attention, learning_rate",
         "unknown keys, ignored: frobnicate (line 15)", "--packed-length"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << run.out;
   }
+}
+
+TEST_F(Train, torchtitan_shards_parameters_unless_told_otherwise) {
+  const std::string question = "train --model Llama-3.1-8B --device h100_sxm --devices 8 --stack torchtitan";
+  const Outcome usual = run_foretoken(question);
+  ASSERT_EQ(usual.status, 0) << usual.err;
+  EXPECT_NE(in_one_line(usual.out).find("sharding parameters"), std::string::npos) << usual.out;
+  EXPECT_NE(in_one_line(usual.out).find("change this with --sharding"), std::string::npos) << usual.out;
+  const Outcome whole = run_foretoken(question + " --sharding none --lora-rank 16");
+  EXPECT_EQ(in_one_line(whole.out).find("sharding parameters"), std::string::npos) << whole.out;
 }
 
 TEST_F(Train, a_searched_plan_is_written_for_a_framework_and_read_back) {

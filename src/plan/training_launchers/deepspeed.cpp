@@ -42,7 +42,8 @@ TrainingLauncher deepspeed_launcher() {
           .has_pipelines = false,
           .recomputes_some_layers = false,
           .has_experts = false,
-          .has_model_ranks = false};
+          .has_model_ranks = false,
+          .stack = "deepspeed"};
 }
 
 }  // namespace foretoken

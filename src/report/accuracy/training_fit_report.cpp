@@ -22,6 +22,7 @@ std::string training_fit_text(const TrainingFit& fit) {
   for (const FittedStack& stack : fit.stacks) {
     add(stack, stack.interval, "dense");
     add(stack, stack.experts_interval, "experts");
+    add(stack, stack.tuning_interval, "tuning");
   }
   return text;
 }
@@ -44,6 +45,7 @@ Json training_fit_json(const TrainingFit& fit) {
     };
     add("interval", stack.interval);
     add("experts_interval", stack.experts_interval);
+    add("tuning_interval", stack.tuning_interval);
     stacks.push(std::move(one));
   }
   return Json::object({{"constants", fit.constants},

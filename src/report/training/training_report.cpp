@@ -131,6 +131,7 @@ std::string widest_part(const IterationEstimate& iteration) {
 StackUse stack_use(const TrainingQuestion& question) {
   return {.device = &question.cluster.node.device,
           .adapters = question.job.lora.rank > 0,
+          .tuning = is_tuning(question.job),
           .devices = question.plan.devices(),
           .sequence_length = question.job.sequence_length};
 }

@@ -23,7 +23,7 @@ struct FreeConstant {
   size_t stack = 0;
   std::string place;  // empty = everywhere
   TrainingConstant constant = linear_factor;
-  double value = 1;
+  double start = 1, value = 1;
 };
 
 struct StackFile {
@@ -31,7 +31,8 @@ struct StackFile {
   Json document;
 };
 
-std::string configuration_of(const TrainingRow& r) {
+std::string configuration_of(const TrainingRow& r, bool only_model) {
+  if (only_model) return r.source + " " + r.model;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", r.source, r.model, r.gpu, r.n_gpus, r.tp, r.cp, r.pp,
                      r.vpp.value_or(0), r.ep, r.zero, r.micro_batch.value_or(0), r.global_batch, r.seq, r.dtype) +
          r.task + r.recompute;
@@ -50,8 +51,8 @@ class StackTable {
       for (const std::string& name : stacks_[i].fitted) {
         const auto [place, constant] = fitted_constant(name).value();
         // From its usual value: what ships may have seen the runs that a fold leaves out.
-        free_.push_back(
-            {.stack = i, .place = place, .constant = constant, .value = training_constant_facts()[constant].usual});
+        const double usual = training_constant_facts()[constant].usual;
+        free_.push_back({.stack = i, .place = place, .constant = constant, .start = usual, .value = usual});
       }
     }
   }
@@ -142,13 +143,15 @@ class TrainingFitter {
     }
   }
 
-  // Log of predicted over measured.
-  double error_of(size_t i) {
+  double predicted_seconds(size_t i) {
     use_constants(i);
-    return portable_log(models_[i].seconds(cases_[i].spec.plan) / *cases_[i].row.iter_time_s);
+    return models_[i].seconds(cases_[i].spec.plan);
   }
 
-  // The step with the errors of its kernels and collectives alone. After error_of(i).
+  // Log of predicted over measured.
+  double error_of(size_t i) { return portable_log(predicted_seconds(i) / *cases_[i].row.iter_time_s); }
+
+  // The step with the errors of its kernels and collectives alone. After predicted_seconds(i).
   Estimate composed(size_t i) { return models_[i].estimate(cases_[i].spec.plan).composed; }
 
   void fit(const std::vector<bool>& seen) {
@@ -157,8 +160,29 @@ class TrainingFitter {
     const std::vector<FreeConstant>& free = table_.free();
     users_.clear();
     for (const FreeConstant& one : free) users_.push_back(table_.users_of(one));
+    // Walks end in different places where constants trade off against each other: the mean of a few is steadier.
+    std::vector<double> logs(free.size(), 0);
+    for (uint64_t walk = 1; walk <= walks; ++walk) {
+      descend(walk);
+      for (size_t i = 0; i < free.size(); ++i) logs[i] += portable_log(free[i].value) / static_cast<double>(walks);
+    }
+    for (size_t i = 0; i < free.size(); ++i) table_.free()[i].value = portable_exp(logs[i]);
     table_.apply();
-    RandomStream random(1, "training fit");
+  }
+
+  StackTable& table() { return table_; }
+
+ private:
+  static constexpr uint64_t walks = 4;
+
+  // From the start values.
+  void descend(uint64_t walk) {
+    const std::vector<FreeConstant>& free = table_.free();
+    for (FreeConstant& one : table_.free()) one.value = one.start;
+    table_.apply();
+    // A stream for each stack: what is fitted in one does not change the walk of another.
+    std::vector<RandomStream> streams;
+    for (const StackFile& file : table_.files()) streams.emplace_back(walk, "training fit of " + file.name);
     for (const double step : {0.25, 0.08, 0.025, 0.01}) {
       for (int round = 0; round < 6; ++round) {
         correct_pipelines();
@@ -174,6 +198,7 @@ class TrainingFitter {
             if (i != first && free[i].stack == free[first].stack) others.push_back(i);
           }
           if (others.empty()) continue;
+          RandomStream& random = streams[free[first].stack];
           const size_t second = others[random.below(others.size())];
           std::vector<size_t> rows = rows_of(users_[first]);
           if (rows.empty()) continue;
@@ -190,9 +215,6 @@ class TrainingFitter {
     }
   }
 
-  StackTable& table() { return table_; }
-
- private:
   void use_constants(size_t i) {
     const TrainingCase& one = cases_[i];
     models_[i].use_constants(table_.stack(one.stack).constants_on(one.machine->device()));
@@ -222,7 +244,6 @@ class TrainingFitter {
     }
     weights_.assign(cases_.size(), 0);
     for (const auto& [source, rows] : by_source) {
-      if (rows.size() < 2) continue;  // one run tells nothing about a source
       const size_t stride = std::max<size_t>(1, rows.size() / static_cast<size_t>(request_.most_rows_of_source));
       const size_t used = (rows.size() + stride - 1) / stride;
       const double weight = std::sqrt(static_cast<double>(std::min<size_t>(used, 50)));
@@ -318,8 +339,23 @@ constexpr size_t least_runs = 5;  // that tell an interval
 struct RunRatio {
   double measured = 1, kernels_low = 1, kernels_high = 1;
 };
-// By stack and whether the model has routed experts.
-using RunRatios = std::map<std::pair<size_t, bool>, std::vector<RunRatio>>;
+// Runs that differ from predictions by unlike amounts: whole models, those with routed experts, fine-tuning.
+enum class RunClass : uint8_t { dense, experts, tuning };
+struct RunClassFacts {
+  RunClass runs;
+  const char* key;  // of its interval in a stack's file
+  std::optional<RunInterval> FittedStack::*interval;
+};
+constexpr RunClassFacts run_classes[] = {{RunClass::dense, "interval", &FittedStack::interval},
+                                         {RunClass::experts, "experts_interval", &FittedStack::experts_interval},
+                                         {RunClass::tuning, "tuning_interval", &FittedStack::tuning_interval}};
+
+RunClass class_of(const TrainingCase& run) {
+  if (run.row.experts > 0) return RunClass::experts;
+  return is_tuning(run.spec.job) ? RunClass::tuning : RunClass::dense;
+}
+
+using RunRatios = std::map<std::pair<size_t, RunClass>, std::vector<RunRatio>>;
 
 // Central 90% of measured over predicted, beyond the sample's own for few runs, and never less than what the same job
 // measured twice may differ by (a few percent: NeMo's readings of one month).
@@ -348,11 +384,11 @@ RunInterval interval_of(const std::vector<RunRatio>& runs) {
 }
 
 // Few runs say little about the ends of a distribution: those of the stacks that it extends are added to them.
-std::vector<RunRatio> with_parents(std::vector<RunRatio> own, size_t stack, bool experts, const StackTable& table,
+std::vector<RunRatio> with_parents(std::vector<RunRatio> own, size_t stack, RunClass runs, const StackTable& table,
                                    const RunRatios& ratios) {
   constexpr size_t enough = 12;
   for (auto parent = table.parent_of(stack); own.size() < enough && parent; parent = table.parent_of(*parent)) {
-    const auto found = ratios.find({*parent, experts});
+    const auto found = ratios.find({*parent, runs});
     if (found != ratios.end()) own.insert(own.end(), found->second.begin(), found->second.end());
   }
   return own;
@@ -428,8 +464,9 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
     return !wanted || !one.row.iter_time_s.has_value();
   });
   const StackTable start(library.stacks(), request.stacks);
+  const auto fold_key = [&](const TrainingRow& row) { return configuration_of(row, request.folds_by_model); };
   std::map<std::string, int64_t> folds;
-  for (const TrainingCase& one : cases) folds.emplace(configuration_of(one.row), 0);
+  for (const TrainingCase& one : cases) folds.emplace(fold_key(one.row), 0);
   int64_t next = 0;
   for (auto& [configuration, fold] : folds) fold = next++ % request.folds;
 
@@ -442,13 +479,12 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
       progress(fmt::format("fit {} of {}", fold + 1, results.size()));
     }
     std::vector<bool> seen(cases.size());
-    for (size_t i = 0; i < cases.size(); ++i)
-      seen[i] = folds.at(configuration_of(cases[i].row)) != static_cast<int64_t>(fold);
+    for (size_t i = 0; i < cases.size(); ++i) seen[i] = folds.at(fold_key(cases[i].row)) != static_cast<int64_t>(fold);
     TrainingFitter fitter(request, start, cases);
     fitter.fit(seen);
     FoldResult& done = results[fold];
     for (size_t i = 0; i < cases.size(); ++i) {
-      done.predicted.push_back(portable_exp(fitter.error_of(i)) * *cases[i].row.iter_time_s);
+      done.predicted.push_back(fitter.predicted_seconds(i));
       if (fold + 1 == results.size()) done.composed.push_back(fitter.composed(i));
     }
     done.table = std::move(fitter.table());
@@ -465,12 +501,12 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
                 {.measured = measured, .predicted = predicted, .low = predicted, .high = predicted}, 0);
     };
     add(seen_tally, all.predicted[i]);
-    const double unseen = results[static_cast<size_t>(folds.at(configuration_of(cases[i].row)))].predicted[i];
+    const double unseen = results[static_cast<size_t>(folds.at(fold_key(cases[i].row)))].predicted[i];
     add(unseen_tally, unseen);
     const Estimate& composed = all.composed[i];
-    ratios[{cases[i].stack, cases[i].row.experts > 0}].push_back({.measured = measured / unseen,
-                                                                  .kernels_low = composed.low / composed.value,
-                                                                  .kernels_high = composed.high / composed.value});
+    ratios[{cases[i].stack, class_of(cases[i])}].push_back({.measured = measured / unseen,
+                                                            .kernels_low = composed.low / composed.value,
+                                                            .kernels_high = composed.high / composed.value});
     result.runs.push_back({.id = cases[i].row.id,
                            .source = cases[i].row.source,
                            .stack = library.stacks()[cases[i].stack].name,
@@ -489,19 +525,18 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
       if (one.stack == i) set_constant(stack.file, one);
     }
     if (const std::optional<Json> coverage = coverage_of(cases, i)) stack.file.set("coverage", *coverage);
-    for (const bool experts : {false, true}) {
-      const std::vector<RunRatio>& own = ratios[{i, experts}];
+    for (const RunClassFacts& kind : run_classes) {
+      const std::vector<RunRatio>& own = ratios[{i, kind.runs}];
       stack.runs += own.size();
       if (own.empty()) continue;
-      const std::vector<RunRatio> pooled = with_parents(own, i, experts, *all.table, ratios);
+      const std::vector<RunRatio> pooled = with_parents(own, i, kind.runs, *all.table, ratios);
       const RunInterval interval = interval_of(pooled);
-      (experts ? stack.experts_interval : stack.interval) = interval;
-      stack.file.set(experts ? "experts_interval" : "interval",
-                     Json::object({{"low", rounded(interval.low)},
-                                   {"high", rounded(interval.high)},
-                                   {"kernels_low", rounded(interval.kernels_low)},
-                                   {"kernels_high", rounded(interval.kernels_high)},
-                                   {"basis", basis_of(own.size(), pooled.size())}}));
+      stack.*kind.interval = interval;
+      stack.file.set(kind.key, Json::object({{"low", rounded(interval.low)},
+                                             {"high", rounded(interval.high)},
+                                             {"kernels_low", rounded(interval.kernels_low)},
+                                             {"kernels_high", rounded(interval.kernels_high)},
+                                             {"basis", basis_of(own.size(), pooled.size())}}));
     }
     result.stacks.push_back(std::move(stack));
   }

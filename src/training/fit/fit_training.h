@@ -19,6 +19,7 @@ struct TrainingFitRequest {
   std::filesystem::path stacks;       // folder of stack files
   std::vector<std::string> only;      // runs of these stacks; empty = all
   int64_t folds = 5;                  // of the cross-validation; runs of one configuration are in one fold
+  bool folds_by_model = false;        // so are all runs of a model by a source
   int64_t most_rows_of_source = 150;  // evenly chosen, so that large tables do not take longer than they help
   double prior = 0.001;               // weight of a constant's squared log distance from what it is taken for
   unsigned threads = 0;               // 0 = as many as the machine runs at once; the result is the same for any number
@@ -28,7 +29,7 @@ struct FittedStack {
   std::string name;
   Json file;        // with the fitted values and the interval
   size_t runs = 0;  // it stands for
-  std::optional<RunInterval> interval, experts_interval;
+  std::optional<RunInterval> interval, experts_interval, tuning_interval;
 };
 
 // A run with what the fit to all runs says of it, and the fit that has not seen its configuration.
@@ -48,7 +49,8 @@ struct TrainingFit {
 using FitProgress = std::function<void(const std::string& stage)>;
 
 // Deterministic. Coordinate by coordinate: the sum over sources of the mean |log error| and the prior falls with each
-// change. A constant that a stack inherits is fitted to the runs of all stacks that share it.
+// change; constants are the geometric means of a few such walks. A constant that a stack inherits is fitted to the runs
+// of all stacks that share it.
 TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLibrary& library,
                          std::vector<TrainingCase> cases, const FitProgress& progress = {});
 

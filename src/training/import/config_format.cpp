@@ -225,6 +225,7 @@ void says_deepspeed_file(SaidSettings& said, const ConfigValue& value) {
     }
   }
   if (!said.sharding) value.fail("a DeepSpeed file with its stage in its name, such as zero3.json");
+  said.stack = "deepspeed";
   if (name.find("offload") == std::string::npos) return;
   const bool parameters_alone = name.find("params") != std::string::npos;
   said.offloads_optimizer = !parameters_alone;

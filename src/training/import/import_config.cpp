@@ -243,6 +243,9 @@ TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int6
   overlay(plan.embedding_in_split, said.embedding_in_split);
   overlay(plan.loss_in_split, said.loss_in_split);
   overlay(plan.sharding, said.sharding);
+  if (said.overlaps_gradients) {
+    plan.overlaps.gradients = *said.overlaps_gradients ? TrafficOverlap::on : TrafficOverlap::off;
+  }
   overlay(plan.shard_ranks, said.shard_ranks);
   overlay(plan.recompute, said.recompute);
   overlay(plan.recompute_modules, said.recompute_modules);

@@ -237,10 +237,11 @@ TEST(ImportConfig, a_config_of_deepspeed) {
   EXPECT_FALSE(imported.model);
   EXPECT_EQ(imported.said.precision, "bf16");
   EXPECT_EQ(imported.said.offloads_optimizer, true);
-  EXPECT_TRUE(ignores(imported, "zero_optimization.overlap_comm"));
+  EXPECT_EQ(imported.said.stack, "deepspeed");
   EXPECT_EQ(imported.notes.size(), 1);  // on activation checkpointing
   const TrainingPlan plan = plan_with({}, imported, 16);
   EXPECT_EQ(plan.sharding, Sharding::gradients);
+  EXPECT_EQ(plan.overlaps.gradients, TrafficOverlap::on);
   EXPECT_EQ(plan.micro_batch, 4);
   EXPECT_EQ(plan.global_batch, 4 * 8 * 16);
 }
@@ -466,6 +467,7 @@ TEST(ImportConfig, axolotl_without_an_adapter_trains_all_weights) {
   EXPECT_EQ(imported.said.sharding, Sharding::parameters);
   EXPECT_EQ(imported.said.offloads_optimizer, true);
   EXPECT_EQ(imported.said.offloads_parameters, true);
+  EXPECT_EQ(imported.said.stack, "deepspeed");
   ASSERT_EQ(imported.notes.size(), 1u);
   EXPECT_NE(imported.notes[0].find("adafactor"), std::string::npos);
 }
@@ -516,6 +518,8 @@ TEST(ImportConfig, accelerate_says_who_shards_what) {
   EXPECT_EQ(deepspeed.said.sharding, Sharding::parameters);
   EXPECT_EQ(deepspeed.said.offloads_optimizer, true);
   EXPECT_EQ(deepspeed.said.accumulation, 4);
+  EXPECT_EQ(deepspeed.said.stack, "deepspeed");
+  EXPECT_EQ(fsdp.said.stack, "pytorch-fsdp");
 }
 
 TEST(ImportConfig, arguments_of_the_trainer) {

@@ -29,6 +29,7 @@ struct SaidSettings {
   std::optional<TokenDispatcher> dispatcher;
   std::optional<Sharding> sharding;
   std::optional<int64_t> shard_ranks;
+  std::optional<bool> overlaps_gradients;  // their reduction runs beside the backward pass
   std::optional<bool> offloads_optimizer, offloads_parameters, offloads_activations;
 
   // The step.

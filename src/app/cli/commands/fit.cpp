@@ -146,13 +146,16 @@ class FitCommand : public Command {
     training_->text("--data", training_data_, "CSV file of training runs in the format of `validate training`", true);
     training_->list("--stacks", stacks_, "Only runs of these stacks, and only the constants they use");
     training_->integer("--folds", folds_, {.least = 2, .most = 50}, "Number of cross-validation folds");
+    training_->choice("--folds-by", folds_by_, {"configuration", "model"},
+                      "What a fold leaves out together: all releases and dates of a configuration, or all runs of a "
+                      "model by a source");
     training_->number("--prior", prior_, {.least = 0, .most = 1},
                       "Weight of the squared log distance of each constant from its usual value");
     training_->text("--out", out_, "Folder to write stack files to", true);
     training_->text("--rows", rows_, "Also write every run, as fitted and as held out, to this CSV file");
     declare_calibration(*training_);
     training_->footer(
-        "Constants that a stack lists as fitted start from the shipped values.\nExample:\n  foretoken fit training "
+        "Constants that a stack lists as fitted start from their usual values.\nExample:\n  foretoken fit training "
         "--data runs.csv --out data/training/stacks");
   }
 
@@ -354,9 +357,12 @@ class FitCommand : public Command {
                         .value = "no run that can be predicted",
                         .expected = "runs of a training stack in the format of `validate training`"});
     }
-    const TrainingFit fit = fit_training(
-        {.stacks = training_stacks_of(library).folder(), .only = stacks_, .folds = folds_, .prior = prior_}, cases,
-        std::move(runs), show_progress);
+    const TrainingFit fit = fit_training({.stacks = training_stacks_of(library).folder(),
+                                          .only = stacks_,
+                                          .folds = folds_,
+                                          .folds_by_model = folds_by_ == "model",
+                                          .prior = prior_},
+                                         cases, std::move(runs), show_progress);
     for (const FittedStack& stack : fit.stacks) {
       write_file(std::filesystem::path(out_) / (stack.name + ".json"), stack.file.dump() + "\n");
     }
@@ -450,7 +456,8 @@ class FitCommand : public Command {
     options.cache_bytes = edge_cache_kib_ * 1024;
     options.last_level_bytes = edge_last_level_kib_ * 1024;
     EdgeFit fit = foretoken::fit_edge(read_edge_rows(edge_kernel_data_), options);
-    if (!edge_thread_data_.empty()) fit.predictor.thread_scaling = read_thread_scaling(edge_thread_data_, options.threads);
+    if (!edge_thread_data_.empty())
+      fit.predictor.thread_scaling = read_thread_scaling(edge_thread_data_, options.threads);
     write_file(out_, edge_predictor_json(fit.predictor));
     return {.text = edge_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = edge_fit_json(fit)};
   }
@@ -467,6 +474,7 @@ class FitCommand : public Command {
   Options* training_ = nullptr;
   std::string training_data_, rows_;
   int64_t folds_ = 5;
+  std::string folds_by_ = "configuration";
   double prior_ = TrainingFitRequest{}.prior;
   Options* roofline_ = nullptr;
   Options* derates_ = nullptr;

@@ -311,16 +311,10 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
   return job;
 }
 
-std::string TrainingFlags::stack(const ImportedTraining* imported, std::vector<std::string>& notes) const {
+std::string TrainingFlags::stack(const ImportedTraining* imported) const {
   if (!stack_.empty() || imported == nullptr) return stack_;
   if (imported->format == "llm-foundry") return imported->format;
-  if (imported->said.stack) return *imported->said.stack;
-  if (imported->format == "deepspeed") {
-    notes.push_back(
-        fmt::format("no built-in stack models DeepSpeed, so times are those of {}; choose another with --stack",
-                    usual_training_stack));
-  }
-  return {};
+  return imported->said.stack.value_or("");
 }
 
 void TrainingFlags::set_offloads(TrainingSpec& spec, const ImportedTraining* imported) const {
@@ -376,7 +370,7 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
                     .nodes = nodes_,
                     .devices = pool ? pool->devices : devices_};
   if (spec.devices == 0 && nodes_ == 0 && imported != nullptr) spec.devices = imported->devices().value_or(0);
-  spec.stack = stack(imported, request.notes);
+  spec.stack = stack(imported);
   if (spec.stack.empty() && !context.stack.empty()) {
     spec.stack = context.stack;
     request.notes.push_back(fmt::format(
@@ -396,7 +390,13 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   if (given("--flops")) spec.flops = convention_;
   question = opened(library, spec, pool.has_value());
   if (use == Use::one_plan) {
-    question.plan = plan_.plan(imported, question.job.model, question.job.sequence_length, question.devices);
+    const TrainingStack& stack = question.stack;
+    question.plan =
+        plan_.plan(imported, question.job.model, question.job.sequence_length, question.devices, stack.usual_sharding);
+    if (stack.usual_sharding != Sharding::none && !plan_.says_sharding(imported) && question.plan.sharded_over() > 1) {
+      request.notes.push_back(fmt::format("{} shards {} over all data-parallel GPUs; change this with --sharding",
+                                          stack.name, sharding_name(stack.usual_sharding)));
+    }
     check_devices(question);
   } else {
     TrainingPlanFlags::OpenPlan open = plan_.open_plan(imported, question.devices);

@@ -59,7 +59,7 @@ struct TrainingFlags {
   Model named_model(const Library& library, const std::string& name) const;
   TrainingJob job(const Library& library, const ImportedTraining* imported) const;
   // Empty = the usual one.
-  std::string stack(const ImportedTraining* imported, std::vector<std::string>& notes) const;
+  std::string stack(const ImportedTraining* imported) const;
   void set_offloads(TrainingSpec& spec, const ImportedTraining* imported) const;
   // InputErrors about the machine name the flag that it was given by.
   TrainingQuestion opened(const Library& library, const TrainingSpec& spec, bool is_pool) const;

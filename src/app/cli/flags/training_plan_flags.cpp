@@ -103,7 +103,8 @@ void TrainingPlanFlags::declare(Options& options) {
                "Contents of each pipeline chunk in Megatron-LM's notation: E embedding, t layer, m multi-token "
                "prediction, L loss, | next chunk; for example 'Et*3|(tt|)*29m|L'");
   options.choice("--sharding", sharding_, sharding_names(),
-                 "What data-parallel replicas shard (ZeRO 0 to 3; parameters = FSDP)");
+                 "What data-parallel replicas shard (ZeRO 0 to 3; parameters = FSDP) [none; parameters with --stack "
+                 "torchtitan or pytorch-fsdp]");
   options.flag("--use-distributed-optimizer", distributed_optimizer_, "Same as --sharding optimizer");
   options.flag(
       "--use-megatron-fsdp", megatron_fsdp_,
@@ -226,8 +227,15 @@ void TrainingPlanFlags::take_layout(TrainingPlan& plan) const {
   plan.virtual_stages = chunks / plan.stages();
 }
 
-TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int64_t devices) const {
-  TrainingPlan plan = imported != nullptr ? plan_with({}, *imported, devices) : TrainingPlan{};
+bool TrainingPlanFlags::says_sharding(const ImportedTraining* imported) const {
+  return (imported != nullptr && imported->said.sharding) || given("--sharding") ||
+         given("--use-distributed-optimizer") || given("--use-megatron-fsdp");
+}
+
+TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int64_t devices,
+                                          Sharding usual_sharding) const {
+  const TrainingPlan usual{.sharding = usual_sharding};
+  TrainingPlan plan = imported != nullptr ? plan_with(usual, *imported, devices) : usual;
   ParallelPlan& p = plan.parallel;
   const auto take = [&](const char* flag, auto& target, const auto& value) {
     if (given(flag)) target = value;
@@ -293,8 +301,8 @@ void TrainingPlanFlags::check_fixed_sizes(const TrainingPlan& plan) const {
 }
 
 TrainingPlan TrainingPlanFlags::plan(const ImportedTraining* imported, const Model& model, int64_t sequence_length,
-                                     int64_t devices) const {
-  TrainingPlan plan = said_plan(imported, devices);
+                                     int64_t devices, Sharding usual_sharding) const {
+  TrainingPlan plan = said_plan(imported, devices, usual_sharding);
   plan.virtual_stages = said_virtual_stages(plan, imported, static_cast<int64_t>(model.layers.size()));
   take_layout(plan);
   balance_stages(plan, model, sequence_length);
@@ -331,7 +339,7 @@ TrainingPlanFlags::OpenPlan TrainingPlanFlags::open_plan(const ImportedTraining*
     fail("--global-batch-size", "not given",
          "the number of sequences per optimizer step: plans are compared at the same batch size");
   }
-  OpenPlan open{.start = said_plan(imported, devices)};
+  OpenPlan open{.start = said_plan(imported, devices, Sharding::none)};
   const TrainingPlan& plan = open.start;
   PlanChoices& choices = open.choices;
   const auto fix = [&](const char* flag, std::optional<int64_t>& size, int64_t value) {

@@ -18,10 +18,12 @@ inline constexpr Range<int64_t> none_or_more{.least = 0, .most = 1'000'000'000};
 struct TrainingPlanFlags {
   void declare(Options& options);
 
-  // What the flags say, on top of a configuration file (nullptr = none). InputError for flags that contradict each
-  // other or change nothing; whether the plan can run is not looked at.
-  TrainingPlan plan(const ImportedTraining* imported, const Model& model, int64_t sequence_length,
-                    int64_t devices) const;
+  // What the flags say, on top of a configuration file (nullptr = none) and of what the stack usually shards.
+  // InputError for flags that contradict each other or change nothing; whether the plan can run is not looked at.
+  TrainingPlan plan(const ImportedTraining* imported, const Model& model, int64_t sequence_length, int64_t devices,
+                    Sharding usual_sharding) const;
+  // By a flag or by the file.
+  bool says_sharding(const ImportedTraining* imported) const;
 
   // For searches: what was said as above, the rest as it comes, and which of it is fixed. InputError for flags that no
   // search understands.
@@ -33,7 +35,7 @@ struct TrainingPlanFlags {
 
  private:
   bool given(const char* flag) const { return options_->was_given(flag); }
-  TrainingPlan said_plan(const ImportedTraining* imported, int64_t devices) const;
+  TrainingPlan said_plan(const ImportedTraining* imported, int64_t devices, Sharding usual_sharding) const;
   Sharding said_sharding(Sharding start) const;
   int64_t said_recompute_layers(const TrainingPlan& plan) const;
   void take_recompute_modules(TrainingPlan& plan) const;

@@ -20,7 +20,7 @@ void every_linear(S& said, const ConfigValue& value) {
 }
 
 void complete_axolotl(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
-  said.stack = "pytorch-fsdp";
+  if (!said.stack) said.stack = "pytorch-fsdp";
   if (entries.find("adapter") == nullptr) {
     said.lora_rank.reset();
     said.base_weights.reset();

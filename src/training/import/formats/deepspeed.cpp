@@ -23,6 +23,9 @@ void complete_deepspeed(S& said, const ConfigEntries& entries, std::vector<std::
     break;
   }
   if (!said.sharding) said.sharding = Sharding::none;
+  said.stack = "deepspeed";
+  // ZeRO-3 always fetches ahead: as the stack has it.
+  if (said.sharding == Sharding::parameters && said.overlaps_gradients.value_or(false)) said.overlaps_gradients.reset();
 }
 
 constexpr KeyRule deepspeed_rules[] = {
@@ -30,6 +33,7 @@ constexpr KeyRule deepspeed_rules[] = {
     {"train_micro_batch_size_per_gpu", says_small_count<&S::micro_batch>},
     {"gradient_accumulation_steps", says_small_count<&S::accumulation>},
     {"zero_optimization.stage", says_zero_stage},
+    {"zero_optimization.overlap_comm", says_flag<&S::overlaps_gradients>},
     {"zero_optimization.offload_optimizer.device", says_offload_device<&S::offloads_optimizer>},
     {"zero_optimization.offload_param.device", says_offload_device<&S::offloads_parameters>},
     {"zero_optimization.cpu_offload", says_flag<&S::offloads_optimizer>},
