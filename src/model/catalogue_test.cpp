@@ -77,6 +77,25 @@ TEST(ModelCatalogue, a_name_that_is_too_short_is_told_the_full_ones) {
   EXPECT_THAT(several, testing::Not(HasSubstr("did you mean")));
 }
 
+TEST(ModelCatalogue, one_model_more_than_are_named_is_one_other) {
+  const auto own = std::filesystem::path(testing::TempDir()) / "foretoken_six_models";
+  std::filesystem::create_directories(own);
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = "acme-" + std::to_string(i);
+    std::ofstream(own / ("lab--" + name + ".json"))
+        << R"({"name": "lab/)" << name << R"(", "source": "made up", "checked": "no", "published_parameters_billion": 1,
+            "published_source": "made up", "config": {"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2,
+            "n_positions": 4, "vocab_size": 10}})";
+  }
+  try {
+    ModelCatalogue(own).model("acme");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("lab/acme-4 or 1 other: "));
+  }
+  std::filesystem::remove_all(own);
+}
+
 TEST(ModelCatalogue, an_unknown_name_is_told_the_nearest_one) {
   EXPECT_THAT(complaint("meta-llama/Llama-3.1-80B"), HasSubstr("did you mean meta-llama/Llama-3.1-"));
   EXPECT_THAT(complaint("Llama-3.1-8BB"), HasSubstr("did you mean Llama-3.1-8B?"));
