@@ -61,10 +61,10 @@ struct EngineKind {
   bool captures_mixed_steps;                      // CUDA graphs of steps of any kind beside those of decodes
   int64_t (*graph_sizes_up_to)(int64_t largest);  // how many sizes it captures
   bool has_known_profile;                         // what its trial of the largest step takes was compared with logs
-  bool shortens_context = false;                  // starts with a cache that holds no longest sequence, and refuses it
-  bool loads_foreign_formats;                     // weights that the device does not multiply in (weight_only_form)
-  std::string_view rank_router;                   // over data-parallel ranks
-  bool decode_gives_first_token;                  // where pools are apart; else the pool of prompts does
+  bool shortens_context = false;  // starts with a cache that holds no longest sequence, for shorter ones
+  bool loads_foreign_formats;     // weights that the device does not multiply in (weight_only_form)
+  std::string_view rank_router;   // over data-parallel ranks
+  bool decode_gives_first_token;  // where pools are apart; else the pool of prompts does
 };
 // As the table of software says (hardware/software.h).
 bool runs_on(const EngineKind& kind, const Device& device);

@@ -163,24 +163,24 @@ bool plan_is_possible(const Model& model, const ParallelPlan& plan) {
   }
 }
 
-// The longest max_model_len, in steps of 1024 tokens, of which one sequence fits.
-int64_t longest_that_fits(const ServingMemory& memory) {
-  int64_t low = 0, high = memory.flags.max_model_len / 1024;
+// The longest max_model_len, a multiple of `step`, of which one sequence fits.
+int64_t longest_that_fits(const ServingMemory& memory, int64_t step) {
+  int64_t low = 0, high = memory.flags.max_model_len / step;
   while (low < high) {
     const int64_t middle = (low + high + 1) / 2;
-    if (memory.sequences_of(middle * 1024, memory.flags.max_num_batched_tokens) >= 1) {
+    if (memory.sequences_of(middle * step, memory.flags.max_num_batched_tokens) >= 1) {
       low = middle;
     } else {
       high = middle - 1;
     }
   }
-  return low * 1024;
+  return low * step;
 }
 
-// As engines start that refuse longer requests instead of ending. Unchanged where not even short ones fit.
+// Of engines that start all the same. Unchanged where not even one token fits.
 void start_with_shorter_context(const Model& model, const Device& device, const ParallelPlan& plan,
                                 ServingMemory& memory) {
-  const int64_t longest = longest_that_fits(memory);
+  const int64_t longest = longest_that_fits(memory, 1);
   if (longest == 0) return;
   EngineFlags shorter = memory.flags;
   shorter.max_model_len = longest;
@@ -202,7 +202,8 @@ std::vector<Remedy> remedies_for(const Model& model, const Device& device, const
     return true;
   };
   const EngineFlags& flags = memory.flags;
-  if (const int64_t longest = longest_that_fits(memory); longest > 0) {
+  constexpr int64_t round_length = 1024;
+  if (const int64_t longest = longest_that_fits(memory, round_length); longest > 0) {
     EngineFlags shorter = flags;
     shorter.max_model_len = longest;
     try_out(model, plan, shorter, fmt::format("{{max_model_len}} {}", longest));

@@ -99,6 +99,21 @@ TEST(Verdict, a_sequence_that_does_not_fit_beside_the_weights_is_not_blamed_on_t
             "Out of memory: meta-llama/Llama-3.1-8B does not start on rtx_4090: the KV cache is ");
 }
 
+TEST(Verdict, engines_that_shorten_the_context_start_and_say_how_short) {
+  const std::string sglang = "serve --model Llama-3.1-8B --device rtx_4090 --engine sglang --num-prompts 2 ";
+  const Outcome run = run_foretoken(sglang + "--no-intervals");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(in_one_line(run.out).find("The KV cache has no room for a request of 131,072 tokens. sglang still starts"),
+            std::string::npos)
+      << run.out;
+  const Json document = expect_no(sglang + "--random-input-len 60000", "No request was served: all 2 failed");
+  EXPECT_NE(JsonView(document, "serve").at("failure").string().find("the KV cache holds no more"), std::string::npos);
+  expect_no(
+      "plan serve --model Llama-3.1-8B --hardware rtx_4090:1 --engines sglang --quantizations config "
+      "--kv-cache-dtype bf16 --random-input-len 60000 --random-output-len 100 --slo ttft:60000 --quick",
+      "The only layout does not serve meta-llama/Llama-3.1-8B with p99 TTFT below 60000 ms. No engine has room");
+}
+
 TEST(Verdict, a_run_in_which_every_request_fails_says_so_first) {
   const Json document = expect_no(
       "serve --model Llama-3.1-8B --device h100_sxm --num-prompts 5 --random-input-len 3000 --max-model-len 2048",

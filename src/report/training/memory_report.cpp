@@ -196,9 +196,9 @@ Json serving_memory_json(const ServingMemory& memory, const CacheDemand& demand)
 std::string shorter_context_note(const ServingMemory& memory) {
   if (memory.asked_model_len == 0) return "";
   return fmt::format(
-      "The KV cache has no room for a request of {} tokens. {} starts all the same and refuses requests of more than "
-      "{} "
-      "tokens.",
+      "The KV cache has no room for a request of {} tokens. {} still starts, but it refuses prompts of {} tokens or "
+      "more "
+      "and ends an answer when prompt and output have that many.",
       grouped(static_cast<double>(memory.asked_model_len)), memory.flags.engine,
       grouped(static_cast<double>(memory.flags.max_model_len)));
 }

@@ -65,6 +65,10 @@ TEST(LaunchLine, megamoe_exchanges_tokens_inside_the_kernel_of_the_experts) {
 TEST(LaunchLine, drafts_of_sglang_have_its_own_number_where_the_line_has_none) {
   EXPECT_THAT(fields("sglang serve --model-path m --speculative-algorithm NEXTN"),
               HasSubstr(R"("speculative_config":{"method":"mtp","num_speculative_tokens":3})"));
+  EXPECT_THAT(fields("sglang serve --model-path m --speculative-algorithm EAGLE"),
+              HasSubstr(R"("speculative_config":{"method":"eagle","num_speculative_tokens":3})"));
+  EXPECT_THAT(fields("sglang serve --model-path m --speculative-algorithm EAGLE3 --speculative-draft-model-path d"),
+              HasSubstr(R"("speculative_config":{"method":"eagle3","num_speculative_tokens":5,"tree_tokens":8})"));
 }
 
 TEST(LaunchLine, experts_are_divided_over_all_ranks_where_attention_is_data_parallel) {

@@ -537,7 +537,8 @@ class ServerReader {
       const bool is_mtp = equal_ignoring_case(*algorithm, "NEXTN") || equal_ignoring_case(*algorithm, "MTP");
       const bool is_model =
           equal_ignoring_case(*algorithm, "STANDALONE") || equal_ignoring_case(*algorithm, "Draft_Target");
-      config.set("method", is_mtp ? "mtp" : is_model ? "draft_model" : lower_case(*algorithm));
+      const std::string method = is_mtp ? "mtp" : is_model ? "draft_model" : lower_case(*algorithm);
+      config.set("method", method);
       if (number("speculative_eagle_topk").value_or(1) > 1) {
         if (const auto drafts = number("speculative_num_draft_tokens")) config.set("tree_tokens", *drafts);
       }
@@ -545,8 +546,11 @@ class ServerReader {
         config.set("num_speculative_tokens", *steps);
       } else if (const auto drafts = number("speculative_num_draft_tokens")) {
         config.set("num_speculative_tokens", *drafts - 1);
-      } else if (server_.style == LaunchStyle::sglang && (is_mtp || is_model)) {
-        config.set("num_speculative_tokens", 3);  // server_args.py: auto_choose_speculative_params
+      } else if (server_.style == LaunchStyle::sglang && (is_mtp || is_model || method.starts_with("eagle"))) {
+        // server_args.py: auto_choose_speculative_params. Heads beside the model draft a tree, all others a chain.
+        const bool has_head = method.starts_with("eagle") && said("speculative_draft_model_path");
+        config.set("num_speculative_tokens", has_head ? 5 : 3);
+        if (has_head) config.set("tree_tokens", 8);
       }
       if (const auto model = said("speculative_draft_model_path")) config.set("model", *model);
     }

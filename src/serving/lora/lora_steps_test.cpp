@@ -138,6 +138,19 @@ TEST(LoraEngine, slots_take_blocks_from_the_cache) {
   EXPECT_THROW(LoraEngine({.max_loras = 1000, .max_lora_rank = 64}, setup).beside(options, memory), InputError);
 }
 
+TEST(LoraEngine, slots_shorten_the_context_of_engines_that_start_all_the_same) {
+  const ComposedStepsConfig setup = config();
+  const EngineFlags flags{.engine = "sglang", .max_model_len = 131'072};
+  ServingMemory memory = serving_memory(setup.model, setup.models.kernels.device(), setup.plan, flags);
+  ASSERT_EQ(memory.asked_model_len, 0) << "it fits without adapters";
+  const LoraEngine engine({.max_loras = 500, .max_lora_rank = 32}, setup);
+  const SchedulerOptions beside = engine.beside(scheduler_options(memory, setup.plan), memory);
+  EXPECT_EQ(memory.asked_model_len, 131'072);
+  EXPECT_EQ(beside.max_model_len, memory.flags.max_model_len);
+  EXPECT_LT(beside.max_model_len, 131'072);
+  EXPECT_GT(beside.max_model_len, 0);
+}
+
 TEST(LoraEngine, loading_takes_no_less_than_the_bytes_on_the_link) {
   const ComposedStepsConfig setup = config();
   const LoraEngine engine({.max_loras = 4, .max_lora_rank = 16}, setup);

@@ -118,7 +118,7 @@ class ServeCommand : public Command {
     const ServingMemory& memory = groups.front().memory;
     return fmt::format(" A request may have {} tokens, prompt and output together ({}): {}, or send shorter prompts.",
                        memory.flags.max_model_len,
-                       memory.asked_model_len > 0 ? "what the KV cache holds" : "{max_model_len}",
+                       memory.asked_model_len > 0 ? "the KV cache holds no more" : "{max_model_len}",
                        memory.asked_model_len > 0 ? "use more GPUs" : "raise this limit");
   }
 
