@@ -94,6 +94,10 @@ Headline ServingRun::headline(const std::function<double(const ServingMetrics&)>
           .high = value + portable_hypot(portable_hypot(steps.above, drafts.above, from_seeds), sending.above)};
 }
 
+ServingMetrics run_metrics(const ServingRunRequest& request) {
+  return run_once(request, request.config.bound, request.config.seed, request.observers).metrics;
+}
+
 ServingRun run_serving(const ServingRunRequest& request) {
   TimeSeries series;
   std::vector<RunObserver*> observers = request.observers;

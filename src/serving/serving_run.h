@@ -48,5 +48,7 @@ struct ServingRun {
 };
 
 ServingRun run_serving(const ServingRunRequest& request);
+// Of the run itself alone, without its series: what searches ask for many times.
+ServingMetrics run_metrics(const ServingRunRequest& request);
 
 }  // namespace foretoken

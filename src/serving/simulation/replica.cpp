@@ -23,16 +23,16 @@ SchedulerOptions options_for(SchedulerOptions options, const SimulationConfig& r
   return options;
 }
 
-// Gaps between tokens, equal ones counted together.
+// Gaps between tokens, equal ones counted together. Without an observer, none.
 class GapCounter {
  public:
-  explicit GapCounter(RunObserver& observer) : observer_(&observer) {}
+  explicit GapCounter(RunObserver* observer) : observer_(observer) {}
   ~GapCounter() { flush(); }
   GapCounter(const GapCounter&) = delete;
   GapCounter& operator=(const GapCounter&) = delete;
 
   void add(Picoseconds gap, int64_t count) {
-    if (count == 0) return;
+    if (observer_ == nullptr || count == 0) return;
     if (gap != gap_) flush();
     gap_ = gap;
     count_ += count;
@@ -86,6 +86,7 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       repeat_decodes_(run.repeat_decodes),
       keeps_cache_(config.keeps_cache),
       observer_(&observer),
+      gap_observer_(run.token_gaps ? &observer : nullptr),
       scheduler_name_(config.scheduler),
       scheduler_(make_scheduler(scheduler_name_, options_)),
       adapters_(config.adapters),
@@ -562,7 +563,7 @@ void Replica::finish_run(Step& run, Picoseconds now) {
   const bool streams = front_.sends_pieces() && steps > 1;
   const Picoseconds each = streams ? (sent.last - sent.first) / (steps - 1) : step_time;
   {
-    GapCounter gaps(*observer_);
+    GapCounter gaps(gap_observer_);
     Picoseconds before_last = pieces * front_.piece();  // of the pieces of one step
     for (const BatchEntry& entry : entries) {
       RequestRecord& record = entry.sequence->record;
@@ -589,7 +590,7 @@ void Replica::note_answer(Sequence& sequence, int64_t tokens, Picoseconds first,
 void Replica::finish_step(Step& step) {
   ++totals_.steps;
   report(step, step.begin, step.end, 1);
-  GapCounter gaps(*observer_);
+  GapCounter gaps(gap_observer_);
   const auto finish = [&](const BatchEntry& entry, Picoseconds seen) {
     Sequence& sequence = *entry.sequence;
     --sequence.steps_in_flight;

@@ -150,6 +150,7 @@ class Replica {
   bool repeat_decodes_;
   bool keeps_cache_;
   RunObserver* observer_;
+  RunObserver* gap_observer_;  // null = nobody asks for gaps between tokens
   std::string scheduler_name_;
   std::unique_ptr<Scheduler> scheduler_;
   AdapterCache adapters_;

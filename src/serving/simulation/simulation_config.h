@@ -51,6 +51,8 @@ struct SimulationConfig {
   SampleSettings samples = {};
   // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
   bool repeat_decodes = true;
+  // Observers are told the gaps between tokens: many, so that whoever asks for none is faster without.
+  bool token_gaps = true;
 };
 
 // What the config asks for.
