@@ -15,9 +15,6 @@
 namespace foretoken {
 namespace {
 
-// Of the capacity by one stretch, what several are sure to sustain.
-constexpr double usually_promised = 0.9;
-
 constexpr bool takes_long_runs(Effort effort) {
   return effort == Effort::full || effort == Effort::promised || effort == Effort::long_curve;
 }
@@ -64,6 +61,18 @@ Estimate usual_step(const ReadyEngine& engine, const TrafficLengths& lengths) {
 TriedRate LayoutSimulator::KeptRuns::added(const TriedRun& tried) {
   if (tried.run) runs.push_back(*tried.run);
   return tried.tells();
+}
+
+// Of as many such layouts.
+LayoutSimulator::KeptRuns LayoutSimulator::KeptRuns::times(double number) const {
+  KeptRuns all = *this;
+  all.capacity *= number;
+  for (PlanRun& run : all.runs) {
+    run.rate *= number;
+    run.output_tokens_per_s *= number;
+    run.goodput *= number;
+  }
+  return all;
 }
 
 const LayoutSimulator::RelativeInterval& LayoutSimulator::interval(const std::string& name,
@@ -131,12 +140,12 @@ class LayoutSimulator::Evaluation {
         question_(*simulator.question_),
         engines_(engines),
         most_(judgement.most_requests_per_s),
-        usual_(most_ * usually_reached(point.layout, judgement.shape).usual),
         step_(step),
         help_(help),
         effort_(point.effort),
         key_(point.layout.key()),
         short_part_(part_of(point.layout, 1)),
+        short_key_(short_part_.key()),
         long_part_(simulator.long_part(point.layout, most_)),
         simulated_(takes_long_runs(effort_) ? long_part_ : short_part_),
         point_(std::move(point)) {}
@@ -186,8 +195,11 @@ class LayoutSimulator::Evaluation {
   bool is_promised() const { return effort_ == Effort::promised; }
 
   Trial trial_of(const ServingLayout& part, const Judging& judging) const {
+    return trial_of(point_.layout, part, judging);
+  }
+  Trial trial_of(const ServingLayout& layout, const ServingLayout& part, const Judging& judging) const {
     return {.simulator = &simulator_,
-            .layout = &point_.layout,
+            .layout = &layout,
             .part = &part,
             .engines = &engines_,
             .judging = judging,
@@ -203,11 +215,19 @@ class LayoutSimulator::Evaluation {
     trial.metered = false;
     return trial;
   }
+  // Short runs are those of the smallest part as a layout of its own: the same for any number of such parts.
+  Trial short_trial() const {
+    return trial_of(short_part_, short_part_, {.length = RunLength::brief, .stretches = 1, .surely = false});
+  }
+  double parts() const {
+    return static_cast<double>(point_.layout.devices()) / static_cast<double>(short_part_.devices());
+  }
 
-  CapacitySearch near(double start, double tolerance) const {
-    return {.start = start > 0 ? start : most_ * 0.1,
-            .lowest = most_ / 100,
-            .highest = most_ * 2,
+  CapacitySearch near(double start, double tolerance) const { return near(start, tolerance, most_); }
+  static CapacitySearch near(double start, double tolerance, double most) {
+    return {.start = start > 0 ? start : most * 0.1,
+            .lowest = most / 100,
+            .highest = most * 2,
             .tolerance = tolerance,
             .first_step = 1 + 1.5 * tolerance};
   }
@@ -265,12 +285,14 @@ class LayoutSimulator::Evaluation {
     point_.capacity = {.value = found.capacity, .low = found.capacity, .high = found.capacity};
   }
 
-  const KeptRuns& quick_runs() const {
-    const CapacitySearch search{.start = usual_,
-                                .lowest = most_ / 100,
-                                .highest = most_ * 2,
+  KeptRuns quick_runs() const {
+    const LayoutJudgement part = simulator_.judge(short_part_);
+    const double most = part.most_requests_per_s;
+    const CapacitySearch search{.start = most * usually_reached(short_part_, part.shape).usual,
+                                .lowest = most / 100,
+                                .highest = most * 2,
                                 .tolerance = settings_of(RunLength::brief).tolerance};
-    return simulator_.kept_runs("brief " + key_, trial_of(short_part_, RunLength::brief), search);
+    return simulator_.kept_runs("brief " + short_key_, short_trial(), search).times(parts());
   }
 
   KeptRuns by_long_runs() {
@@ -431,7 +453,8 @@ class LayoutSimulator::Evaluation {
 
   void find_interval() {
     const std::string_view kind = effort_ == Effort::quick ? "slow end " : "short ";
-    const RelativeInterval& within = simulator_.interval(std::string(kind) + key_, [&] { return relative_interval(); });
+    const RelativeInterval& within =
+        simulator_.interval(std::string(kind) + short_key_, [&] { return relative_interval(); });
     point_.capacity.low = capacity() * within.low;
     point_.capacity.high = capacity() * within.high;
   }
@@ -439,13 +462,15 @@ class LayoutSimulator::Evaluation {
   // By short runs.
   RelativeInterval relative_interval() const {
     const double tolerance = settings_of(RunLength::brief).tolerance;
+    const double most = simulator_.judge(short_part_).most_requests_per_s;
     const auto capacity_with = [&](StepBound bound, double start) {
-      Trial trial = unmetered(short_part_, RunLength::brief);
+      Trial trial = short_trial();
+      trial.metered = false;
       trial.bound = bound;
-      return highest_rate(near(start, tolerance), [&](double rate) { return trial.tried(rate).tells(); });
+      return highest_rate(near(start, tolerance, most), [&](double rate) { return trial.tried(rate).tells(); });
     };
     RelativeInterval within;
-    const double usual = short_capacity_;
+    const double usual = short_capacity_ / parts();
     if (!question_.pessimistic) {
       within.low = std::min(1.0, capacity_with(StepBound::high, usual * step_.value / step_.high) / usual);
     }
@@ -457,12 +482,14 @@ class LayoutSimulator::Evaluation {
   LayoutSimulator& simulator_;
   const ServingQuestion& question_;
   const LayoutEngines& engines_;
-  double most_, usual_;  // requests/s by closed form: the bound, and what such layouts reach of it
+  double most_;  // requests/s, by closed form: a bound
   Estimate step_;
   const EvaluationHelp& help_;
   Effort effort_;
   std::string key_;
-  ServingLayout short_part_, long_part_, simulated_;
+  ServingLayout short_part_;
+  std::string short_key_;
+  ServingLayout long_part_, simulated_;
   PlanPoint point_;
   double short_capacity_ = 0, usual_capacity_ = 0;  // by runs of these lengths
 };
@@ -470,7 +497,7 @@ class LayoutSimulator::Evaluation {
 PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort, const EvaluationHelp& help) {
   PlanPoint point{.layout = layout, .effort = effort, .capacity = {}, .runs = {}};
   const LayoutEngines engines = shelf_->engines(layout);
-  const LayoutJudgement judgement = judge_layout(*question_, *traffic_, layout, engines);
+  const LayoutJudgement judgement = judge(layout);
   const bool is_sure_to_fail = !engines.start() || judgement.most_requests_per_s <= 0;
   if (is_sure_to_fail || (judgement.pruned && shortcuts_ == Shortcuts::taken)) return point;
   const ReadyEngine& decodes = engines.decode != nullptr ? *engines.decode : *engines.pool;

@@ -1,6 +1,7 @@
 #include "plan/serving/layout_search.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,6 +15,8 @@ namespace {
 
 // Capacity by short runs may be off by so much.
 constexpr double quick_error = 1.1;
+// Of so many times as many engines, capacity may be off by as much.
+constexpr double replicas_error = 1.02;
 // Between engines or devices by so much.
 constexpr double quick_doubt = 1.4;
 // Layouts of a group whose bounds are as near as that are alike until they are simulated.
@@ -33,7 +36,8 @@ struct Candidate {
                                    // what others of its kind taught
   LoadShape shape;
   std::string group;        // the same but for limits
-  std::string kind;         // the same but for the number of replicas
+  std::string kind;         // the same but for the numbers of replicas
+  std::string family;       // the same but for both
   std::string plain_group;  // the group without host memory below the caches, of
                             // layouts that have some
   bool stands_for_group = false;
@@ -47,16 +51,31 @@ std::string alike_key(ServingLayout layout) {
   return layout.key();
 }
 
-std::string engines_key(const ServingLayout& layout, bool with_limits) {
+// What two layouts may differ in and have the same key.
+struct Differing {
+  bool limits = false, replicas = false;
+};
+std::string engines_key(const ServingLayout& layout, const Differing& may_differ) {
   ServingLayout plain = layout;
-  if (!with_limits) {
-    for (EnginePool* pool : {&plain.pool, plain.decode ? &*plain.decode : nullptr}) {
-      if (pool != nullptr) pool->max_num_seqs = pool->max_num_batched_tokens = 0;
-    }
-  } else if (!plain.decode) {
-    plain.pool.replicas = 0;
+  for (EnginePool* pool : {&plain.pool, plain.decode ? &*plain.decode : nullptr}) {
+    if (pool == nullptr) continue;
+    if (may_differ.limits) pool->max_num_seqs = pool->max_num_batched_tokens = 0;
+    if (may_differ.replicas) pool->replicas = 0;
   }
   return plain.key();
+}
+
+// Of the same engines in other numbers: how many times as much as the other a layout does at least, and at most.
+struct Multiple {
+  double least = 1, most = 1;
+};
+Multiple multiple_of(const ServingLayout& layout, const ServingLayout& other) {
+  const auto times = [](const EnginePool& pool, const EnginePool& others) {
+    return static_cast<double>(pool.replicas) / static_cast<double>(others.replicas);
+  };
+  const double prompts = times(layout.pool, other.pool);
+  const double decodes = layout.decode ? times(*layout.decode, *other.decode) : prompts;
+  return {.least = std::min(prompts, decodes), .most = std::max(prompts, decodes)};
 }
 
 // Layouts whose bounds are about as far from what they reach.
@@ -117,12 +136,15 @@ class LayoutSearch {
       return;
     }
     simulate_each_host_memory();
+    if (question_.rate) explore_families(limits_.quick / 2);
     for (int round = 0; round < most_rounds_of_finalists; ++round) {
       explore(true, limits_.quick * 2 / 3);
       explore(false, limits_.quick);
-      if (!settle()) return;
+      const bool may_go_on = settle(Finalists::best);
+      if (question_.rate) settle(Finalists::scaled);
+      if (!may_go_on) return;
     }
-    settle(true);
+    if (!serves_by(Effort::promised)) settle(Finalists::most_capable);
   }
 
   // The best of each kind by closed forms.
@@ -190,7 +212,7 @@ class LayoutSearch {
         if (tried != nullptr) ++tried->pruned[static_cast<size_t>(*pruned)];
         continue;
       }
-      const std::string group = engines_key(layouts_[i], false);
+      const std::string group = engines_key(layouts_[i], {.limits = true});
       const std::vector<int64_t>& reachable = judgements[i].reachable;
       const std::string plain_group = layouts_[i].pool.host_gib > 0 ? alike_key(layouts_[i]) : "";
       const std::string runs_as =
@@ -204,7 +226,8 @@ class LayoutSearch {
                              .most_requests_per_s = judgements[i].most_requests_per_s,
                              .shape = judgements[i].shape,
                              .group = group,
-                             .kind = engines_key(layouts_[i], true),
+                             .kind = engines_key(layouts_[i], {.replicas = true}),
+                             .family = engines_key(layouts_[i], {.limits = true, .replicas = true}),
                              .plain_group = plain_group,
                              .point = {}});
     }
@@ -302,6 +325,25 @@ class LayoutSearch {
     }
   }
 
+  // One number of each kind of engines: there may be more numbers than can be simulated, and what one does tells much
+  // of the others.
+  void explore_families(size_t most) {
+    std::set<std::string> known;
+    while (simulated_ < most) {
+      std::vector<size_t> next = promising();
+      std::erase_if(next, [&](size_t i) { return !known.insert(candidates_[i].family).second; });
+      next.resize(std::min({next.size(), limits_.round, most - simulated_}));
+      if (next.empty()) return;
+      known.clear();
+      evaluate(next, Effort::quick);
+      simulated_ += next.size();
+      for (const Candidate& one : candidates_) {
+        if (one.point) known.insert(one.family);
+      }
+      say(fmt::format("{} layouts simulated", simulated_));
+    }
+  }
+
   // While nothing serves the rate, every second one is the one with the highest bound: the cheapest may all be too
   // slow.
   void put_most_capable_between(std::vector<size_t>& chosen) const {
@@ -386,14 +428,14 @@ class LayoutSearch {
     ++reached.layouts;
   }
 
-  // More replicas of an engine serve as many more requests, give or take what a short run is off by.
+  // More replicas of an engine serve as many more requests: short runs are of one of them. Of two pools, in the same
+  // proportion: prompts wait less where more engines share their queue.
   void learn(const Candidate& from, double capacity) {
-    if (from.layout->decode) return;
-    const double each = capacity / static_cast<double>(from.layout->pool.replicas);
     for (Candidate& one : candidates_) {
       if (one.kind != from.kind) continue;
-      const double most = quick_error * each * static_cast<double>(one.layout->pool.replicas);
-      one.most_requests_per_s = std::min(one.most_requests_per_s, most);
+      const Multiple times = multiple_of(*one.layout, *from.layout);
+      if (times.least < times.most) continue;
+      one.most_requests_per_s = std::min(one.most_requests_per_s, replicas_error * capacity * times.most);
     }
   }
 
@@ -458,17 +500,23 @@ class LayoutSearch {
     });
   }
 
+  // Those of short runs; as many of the same engines as serve the rate by what others of them did at length; at last,
+  // where all of these turned out too slow, what serves most.
+  enum class Finalists : uint8_t { best, scaled, most_capable };
+
   // Simulates the best at length. True where none of them serves what is asked and there may be others that do.
-  // `most_capable`: the cheapest all turned out too slow at length.
-  bool settle(bool most_capable = false) {
+  bool settle(Finalists which) {
     size_t left = limits_.full, promises = limits_.full;
     while (true) {
-      const std::vector<size_t> next = finalists(left, most_capable);
+      const std::vector<size_t> next = which == Finalists::scaled && left > 0
+                                           ? cheapest_by_scaling()
+                                           : finalists(left, which == Finalists::most_capable);
       if (!next.empty()) {
         say(fmt::format("the best {} at length", next.size()));
         evaluate(next, Effort::full);
         left -= next.size();
-        if (!serves_by(Effort::full) && !serves_by(Effort::promised)) return true;
+        const bool is_given_up = which != Finalists::scaled || left == 0;
+        if (is_given_up && !serves_by(Effort::full) && !serves_by(Effort::promised)) return true;
         continue;
       }
       // Others may come near once less is promised of the best.
@@ -523,6 +571,43 @@ class LayoutSearch {
     points.reserve(tied.size());
     for (const size_t i : tied) points.push_back(&*candidates_[i].point);
     return tied[preferred_of_ties(question_, points).front()];
+  }
+
+  // Of the layouts that were not simulated at length, the best that serves the rate if its engines do as much as the
+  // same ones did in other numbers; nothing where none is expected to, or to be better than what is promised.
+  std::vector<size_t> cheapest_by_scaling() const {
+    if (to_promise()) return {};
+    std::optional<LayoutScore> promised = to_beat_, best;
+    std::vector<const Candidate*> at_length;
+    for (const Candidate& one : candidates_) {
+      if (!one.point || !is_at_length(*one.point)) continue;
+      at_length.push_back(&one);
+      if (one.point->effort == Effort::promised) promised = std::max(promised, found(one));
+    }
+    // Not worth such runs where it only serves more than is asked for.
+    if (promised) promised->second = std::numeric_limits<double>::infinity();
+    std::vector<size_t> chosen;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& one = candidates_[i];
+      if (one.point && is_at_length(*one.point)) continue;
+      const std::optional<LayoutScore> expected =
+          layout_score(question_, *one.layout, capacity_by_scaling(one, at_length));
+      if (expected <= std::max(best, promised)) continue;
+      best = expected;
+      chosen = {i};
+    }
+    return chosen;
+  }
+
+  // 0 where none of its kind was simulated at length.
+  double capacity_by_scaling(const Candidate& one, const std::vector<const Candidate*>& at_length) const {
+    double most = 0;
+    for (const Candidate* known : at_length) {
+      if (known->kind != one.kind) continue;
+      const double kept = known->point->effort == Effort::promised ? 1 : kept_by_promises_.value_or(usually_promised);
+      most = std::max(most, ranked(*known->point) * kept * multiple_of(*one.layout, *known->layout).least);
+    }
+    return most;
   }
 
   // The most promising of those that were simulated shortly.

@@ -30,6 +30,8 @@ enum class Effort : uint8_t {
   long_curve  // the same by long runs
 };
 std::string_view effort_name(Effort effort);
+// Of the capacity by one stretch, what several are sure to sustain.
+inline constexpr double usually_promised = 0.9;
 
 // Lengthy ones say what is promised; the usual ones tell finalists apart and what changes the capacity.
 enum class RunLength : uint8_t { brief, usual, lengthy };
@@ -134,6 +136,7 @@ class LayoutSimulator {
     std::vector<PlanRun> runs = {};
 
     TriedRate added(const TriedRun& tried);
+    KeptRuns times(double number) const;
   };
   struct RelativeInterval {
     double low = 1, high = 1;  // of the capacity

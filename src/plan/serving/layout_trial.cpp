@@ -61,9 +61,11 @@ ServingLayout part_of(const ServingLayout& layout, int64_t most_replicas) {
   if (!layout.decode) {
     part.pool.replicas = std::min(layout.pool.replicas, most_replicas);
   } else {
+    // Requests that several engines share wait less than those of one: as many as there may be of each.
     const int64_t equal = std::gcd(layout.pool.replicas, layout.decode->replicas);
-    part.pool.replicas /= equal;
-    part.decode->replicas /= equal;
+    const int64_t copies = std::min(equal, most_replicas);
+    part.pool.replicas = part.pool.replicas / equal * copies;
+    part.decode->replicas = part.decode->replicas / equal * copies;
   }
   return part;
 }
@@ -89,7 +91,8 @@ int64_t LayoutSimulator::requests_for(RunLength length, double rate) const {
 ServingLayout LayoutSimulator::long_part(const ServingLayout& layout, double rate) const {
   // At most 8, and at least 2, until there are requests enough.
   constexpr double enough_requests = 12'000;
-  const double rate_of_replica = rate / static_cast<double>(layout.pool.replicas);
+  const int64_t equal = layout.decode ? std::gcd(layout.pool.replicas, layout.decode->replicas) : layout.pool.replicas;
+  const double rate_of_replica = rate / static_cast<double>(equal);
   const auto requests = static_cast<double>(requests_for(RunLength::usual, rate_of_replica));
   return part_of(layout, static_cast<int64_t>(std::clamp(enough_requests / requests, 2.0, 8.0)));
 }
@@ -230,6 +233,8 @@ std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stret
   const int64_t requests = requests_at(of.rate);
   ServingRunRequest request = simulator->run_request(*part, *engines, own_rate, requests, of.part);
   request.config.bound = of.bound;
+  request.config.token_gaps = std::any_of(question.slos.begin(), question.slos.end(),
+                                          [](const LatencySlo& slo) { return slo.metric == SloMetric::itl; });
   StepLog steps;
   if (of.metered) request.observers.push_back(&steps);
   if (of.log != nullptr) request.observers.push_back(of.log);
@@ -241,7 +246,7 @@ std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stret
   if (may_end) request.observers.push_back(of.is_lost);
   ServingMetrics metrics;
   try {
-    metrics = run_serving(request).metrics;
+    metrics = run_metrics(request);
   } catch (const LimitIsLost&) {
     return std::nullopt;
   }

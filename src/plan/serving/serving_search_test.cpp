@@ -9,6 +9,7 @@
 
 #include "plan/serving/launch_command.h"
 #include "plan/serving/layout_space.h"
+#include "plan/serving/layout_trial.h"
 #include "plan/serving/offers_test_support.h"
 
 namespace foretoken::serving_search_test {
@@ -100,6 +101,37 @@ TEST(ServingSearch, the_cheapest_layout_that_serves_the_rate_wins) {
   question.objective = PlanObjective::capacity;
   ASSERT_NE(none.without_rate, nullptr);
   EXPECT_EQ(none.without_rate->winner()->capacity.value, search_with(question, {}, 1).winner()->capacity.value);
+}
+
+// Of many replicas, one less would not do: short runs of one replica tell the number only roughly.
+TEST(ServingSearch, no_more_replicas_are_asked_for_than_serve_the_rate) {
+  ServingQuestion question = small_question();
+  question.objective = PlanObjective::cost;
+  question.hardware.front().most_devices = 64;
+  question.choices.separate_pools = false;
+  question.choices.tensor = {1};
+  question.choices.max_num_seqs = {0};
+  question.rate = 20 * search_with(small_question(), {}, 1).winner()->capacity.value;
+  const ServingSearchResult result = search_with(question, {}, 1);
+  ASSERT_NE(result.winner(), nullptr);
+  EXPECT_GE(result.winner()->capacity.value, *question.rate);
+  const ServingFacts facts = roofline_facts();
+  EngineShelf shelf(question, facts, small_traffic());
+  LayoutSimulator simulator(question, small_traffic(), shelf);
+  ServingLayout fewer = result.winner()->layout;
+  ASSERT_GT(fewer.pool.replicas, 8);
+  fewer.pool.replicas -= 1 + fewer.pool.replicas / 20;
+  EXPECT_LT(simulator.evaluate(fewer, Effort::promised).capacity.value, *question.rate);
+}
+
+// Pools of two engines each are not two pools of one: their queues are shared.
+TEST(ServingSearch, long_runs_of_two_pools_keep_several_engines_of_each) {
+  const ServingLayout layout{.pool = {.replicas = 12}, .decode = EnginePool{.replicas = 4}};
+  EXPECT_EQ(part_of(layout, 1).pool.replicas, 3);
+  EXPECT_EQ(part_of(layout, 1).decode->replicas, 1);
+  EXPECT_EQ(part_of(layout, 2).pool.replicas, 6);
+  EXPECT_EQ(part_of(layout, 2).decode->replicas, 2);
+  EXPECT_EQ(part_of(layout, 8).pool.replicas, 12);
 }
 
 // Nobody waits less than a request that has the engine for itself.
