@@ -248,6 +248,51 @@ TEST_F(PlanServeCommand, every_device_and_engine_has_a_row_with_its_figures_or_a
   }
 }
 
+// No rental price is known for an A40.
+TEST_F(PlanServeCommand, a_device_without_a_price_is_ranked_last_and_never_stops_the_plan) {
+  const auto asked = [&](const std::string& flags) {
+    const Outcome run = run_foretoken(
+        "plan serve --quick --model Qwen3-0.6B --slo ttft:5000,tpot:500 --engines vllm --quantizations config "
+        "--random-input-len 64 --random-output-len 32 --num-prompts 300 --json " +
+        flags);
+    EXPECT_EQ(run.status, 0) << flags << run.err;
+    return parse_json(run.out, "plan");
+  };
+  const auto notes_of = [](const Json& document) {
+    std::string notes;
+    for (const JsonView& note : JsonView(document, "plan").at("notes").items()) notes += note.string();
+    return notes;
+  };
+  const auto winner_of = [](const Json& document) {
+    return JsonView(document, "plan").at("winner").at("device").string();
+  };
+  const Json both = asked("--hardware a40:1,h100_sxm:1 --request-rate 1");
+  EXPECT_EQ(winner_of(both), "h100_sxm");
+  EXPECT_THAT(notes_of(both), HasSubstr("No rental price is known for a40, so its layouts are ranked after"));
+  const std::vector<JsonView> rows = JsonView(both, "plan").at("by_device_and_engine").items();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_TRUE(rows[0].at("serves").boolean());
+  EXPECT_EQ(rows[0].at("place").number(), 2);
+  EXPECT_FALSE(rows[0].find("usd_per_million_output_tokens").has_value());
+  const Json priced = asked("--hardware a40:1,h100_sxm:1 --price a40=0.3 --request-rate 1");
+  EXPECT_EQ(winner_of(priced), "a40");
+  EXPECT_THAT(notes_of(priced), testing::Not(HasSubstr("rental price")));
+  EXPECT_THAT(notes_of(asked("--hardware a40:1 --budget-usd-hour 1")), HasSubstr("the budget does not limit its number"));
+  EXPECT_EQ(winner_of(asked("--hardware a40:4,h100_sxm:1 --budget-usd-hour 5 --objective capacity")), "h100_sxm");
+}
+
+TEST_F(PlanServeCommand, a_device_beyond_the_budget_has_a_row_and_never_stops_the_plan) {
+  const Outcome run = run_foretoken(
+      "plan serve --quick --model Llama-3.1-8B --hardware b200_sxm:1,l40s:1 --budget-usd-hour 2 --traffic chat "
+      "--engines vllm --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "plan");
+  const std::vector<JsonView> rows = JsonView(document, "plan").at("by_device_and_engine").items();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(JsonView(document, "plan").at("winner").at("device").string(), "l40s");
+  EXPECT_THAT(rows[0].at("reason").string(), HasSubstr("costs more than the budget"));
+}
+
 TEST_F(PlanServeCommand, takes_questions_as_people_write_them) {
   const std::string few =
       " --engines vllm --quantizations config --kv-cache-dtype auto --max-num-seqs 16 --max-num-batched-tokens 0 "

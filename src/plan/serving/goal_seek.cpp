@@ -90,9 +90,13 @@ double cost_of_request(const ServingQuestion& question, const ServingLayout& lay
   return question.usd_per_hour(layout).value_or(0) / requests_per_s;
 }
 
-// Where nobody knows a price, devices are what a layout costs.
-double hourly_cost(const ServingQuestion& question, const ServingLayout& layout) {
-  return question.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
+// USD for an hour against the winner's; devices where prices are not known; 0 = they are not of one kind.
+double hourly_cost_ratio(const ServingQuestion& changed, const ServingLayout& layout, const ServingQuestion& question,
+                         const ServingLayout& winner) {
+  const std::optional<double> usd = changed.usd_per_hour(layout), before = question.usd_per_hour(winner);
+  if (usd && before) return *usd / *before;
+  const bool is_same_kind = devices_text(layout) == devices_text(winner);
+  return is_same_kind ? static_cast<double>(layout.devices()) / static_cast<double>(winner.devices()) : 0;
 }
 
 // The same change for the rate asked for: other devices may be more than the winner's.
@@ -204,10 +208,9 @@ class GoalSeeker {
     const ServingQuestion asked = for_rate(*one.variant, question_, winner_.layout);
     const auto best = best_by_closed_form(asked, simulator, one.scale, check_wanted_);
     if (!best) return;
-    one.change.at_rate =
-        ChangeAtRate{.layout = best->layout,
-                     .requests_per_s = best->requests_per_s,
-                     .cost_ratio = hourly_cost(asked, best->layout) / hourly_cost(question_, winner_.layout)};
+    one.change.at_rate = ChangeAtRate{.layout = best->layout,
+                                      .requests_per_s = best->requests_per_s,
+                                      .cost_ratio = hourly_cost_ratio(asked, best->layout, question_, winner_.layout)};
   }
 
   Judged* best_by(const std::function<double(const SoughtChange&)>& goodness) {

@@ -14,7 +14,7 @@ namespace foretoken {
 struct ChangeAtRate {
   ServingLayout layout;
   double requests_per_s = 0;  // that it sustains
-  double cost_ratio = 0;      // of the winner's USD for an hour; of devices where a price is not known
+  double cost_ratio = 0;      // of the winner's USD for an hour; of devices where no price is known; 0 = not comparable
   bool is_simulated = false;
 };
 

@@ -160,19 +160,6 @@ std::vector<EnginePool> pools_of_engine(const ServingQuestion& question, const E
   return pools;
 }
 
-// Not one device is affordable: a question about nothing.
-void check_budget(const ServingQuestion& question) {
-  std::optional<double> cheapest;
-  for (const HardwareChoice& hardware : question.hardware) {
-    if (affordable_devices(question, hardware) > 0) return;
-    cheapest = std::min(cheapest.value_or(*hardware.usd_per_hour), *hardware.usd_per_hour);
-  }
-  if (!cheapest) return;
-  throw InputError({.field = "budget",
-                    .value = fmt::format("${:.4g} an hour", *question.budget_usd_per_hour),
-                    .expected = fmt::format("at least ${:.4g} an hour, the price of the cheapest device", *cheapest)});
-}
-
 // Most layouts with one pool, and with two: judging takes memory and time for each of them.
 constexpr int64_t most_shared = 150'000, most_separate = 250'000;
 constexpr int64_t most_at_all = 2'000'000;
@@ -343,6 +330,18 @@ int64_t affordable_devices(const ServingQuestion& question, const HardwareChoice
   return std::min(hardware.most_devices, static_cast<int64_t>(std::min(devices, 1e9)));
 }
 
+void check_budget(const ServingQuestion& question) {
+  std::optional<double> cheapest;
+  for (const HardwareChoice& hardware : question.hardware) {
+    if (affordable_devices(question, hardware) > 0) return;
+    cheapest = std::min(cheapest.value_or(*hardware.usd_per_hour), *hardware.usd_per_hour);
+  }
+  if (!cheapest) return;
+  throw InputError({.field = "budget",
+                    .value = fmt::format("${:.4g} an hour", *question.budget_usd_per_hour),
+                    .expected = fmt::format("at least ${:.4g} an hour, the price of the cheapest device", *cheapest)});
+}
+
 std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice& hardware, const std::string& engine) {
   const LayoutChoices& choices = question.choices;
   const std::string& name = hardware.device.name;
@@ -400,7 +399,6 @@ std::vector<std::string> left_out(const ServingQuestion& question) {
 }
 
 LayoutSpace layout_space(const ServingQuestion& question, const std::function<void()>& check_wanted) {
-  check_budget(question);
   int64_t visits = 0;
   const auto check_now_and_then = [&] {
     constexpr int64_t between_checks = 1024;

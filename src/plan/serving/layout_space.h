@@ -29,6 +29,9 @@ std::vector<std::string> left_out(const ServingQuestion& question);
 // How many of the devices that are offered the budget pays for; all of them without a budget or a price.
 int64_t affordable_devices(const ServingQuestion& question, const HardwareChoice& hardware);
 
+// InputError where the budget pays for not one device: a question about nothing.
+void check_budget(const ServingQuestion& question);
+
 // Why an engine has no layout on a device, for people; for engines that have none.
 std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice& hardware, const std::string& engine);
 // "TP16 is left out on h100_sxm: tensor parallelism stays inside a node, which has 8 GPUs." For sizes that were asked

@@ -59,15 +59,15 @@ bool is_of(const ServingLayout& layout, const TriedEngine& tried) {
 std::optional<LayoutScore> layout_score(const ServingQuestion& question, const ServingLayout& layout,
                                         double requests_per_s) {
   if (requests_per_s <= 0 || (question.rate && requests_per_s < *question.rate)) return std::nullopt;
-  // Where nobody knows a price, devices are what a layout costs.
-  const double cost = question.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
+  const bool is_priced = !question.money_decides() || question.usd_per_hour(layout).has_value();
+  const double cost = question.compared_cost(layout);
   switch (question.objective) {
     case PlanObjective::capacity:
-      return LayoutScore{.first = requests_per_s, .second = -cost};
+      return LayoutScore{.is_priced = is_priced, .first = requests_per_s, .second = -cost};
     case PlanObjective::cost:
-      return LayoutScore{.first = -cost, .second = requests_per_s};
+      return LayoutScore{.is_priced = is_priced, .first = -cost, .second = requests_per_s};
     case PlanObjective::cost_per_request:
-      return LayoutScore{.first = requests_per_s / cost, .second = requests_per_s};
+      return LayoutScore{.is_priced = is_priced, .first = requests_per_s / cost, .second = requests_per_s};
   }
   return std::nullopt;
 }
@@ -87,9 +87,8 @@ std::vector<size_t> preferred_of_ties(const ServingQuestion& question, std::span
   for (size_t i = 0; i < tied.size(); ++i) fastest = std::max(fastest, speed(i));
   const auto burden = [&](size_t i) {
     const ServingLayout& layout = tied[i]->layout;
-    const double cost = question.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
-    return std::tuple(cost, layout.devices(), layout.pool.host_gib > 0, speed(i) < as_fast * fastest,
-                      complexity(layout), -speed(i));
+    return std::tuple(question.compared_cost(layout), layout.devices(), layout.pool.host_gib > 0,
+                      speed(i) < as_fast * fastest, complexity(layout), -speed(i));
   };
   std::vector<size_t> places(tied.size());
   std::iota(places.begin(), places.end(), size_t{0});

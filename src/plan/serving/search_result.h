@@ -65,6 +65,7 @@ struct ServingSearchResult {
 
 // Whether a layout serves what is asked, and how good it is: higher is better.
 struct LayoutScore {
+  bool is_priced = true;  // false where money decides and nobody knows what it costs: after all that have a price
   double first = 0, second = 0;
   auto operator<=>(const LayoutScore&) const = default;
 };

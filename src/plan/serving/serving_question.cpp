@@ -39,6 +39,17 @@ std::optional<double> ServingQuestion::usd_per_hour(const ServingLayout& layout)
   return sum;
 }
 
+bool ServingQuestion::all_have_prices() const {
+  return std::all_of(hardware.begin(), hardware.end(),
+                     [](const HardwareChoice& one) { return one.usd_per_hour.has_value(); });
+}
+
+double ServingQuestion::compared_cost(const ServingLayout& layout) const {
+  const bool by_devices = !money_decides() && !all_have_prices();
+  const std::optional<double> usd = by_devices ? std::nullopt : usd_per_hour(layout);
+  return usd.value_or(static_cast<double>(layout.devices()));
+}
+
 bool ServingQuestion::is_judged_by_slow_end(const ServingLayout& layout) const {
   const auto parts = hardware_of(layout);
   return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.first->rests_on_sheet(); });

@@ -88,6 +88,11 @@ struct ServingQuestion {
   std::vector<std::pair<const HardwareChoice*, int64_t>> hardware_of(const ServingLayout& layout) const;
   // USD/hour; nothing where the price is not known.
   std::optional<double> usd_per_hour(const ServingLayout& layout) const;
+  // Layouts are ranked by what they cost, or limited by it: one without a price is compared with no other.
+  bool money_decides() const { return objective != PlanObjective::capacity || budget_usd_per_hour; }
+  // Of layouts that are compared with each other: USD/hour, or devices where a price is not known.
+  double compared_cost(const ServingLayout& layout) const;
+  bool all_have_prices() const;
   // More than a third of the time on one of its devices comes from a spec sheet: it is judged by the slow end of its
   // interval, so that it does not win by what nobody knows. The same whatever else is on offer.
   bool is_judged_by_slow_end(const ServingLayout& layout) const;

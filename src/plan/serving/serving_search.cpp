@@ -64,6 +64,7 @@ class SearchOfParts {
   }
 
   void make_parts() {
+    check_budget(question_);
     std::vector<ServingLayout> layouts;
     const auto add_part = [&](SearchedPart part) {
       layouts.insert(layouts.end(), part.space.layouts.begin(), part.space.layouts.end());

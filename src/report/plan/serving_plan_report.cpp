@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -122,6 +123,18 @@ std::string estimate_words(const ServingPlanReport& report) {
                      rate_number(promised->usual_capacity));
 }
 
+size_t simulated_layouts(const ServingPlanReport& report, const TriedEngine& tried) {
+  std::set<std::string> keys;
+  const auto add = [&](const std::vector<PlanPoint>& points) {
+    for (const PlanPoint& point : points) {
+      if (is_of(point.layout, tried)) keys.insert(point.layout.key());
+    }
+  };
+  add(report.result.points);
+  if (report.result.without_rate) add(report.result.without_rate->points);
+  return keys.size();
+}
+
 // A row for every device with every engine; what serves nothing is listed below with its reason.
 std::string decision_text(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
@@ -158,6 +171,13 @@ std::string decision_text(const ServingPlanReport& report) {
       reasons += wrap_lines(
           fmt::format("  {} was not simulated before the search was stopped: its row is by closed form.\n", engine),
           page_width(), 4);
+    }
+    if (const bool is_short = point.effort == Effort::quick || point.effort == Effort::ranged;
+        is_short && row.tried != nullptr) {
+      reasons +=
+          wrap_lines(fmt::format("  {} was rated by short simulations of {} of its {}: another layout may do better.\n",
+                                 engine, simulated_layouts(report, *row.tried), counted(row.tried->layouts, "layout")),
+                     page_width(), 4);
     }
     if (run != nullptr && point.capacity.low <= 0) {
       reasons += wrap_lines(
@@ -231,6 +251,7 @@ std::vector<std::string> notes_of(const ServingPlanReport& report) {
 
 std::string cost_at_rate_text(const SoughtChange& one) {
   if (!one.at_rate) return "serves less";
+  if (one.at_rate->cost_ratio <= 0) return "-";
   return fmt::format("{}x {:.2f}", one.at_rate->is_simulated ? "" : "~", one.at_rate->cost_ratio);
 }
 
@@ -308,7 +329,7 @@ Json goal_seek_json(const ServingPlanReport& report) {
       change.set("at_rate", Json::object({{"key", there->layout.key()},
                                           {"devices", there->layout.devices()},
                                           {"requests_per_s", there->requests_per_s},
-                                          {"cost_ratio", there->cost_ratio},
+                                          {"cost_ratio", there->cost_ratio > 0 ? Json(there->cost_ratio) : Json()},
                                           {"simulated", there->is_simulated}}));
     }
     changes.push(std::move(change));

@@ -286,7 +286,7 @@ class PlanServe : public Command {
     asked.objective = !cheap       ? PlanObjective::capacity
                       : asked.rate ? PlanObjective::cost
                                    : PlanObjective::cost_per_request;
-    check_prices(asked);
+    for (std::string& sentence : price_notes(asked)) asked.assumptions.push_back(std::move(sentence));
     asked.choices = layouts_.choices(asked.model, quick_);
     layouts_.check_runs_somewhere(asked);
     if (layouts_.speculation.given()) {

@@ -104,14 +104,25 @@ std::map<std::string, std::string> OfferFlags::device_files(const Library& libra
   return files;
 }
 
-void check_prices(const ServingQuestion& asked) {
-  const bool needed = asked.budget_usd_per_hour.has_value() || asked.hardware.size() > 1;
+std::vector<std::string> price_notes(const ServingQuestion& asked) {
+  std::vector<std::string> names;
   for (const HardwareChoice& one : asked.hardware) {
-    if (!needed || one.usd_per_hour) continue;
-    throw InputError({.source = "--price",
-                      .value = one.device.name,
-                      .expected = "a price, since the library has none: --price " + one.device.name + "=USD"});
+    if (!one.usd_per_hour) names.push_back(one.device.name);
   }
+  if (names.empty() || (asked.hardware.size() == 1 && !asked.budget_usd_per_hour)) return {};
+  const bool none_has_price = names.size() == asked.hardware.size();
+  const std::string whose = names.size() == 1 ? "its" : "their";
+  std::vector<std::string> fates;
+  if (asked.money_decides() && !none_has_price) {
+    fates.push_back(fmt::format("{} layouts are ranked after those of devices with a price", whose));
+  } else if (asked.objective != PlanObjective::capacity) {
+    fates.emplace_back("layouts are ranked by their number of GPUs");
+  }
+  if (asked.budget_usd_per_hour) fates.push_back(fmt::format("the budget does not limit {} number", whose));
+  if (fates.empty()) fates.push_back(fmt::format("{} costs are not shown", whose));
+  const std::string fate = fmt::format("so {}", fmt::join(fates, " and "));
+  return {fmt::format("No rental price is known for {}, {}. Give a price: --price {}=USD.", fmt::join(names, ", "),
+                      fate, names.front())};
 }
 
 }  // namespace foretoken

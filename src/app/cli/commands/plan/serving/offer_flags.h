@@ -27,7 +27,7 @@ struct OfferFlags {
   std::vector<DevicePrice> device_prices(const Library& library) const;
 };
 
-// InputError where costs are compared and a device has no price.
-void check_prices(const ServingQuestion& asked);
+// What becomes of devices without a price where several are compared or a budget limits them, a sentence each.
+std::vector<std::string> price_notes(const ServingQuestion& asked);
 
 }  // namespace foretoken
