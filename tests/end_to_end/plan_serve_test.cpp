@@ -277,7 +277,8 @@ TEST_F(PlanServeCommand, a_device_without_a_price_is_ranked_last_and_never_stops
   const Json priced = asked("--hardware a40:1,h100_sxm:1 --price a40=0.3 --request-rate 1");
   EXPECT_EQ(winner_of(priced), "a40");
   EXPECT_THAT(notes_of(priced), testing::Not(HasSubstr("rental price")));
-  EXPECT_THAT(notes_of(asked("--hardware a40:1 --budget-usd-hour 1")), HasSubstr("the budget does not limit its number"));
+  EXPECT_THAT(notes_of(asked("--hardware a40:1 --budget-usd-hour 1")),
+              HasSubstr("the budget does not limit its number"));
   EXPECT_EQ(winner_of(asked("--hardware a40:4,h100_sxm:1 --budget-usd-hour 5 --objective capacity")), "h100_sxm");
 }
 
