@@ -4,7 +4,7 @@
 
 Shapes are those of image models and vision networks: sides of 16 to 1024 points, 64 to 1280 channels. cuDNN chooses among
 its algorithms by trying them. There is no bias: PyTorch adds it in a pass of its own, which compilers put into the next
-operator. A row is the median of bursts on a cool board.
+operator. A row is the median of seven short bursts.
 """
 import argparse
 import csv
