@@ -530,7 +530,12 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
       stack.runs += own.size();
       if (own.empty()) continue;
       const std::vector<RunRatio> pooled = with_parents(own, i, kind.runs, *all.table, ratios);
-      const RunInterval interval = interval_of(pooled);
+      RunInterval interval = interval_of(pooled);
+      if (kind.runs == RunClass::tuning && stack.interval) {
+        // Few runs: no surer than of the same software's pre-training.
+        interval.low = std::min(interval.low, stack.interval->low);
+        interval.high = std::max(interval.high, stack.interval->high);
+      }
       stack.*kind.interval = interval;
       stack.file.set(kind.key, Json::object({{"low", rounded(interval.low)},
                                              {"high", rounded(interval.high)},
