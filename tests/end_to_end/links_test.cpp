@@ -159,7 +159,9 @@ TEST(Links, a_plan_asks_for_the_bandwidth_of_a_pcie_host_where_its_gpus_talk) {
   const std::string together = in_one_line(run_foretoken(plan + "-tp 4").out);
   EXPECT_THAT(together, HasSubstr("the interval covers 5.1 to 24 GB/s")) << together;
   EXPECT_THAT(together, HasSubstr("a large all-reduce among 4 GPUs (busbw of nccl-tests), given as --link bandwidth"));
-  EXPECT_THAT(in_one_line(run_foretoken(plan + "-tp 1").out), testing::Not(HasSubstr("over PCIe"))) << "each alone";
+  const Outcome alone = run_foretoken(plan + "-tp 1");
+  EXPECT_EQ(alone.status, 0) << alone.err;
+  EXPECT_THAT(in_one_line(alone.out), testing::Not(HasSubstr("over PCIe")));
 }
 
 }  // namespace foretoken::links_test

@@ -430,7 +430,11 @@ TEST_F(Serve, goals_and_rates_are_taken_in_the_units_that_people_use) {
   EXPECT_EQ(goodput("--slo ttft:10s"), all);
   EXPECT_EQ(goodput("--slo 'ttft<0.001s'"), none);
   EXPECT_EQ(goodput("--goodput ttft:10s,e2el:1ms"), none) << "both count";
-  const auto answer = [](const std::string& rate) { return serve("--num-prompts 20 --request-rate " + rate).out; };
+  const auto answer = [](const std::string& rate) {
+    const Outcome run = serve("--num-prompts 20 --request-rate " + rate);
+    EXPECT_EQ(run.status, 0) << rate << run.err;
+    return run.out;
+  };
   EXPECT_EQ(answer("300/min"), answer("5"));
   EXPECT_EQ(answer("18000/h"), answer("5"));
   EXPECT_EQ(answer("5/s"), answer("5"));

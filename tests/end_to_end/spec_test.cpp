@@ -172,7 +172,7 @@ TEST_F(Spec, flags_alone_are_not_compared_with_a_saved_answer) {
   const std::string monday = write("monday.json", run_foretoken(step + " --json").out);
   const Outcome flags = run_foretoken("compare --first " + monday + " --second '--device a100_sxm'");
   expect_refused(flags, "a whole command or another saved answer");
-  expect_refused(flags, "monday.json is a saved answer, which does not say the flags of its command");
+  expect_refused(flags, "monday.json is a saved answer, and a saved answer does not contain its flags");
   EXPECT_EQ(run_foretoken("compare --first " + monday + " --second '" + step + " --device a100_sxm'").status, 0);
 }
 

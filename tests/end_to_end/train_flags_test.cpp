@@ -191,6 +191,7 @@ TEST_F(Train, torchtitan_shards_parameters_unless_told_otherwise) {
   EXPECT_NE(in_one_line(usual.out).find("sharding parameters"), std::string::npos) << usual.out;
   EXPECT_NE(in_one_line(usual.out).find("change this with --sharding"), std::string::npos) << usual.out;
   const Outcome whole = run_foretoken(question + " --sharding none --lora-rank 16");
+  ASSERT_EQ(whole.status, 0) << whole.err;
   EXPECT_EQ(in_one_line(whole.out).find("sharding parameters"), std::string::npos) << whole.out;
 }
 

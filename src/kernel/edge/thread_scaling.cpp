@@ -153,8 +153,10 @@ std::vector<EdgeThreadScaling> read_thread_scaling(const std::filesystem::path& 
     throw InputError({.source = path.string(), .path = "threads", .value = value, .expected = expected});
   };
   if (rows.upper_bound(base) == rows.end() || !rows.contains(base)) {
-    fail(rows.empty() ? "no rows" : "these counts",
-         fmt::format("kernels on {}, as in the sweep, and on more", counted(base, "thread")));
+    std::vector<int> counts;
+    for (const auto& [count, own] : rows) counts.push_back(count);
+    fail(rows.empty() ? "no rows" : fmt::format("rows on {} only", fmt::join(counts, " and ")),
+         fmt::format("rows on {}, as in the sweep, and on more threads", counted(base, "thread")));
   }
   std::vector<EdgeThreadScaling> scaling;
   for (const auto& [count, own] : rows) {

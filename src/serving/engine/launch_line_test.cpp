@@ -72,7 +72,7 @@ TEST(LaunchLine, drafts_of_sglang_have_its_own_number_where_the_line_has_none) {
 }
 
 TEST(LaunchLine, experts_are_divided_over_all_ranks_where_attention_is_data_parallel) {
-  const auto with_experts = [](int64_t experts) {
+  const auto with_experts = [](std::optional<int64_t> experts) {
     return read_launch_line(
         "python3 -m sglang.launch_server --model-path some/model --tp 8 --dp 8 --enable-dp-attention", "a", {},
         [=](const std::string& model) {
@@ -82,13 +82,16 @@ TEST(LaunchLine, experts_are_divided_over_all_ranks_where_attention_is_data_para
   };
   const std::string attention =
       R"({"engine":"sglang","model":"some/model","tensor_parallel_size":1,"data_parallel_size":8)";
-  const LaunchLine divided = with_experts(256), dense = with_experts(0), undivided = with_experts(60);
+  const LaunchLine divided = with_experts(256), dense = with_experts(0), undivided = with_experts(60),
+                   unknown = with_experts(std::nullopt);
   EXPECT_EQ(divided.fields.dump(0), attention + R"(,"expert_parallel_size":8})");
   EXPECT_THAT(divided.remarks.not_simulated, ElementsAre(HasSubstr("as with --ep-size 8")));
   EXPECT_EQ(dense.fields.dump(0), attention + "}");
   EXPECT_THAT(dense.remarks.not_simulated, IsEmpty());
   EXPECT_EQ(undivided.fields.dump(0), attention + "}");
   EXPECT_THAT(undivided.remarks.not_simulated, ElementsAre(HasSubstr("8 ranks do not divide them")));
+  EXPECT_EQ(unknown.fields.dump(0), attention + "}");
+  EXPECT_THAT(unknown.remarks.not_simulated, ElementsAre(HasSubstr("the model is not known")));
 }
 
 TEST(LaunchLine, a_placeholder_names_no_model) {

@@ -309,8 +309,8 @@ class ServerReader {
     constexpr std::string_view placeholder = "MODEL";
     if (model == placeholder) {
       remarks_.notes.emplace_back(
-          "The launch line has the placeholder MODEL in place of a checkpoint. Give the model with {model} and the "
-          "number format of the checkpoint with {quantization}.");
+          "MODEL in the launch line stands for a checkpoint of the model given with {model}; {quantization} gives its "
+          "number format.");
     } else if (!model.empty()) {
       set("model", model);
     }
@@ -399,7 +399,15 @@ class ServerReader {
   // none.
   std::optional<int64_t> ranks_of_slices(int64_t ranks) {
     const Json* model = server_.fields.find("model");
-    const int64_t experts = lookups_.experts_of ? lookups_.experts_of(model == nullptr ? "" : model->string()) : 0;
+    const std::optional<int64_t> known =
+        lookups_.experts_of ? lookups_.experts_of(model == nullptr ? "" : model->string()) : std::nullopt;
+    if (!known) {
+      remarks_.not_simulated.push_back(
+          fmt::format("experts sliced over all ranks (the model is not known; if it has experts, give "
+                      "{{expert_parallel_size}} {})",
+                      ranks));
+    }
+    const int64_t experts = known.value_or(0);
     if (experts == 0) return std::nullopt;
     if (experts % ranks != 0) {
       remarks_.not_simulated.push_back(fmt::format(

@@ -25,7 +25,7 @@ struct LaunchRemarks {
 using ReadLaunchFile = std::function<std::optional<std::string>(const std::string& path)>;
 // Number of experts in a layer of the model: 0 = a dense model, or one that nobody knows. `model`: as the line names
 // it, empty where it does not.
-using ExpertsOfModel = std::function<int64_t(const std::string& model)>;
+using ExpertsOfModel = std::function<std::optional<int64_t>(const std::string& model)>;
 
 // What a reader of launch lines may ask about.
 struct LaunchLookups {

@@ -143,7 +143,9 @@ TEST(LoraEngine, slots_shorten_the_context_of_engines_that_start_all_the_same) {
   const EngineFlags flags{.engine = "sglang", .max_model_len = 131'072};
   ServingMemory memory = serving_memory(setup.model, setup.models.kernels.device(), setup.plan, flags);
   ASSERT_EQ(memory.asked_model_len, 0) << "it fits without adapters";
-  const LoraEngine engine({.max_loras = 500, .max_lora_rank = 32}, setup);
+  const double slot = LoraEngine({.max_loras = 1, .max_lora_rank = 32}, setup).slot_bytes().value();
+  const auto nearly_all = static_cast<int64_t>(0.95 * memory.kv_pool.value / slot);
+  const LoraEngine engine({.max_loras = nearly_all, .max_lora_rank = 32}, setup);
   const SchedulerOptions beside = engine.beside(scheduler_options(memory, setup.plan), memory);
   EXPECT_EQ(memory.asked_model_len, 131'072);
   EXPECT_EQ(beside.max_model_len, memory.flags.max_model_len);

@@ -74,8 +74,8 @@ class CompareCommand : public Command {
     if (first_saved && !second_saved && second_.starts_with('-')) {
       throw InputError({.source = "--second",
                         .value = printable(second_),
-                        .expected = fmt::format("a whole command or another saved answer: {} is a saved answer, which "
-                                                "does not say the flags of its command",
+                        .expected = fmt::format("a whole command or another saved answer: {} is a saved answer, and "
+                                                "a saved answer does not contain its flags",
                                                 first_)});
     }
     const Json second_spec =

@@ -283,11 +283,12 @@ class ParsedLine {
   }
 
   // Of the model that was typed, else of the one in the launch line.
-  int64_t experts_of(const std::string& model) const {
+  std::optional<int64_t> experts_of(const std::string& model) const {
     const Json typed = question_->spec();
     const Json* name = typed.find("model");
     const bool is_typed = name != nullptr && name->kind() == Json::Kind::string;
-    const Library library = library_ != nullptr ? *library_ : Library::open();
+    std::optional<Library> opened;
+    const Library& library = library_ != nullptr ? *library_ : opened.emplace(Library::open());
     return experts_of_models(library)(is_typed ? name->string() : model);
   }
 

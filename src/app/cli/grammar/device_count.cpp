@@ -37,7 +37,7 @@ std::pair<std::string, std::string> device_and_count(const std::string& text, co
   }
   const size_t behind = text.find_last_not_of(digits);  // h100x8
   if (!has_colon && behind != std::string::npos && behind > 0 && behind + 1 < text.size() && is_times(behind) &&
-      names_device(text.substr(0, behind), hardware)) {
+      (names_device(text.substr(0, behind), hardware) || !names_device(text, hardware))) {
     return {text.substr(0, behind), text.substr(behind + 1)};
   }
   return named_value("--hardware", text, ':', "DEVICE:COUNT, as in h100_sxm:8, or COUNTxDEVICE, as in 8xH100");

@@ -15,6 +15,7 @@ TEST(DeviceCount, is_read_in_the_orders_that_people_use) {
   EXPECT_EQ(read("mi300x:4").first, "mi300x");
   EXPECT_EQ(read("8xMI300X").first, "MI300X");
   EXPECT_EQ(read("rtx4090x2"), std::pair(std::string("rtx4090"), std::string("2")));
+  EXPECT_EQ(read("h10x8"), std::pair(std::string("h10"), std::string("8"))) << "the name is what is wrong";
   EXPECT_EQ(read("my/chip.jsonx4"), std::pair(std::string("my/chip.json"), std::string("4")));
   EXPECT_EQ(read("8xH10").first, "H10") << "for a message about that name";
   for (const char* text : {"8", "H100", "x8", "8x", "mi300x", "rtx4090", "RTX5090", "rtx_4090"}) {

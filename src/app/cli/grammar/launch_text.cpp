@@ -40,11 +40,11 @@ LaunchLine read_launch_text(const std::string& flag, const std::string& given, c
 }
 
 ExpertsOfModel experts_of_models(const Library& library) {
-  return [&library](const std::string& model) {
+  return [&library](const std::string& model) -> std::optional<int64_t> {
     try {
-      return model.empty() ? int64_t{0} : experts_in_a_layer(library.models().model(model));
+      return model.empty() ? std::nullopt : std::optional(experts_in_a_layer(library.models().model(model)));
     } catch (const InputError&) {
-      return int64_t{0};  // the command that is asked about the model says what is wrong with its name
+      return std::nullopt;  // the command that is asked about the model says what is wrong with its name
     }
   };
 }
