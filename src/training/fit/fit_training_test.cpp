@@ -141,6 +141,26 @@ TEST_F(TrainingFitOfMadeUpRuns, leaves_out_all_readings_of_a_configuration_toget
   EXPECT_EQ(after.runs.back().unseen_s, before.runs.back().unseen_s);
 }
 
+TEST_F(TrainingFitOfMadeUpRuns, listens_to_the_only_run_of_a_source) {
+  write_stack(R"(["on.sm_90.step_us"])");
+  TrainingCaseLibrary library = made_up_library(stacks());
+  const TrainingFit found = fit(library, {cases_of(library).front()});
+  ASSERT_EQ(found.runs.size(), 1U);
+  EXPECT_NEAR(found.runs.front().seen_s, found.runs.front().measured_s, 0.02 * found.runs.front().measured_s);
+}
+
+TEST_F(TrainingFitOfMadeUpRuns, can_leave_out_all_runs_of_a_model_together) {
+  TrainingCaseLibrary library = made_up_library(stacks());
+  std::vector<TrainingCase> cases = cases_of(library);
+  const auto fit_by_model = [&] {
+    return fit_training({.stacks = folder_, .folds = 2, .folds_by_model = true, .prior = 1e-6}, library, cases);
+  };
+  const TrainingFit before = fit_by_model();
+  cases[3].row.iter_time_s = 10 * *cases[3].row.iter_time_s;
+  const TrainingFit after = fit_by_model();
+  for (size_t i = 0; i < cases.size(); ++i) EXPECT_EQ(after.runs[i].unseen_s, before.runs[i].unseen_s);
+}
+
 TEST_F(TrainingFitOfMadeUpRuns, is_the_same_with_any_number_of_threads) {
   TrainingCaseLibrary library = made_up_library(stacks());
   const std::vector<TrainingCase> cases = cases_of(library);

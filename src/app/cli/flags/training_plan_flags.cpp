@@ -103,8 +103,8 @@ void TrainingPlanFlags::declare(Options& options) {
                "Contents of each pipeline chunk in Megatron-LM's notation: E embedding, t layer, m multi-token "
                "prediction, L loss, | next chunk; for example 'Et*3|(tt|)*29m|L'");
   options.choice("--sharding", sharding_, sharding_names(),
-                 "What data-parallel replicas shard (ZeRO 0 to 3; parameters = FSDP) [none; parameters with --stack "
-                 "torchtitan or pytorch-fsdp]");
+                 "What data-parallel replicas shard (ZeRO 0 to 3; parameters = FSDP). Stacks of FSDP, such as "
+                 "torchtitan, shard parameters unless this flag is given");
   options.flag("--use-distributed-optimizer", distributed_optimizer_, "Same as --sharding optimizer");
   options.flag(
       "--use-megatron-fsdp", megatron_fsdp_,
