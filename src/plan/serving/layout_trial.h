@@ -149,13 +149,12 @@ class LayoutSimulator::RateTrial {
  public:
   RateTrial(const Trial& trial, double rate, bool to_its_end) : trial_(trial), rate_(rate), to_its_end_(to_its_end) {}
 
-  // What to run next. Of many stretches, some: the others are left out where these decide. An even number, so that two
-  // who share them end at the same time.
+  // What to run next. Of many stretches, half: the others are left out where these decide.
   std::vector<StretchTask> next() const {
-    constexpr int64_t most_at_once = 4;
+    const int64_t stretches = trial_.judging.stretches;
     const auto done = static_cast<int64_t>(outcomes_.size());
     std::vector<StretchTask> tasks;
-    for (int64_t i = done; i < std::min(trial_.judging.stretches, done + most_at_once); ++i) {
+    for (int64_t i = done; i < std::min(stretches, done + (stretches + 1) / 2); ++i) {
       tasks.push_back(trial_.task(rate_, i, to_its_end_));
     }
     return tasks;

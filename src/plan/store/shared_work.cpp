@@ -14,9 +14,8 @@ namespace foretoken {
 namespace {
 
 // Between two looks at what other processes hold: longer while nothing changes, so that hundreds of workers at the end
-// of a round do not keep a server busy. No more than an eighth of the wait is lost after what was waited for is there.
+// of a round do not keep a server busy.
 constexpr std::chrono::milliseconds first_pause{5}, longest_pause{160};
-constexpr int pauses_of_wait = 8;
 
 // Keys of one look: enough for many workers to find a free one, few enough for one message.
 constexpr size_t most_asked = 128;
@@ -38,8 +37,7 @@ class SharedWork {
 
   // Until nothing is left that this thread could do.
   void work_through(const std::function<std::string(size_t index)>& work) {
-    using Clock = std::chrono::steady_clock;
-    auto waits_since = Clock::now();
+    auto pause = first_pause;
     size_t known_before = 0;
     while (true) {
       size_t from = 0;
@@ -50,10 +48,9 @@ class SharedWork {
         work_out(*other, work);
         continue;
       }
-      if (known != known_before) waits_since = Clock::now();
+      pause = known == known_before ? std::min(longest_pause, 2 * pause) : first_pause;
       known_before = known;
-      const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - waits_since);
-      std::this_thread::sleep_for(std::clamp(waited / pauses_of_wait, first_pause, longest_pause));
+      std::this_thread::sleep_for(pause);
     }
   }
 
