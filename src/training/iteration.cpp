@@ -442,15 +442,20 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
   const int64_t ranks = p.data * p.context, sharded = plan.sharded_over();
   const bool gathered_before = gathers_of(plan) > 0, scattered_before = scatters_micro_batches(plan);
   Estimate seconds;
+  // Gradients travel before the optimizer, parameters after it.
+  double gradients = 0, parameters = 0;
+  const auto add_gradients = [&](CollectiveKind kind, double amount, const ProcessGroup& group) {
+    gradients += c[gradient_bytes] * amount;
+    add_same_links(seconds, collective(kind, c[gradient_bytes] * amount, group));
+  };
   const auto add_reduce = [&](double amount, const ProcessGroup& group) {
     if (plan.sharding == Sharding::none) {
-      add_same_links(seconds, collective(CollectiveKind::all_reduce, c[gradient_bytes] * amount, group));
+      add_gradients(CollectiveKind::all_reduce, amount, group);
       return;
     }
-    if (!scattered_before) {
-      add_same_links(seconds, collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * amount, group));
-    }
+    if (!scattered_before) add_gradients(CollectiveKind::reduce_scatter, amount, group);
     if (!gathered_before) {
+      parameters += job_.gathered_parameter_bytes * amount;
       add_same_links(seconds, collective(CollectiveKind::all_gather, job_.gathered_parameter_bytes * amount, group));
     }
   };
@@ -460,14 +465,11 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
     // Hybrid sharding: each part is summed over the groups that hold a copy.
     const double part = held.shared / static_cast<double>(sharded) +
                         (held.all - held.shared) / static_cast<double>(plan.experts_sharded_over());
-    add_same_links(seconds, collective(CollectiveKind::all_reduce, c[gradient_bytes] * part,
-                                       ProcessGroup::strided(0, ranks / sharded, p.tensor * sharded)));
+    add_gradients(CollectiveKind::all_reduce, part, ProcessGroup::strided(0, ranks / sharded, p.tensor * sharded));
   }
-  // Gradients travel before the optimizer, parameters after it.
-  const double gathered = plan.sharding == Sharding::none ? 0 : job_.gathered_parameter_bytes;
-  const double reduced = scattered_before && !gathered_before ? 0 : c[gradient_bytes];
+  const double sent = gradients + parameters;
   const ReplicaTraffic traffic{
-      .published = c[data_exposed], .of_gradients = reduced / (reduced + gathered), .overlaps = plan.overlaps};
+      .published = c[data_exposed], .of_gradients = sent > 0 ? gradients / sent : 1, .overlaps = plan.overlaps};
   return traffic.exposed(scaled(seconds, c[traffic_factor]), beside);
 }
 

@@ -312,6 +312,23 @@ TEST_F(TrainingIterationTraffic, of_sharded_parameters_obeys_the_overlaps_that_a
   EXPECT_LT(sharded(on, on), sharded(on, published));
 }
 
+// Copies of sharded parameters exchange gradients alone.
+TEST_F(TrainingIterationTraffic, between_copies_of_shards_obeys_the_overlap_of_gradients) {
+  TrainingStack stack = plain_stack();
+  stack.constants[data_exposed] = 0.5;
+  const auto between_copies = [&](TrafficOverlap gradients, TrafficOverlap parameters) {
+    TrainingPlan plan{.parallel = {.data = 32}, .global_batch = 64, .sharding = Sharding::parameters};
+    plan.shard_ranks = 8;
+    plan.overlaps = {.gradients = gradients, .parameters = parameters};
+    return part_of(step_of({.model = llama_like()}, plan, *machine_, stack), TimePart::data);
+  };
+  using enum TrafficOverlap;
+  const double usual = between_copies(published, published);
+  EXPECT_GT(usual, 0);
+  EXPECT_EQ(between_copies(published, off), usual);
+  EXPECT_GT(between_copies(off, published), usual);
+}
+
 // Nobody waits longer for a communication than it lasts.
 TEST_F(TrainingIterationTraffic, that_shipped_stacks_do_not_hide_lasts_no_longer_than_without_overlap) {
   const TrainingStackCatalogue shipped(FORETOKEN_SOURCE_DIR "/data/training/stacks");
