@@ -127,10 +127,10 @@ TEST_F(LaunchLineCommand, says_which_entries_cover_a_release) {
   EXPECT_THAT(step("latest"), testing::Not(HasSubstr("divides memory like")));
 }
 
-class SlowLaunchLines : public CommandTest {};
+class LaunchLinesNeedsData : public CommandTest {};
 
 // Lines that people really start servers with.
-TEST_F(SlowLaunchLines, each_that_a_cookbook_prints_is_served) {
+TEST_F(LaunchLinesNeedsData, each_that_a_cookbook_prints_is_served) {
   const char* data = std::getenv("FORETOKEN_DATA");
   if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   CsvReader csv(std::filesystem::path(data) / "serving" / "cookbook.csv");
