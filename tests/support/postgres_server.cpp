@@ -121,8 +121,7 @@ void PostgresServer::stop() {
 }
 
 std::string PostgresServer::address_with(const std::string& secret, const std::string& schema) const {
-  return "postgresql://tester:" + secret + "@/postgres?host=" + folder_.string() + "&options=-csearch_path%3D" +
-         schema;
+  return "postgresql://tester:" + secret + "@/postgres?host=" + folder_.string() + "&options=-csearch_path%3D" + schema;
 }
 
 }  // namespace foretoken
