@@ -243,10 +243,10 @@ int64_t ServingMemory::sequences_of(int64_t tokens_each, int64_t step_tokens) co
   return fitting_sequences(*this, kv_pool.value, blocks.value, tokens_each, step_tokens);
 }
 
-bool ServingMemory::shorten_context(int64_t tokens) {
-  if (tokens < 1 || !engine_kind(flags.engine).shortens_context) return false;
+bool ServingMemory::shorten_context(int64_t longest) {
+  if (longest < 1 || !engine_kind(flags.engine).shortens_context) return false;
   if (asked_model_len == 0) asked_model_len = flags.max_model_len;
-  flags.max_model_len = tokens;
+  flags.max_model_len = longest;
   return true;
 }
 

@@ -49,8 +49,8 @@ struct ServingMemory {
   // How many sequences of this length fit, when a step brings in `step_tokens` of each at once.
   int64_t sequences_of(int64_t tokens_each, int64_t step_tokens) const;
 
-  // Something beside the model leaves room for requests of `tokens` only. False: the engine would not start.
-  bool shorten_context(int64_t tokens);
+  // Something beside the model leaves room for requests of `longest` tokens only. False: the engine would not start.
+  bool shorten_context(int64_t longest);
 };
 
 ServingMemory serving_memory(const Model& model, const Device& device, const ParallelPlan& plan,

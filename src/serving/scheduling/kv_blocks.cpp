@@ -238,8 +238,8 @@ void KvBlocks::publish_more(Sequence& sequence) {
     }
     const uint64_t hash = sequence.block_hashes[sequence.contents.size()];
     contents_[static_cast<size_t>(index)] = {.hash = hash, .holders = 1};
-    const auto [oldest, fresh] = by_hash_.put(hash, index);
-    if (!fresh) {
+    const auto [oldest, is_new] = by_hash_.put(hash, index);
+    if (!is_new) {
       int32_t copy = oldest;
       while (contents_[static_cast<size_t>(copy)].next_copy != none)
         copy = contents_[static_cast<size_t>(copy)].next_copy;
