@@ -203,15 +203,24 @@ TEST(Power, a_board_without_measurements_takes_anothers_and_says_so) {
   EXPECT_GT(b.watts.high / b.watts.low, a.watts.high / a.watts.low);
 }
 
-// What a FLOP takes is up to the chip, not to the limit that somebody has set.
-TEST(Power, a_board_with_the_measured_chip_and_a_lower_limit_wants_as_much_and_gets_less) {
+PowerCalibration measured_h200() {
   PowerCalibration calibration = round_numbers();
   calibration.peak_16 = 989.4e12;
   calibration.peak_8 = 1978.9e12;
-  Device lower = test_support::hardware().device("h200_sxm");
-  lower.name = "h200_of_500_watts";
-  lower.power_limit->value = Watts(500);
-  const PowerModel model = PowerModel::make(lower, {&calibration, 1}).value();
+  return calibration;
+}
+
+Device h200_limited_to(double watts) {
+  Device board = test_support::hardware().device("h200_sxm");
+  board.name = "h200_with_another_limit";
+  board.power_limit->value = Watts(watts);
+  return board;
+}
+
+// What a FLOP takes is up to the chip, not to the limit that somebody has set.
+TEST(Power, a_board_with_the_measured_chip_and_a_lower_limit_wants_as_much_and_gets_less) {
+  const PowerCalibration calibration = measured_h200();
+  const PowerModel model = PowerModel::make(h200_limited_to(500), {&calibration, 1}).value();
   const BusyKernel kernel{.work = {.flops = Flops(7e10), .activations_read = Bytes(1e8)},
                           .burst_seconds = Seconds(1e-4)};
   const SustainedPower own = model_of("h200_sxm", calibration).sustained({&kernel, 1});
@@ -223,16 +232,11 @@ TEST(Power, a_board_with_the_measured_chip_and_a_lower_limit_wants_as_much_and_g
 
 // A higher limit leaves the chip's own electrical limit where it is: GH200 has the chip of an H200 and 1,000 W.
 TEST(Power, a_board_with_the_measured_chip_and_a_higher_limit_takes_no_more_at_once) {
-  PowerCalibration calibration = round_numbers();
-  calibration.peak_16 = 989.4e12;
-  calibration.peak_8 = 1978.9e12;
-  Device higher = test_support::hardware().device("h200_sxm");
-  higher.name = "h200_of_1000_watts";
-  higher.power_limit->value = Watts(1000);
+  const PowerCalibration calibration = measured_h200();
   const BusyKernel kernel{.work = {.flops = Flops(2e11), .activations_read = Bytes(1e8)},
                           .burst_seconds = Seconds(1e-4)};
   const BurstPower own = model_of("h200_sxm", calibration).burst({&kernel, 1});
-  const BurstPower loose = PowerModel::make(higher, {&calibration, 1})->burst({&kernel, 1});
+  const BurstPower loose = PowerModel::make(h200_limited_to(1000), {&calibration, 1})->burst({&kernel, 1});
   EXPECT_NEAR(loose.watts.value, own.watts.value, 1e-6 * own.watts.value);
 }
 
