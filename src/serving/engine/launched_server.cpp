@@ -11,6 +11,7 @@
 #include "base/yaml_json.h"
 #include "compose/engine_release.h"
 #include "serving/engine/launch_flags.h"
+#include "serving/engine/sglang_release.h"
 #include "serving/engine/vllm_release.h"
 #include "serving/speculation/draft_method.h"
 
@@ -379,7 +380,7 @@ class ServerReader {
     if (said("enable_deepep_moe")) exchange = "deepep";
     std::optional<int64_t> experts = number("expert_parallel_size");
     if (exchange == "megamoe") {  // it exchanges as DeepEP does, inside the kernel of the experts
-      set("stack", "sglang-megamoe");
+      set("stack", std::string(sglang_mega_moe_stack));
       exchange = "deepep";
     }
     const bool spreads_all = exchange.starts_with("deepep") || exchange == "mooncake" || said("enable_ep_moe");

@@ -403,7 +403,8 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
       version = build.release;
       break;
     }
-    result.stack = has(flags, "expert exchange megamoe") ? "sglang-megamoe" : sglang_stack(version, result.drafts > 0);
+    result.stack =
+        has(flags, "expert exchange megamoe") ? sglang_mega_moe_stack : sglang_stack(version, result.drafts > 0);
     engine.memory_fraction = numbers.number("mem-fraction-static ", share);
     engine.max_num_batched_tokens = numbers.count("chunked-prefill-size ", some_tokens);
     engine.max_num_seqs = has(flags, "max-running-requests = concurrency")
