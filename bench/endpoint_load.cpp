@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -35,7 +36,19 @@
 namespace foretoken {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = std::chrono::system_clock;  // the kernel's stamps are of this clock
+
+// When the kernel put the last of these bytes into the socket: what they wait there is this client's doing.
+std::optional<Clock::time_point> arrival_stamp(msghdr& message) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
+    timespec stamp{};
+    std::memcpy(&stamp, CMSG_DATA(part), sizeof stamp);
+    return Clock::time_point(std::chrono::duration_cast<Clock::duration>(std::chrono::seconds(stamp.tv_sec) +
+                                                                         std::chrono::nanoseconds(stamp.tv_nsec)));
+  }
+  return std::nullopt;
+}
 
 struct Settings {
   std::string host = "127.0.0.1";
@@ -70,6 +83,7 @@ class Stream {
     socket_ = FileDescriptor(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     const int on = 1;
     setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(socket_.get(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
     sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(settings_->port))};
     inet_pton(AF_INET, settings_->host.c_str(), &address.sin_addr);
     if (connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
@@ -111,10 +125,14 @@ class Stream {
 
   void receive() {
     static thread_local std::vector<char> buffer(64 * 1024);
-    const ssize_t count = recv(socket_.get(), buffer.data(), buffer.size(), 0);
+    std::array<char, 128> control;  // NOLINT: the kernel fills it
+    iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
+    msghdr message{
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = control.size()};
+    const ssize_t count = recvmsg(socket_.get(), &message, 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) return fail("the server closed the connection");
-    received_at_ = Clock::now();
+    received_at_ = arrival_stamp(message).value_or(Clock::now());
     answer_.append(buffer.data(), static_cast<size_t>(count));
   }
 
@@ -313,7 +331,7 @@ int run(const Settings& settings) {
         epoll_wait(poll.get(), events.data(), static_cast<int>(events.size()), started < settings.streams ? 1 : 1000);
     const auto event = [&](int i) { return events[static_cast<size_t>(i)]; };
     const auto is_reply = [&](int i) { return (event(i).events & EPOLLOUT) == 0; };
-    // All that has arrived is read first: what waits while other answers are checked would look late.
+    // All that has arrived is read first: two tokens of a stream that wait together have one stamp.
     for (int i = 0; i < count; ++i) {
       if (is_reply(i)) static_cast<Stream*>(event(i).data.ptr)->receive();
     }
