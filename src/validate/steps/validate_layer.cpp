@@ -189,7 +189,8 @@ StepValidation validate_layer(const StepValidationRequest& request, const Librar
       errors.add(request.group_by.empty() ? fmt::format("{}/{}", step_phase_name(row->phase), known->first)
                                           : std::string(optional_text(csv, request.group_by)),
                  in_milliseconds(measured_ms, alone.total()), spent.count());
-      LayerTotal& total = totals.try_emplace(*row, 0.0, KernelSum(predictor.correlations())).first->second;
+      LayerTotal& total =
+          totals.try_emplace(*row, LayerTotal{.predicted = KernelSum(predictor.correlations())}).first->second;
       total.measured_ms += measured_ms;
       time->second.add_to(total.predicted);
     } catch (const InputError& error) {
