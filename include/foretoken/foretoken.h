@@ -10,6 +10,7 @@
 //   estimate_training     TrainingSpec                           TrainingPrediction
 //   ServingPlanner        ServingQuestion, Traffic               ServingSearchResult (search)
 //   plan_training         TrainingQuestion                       TrainingSearchResult
+//   size_training         TrainingQuestion, a goal and limits    JobSizing: how many devices
 //   Library::predictor    a device                               KernelPredictor: predict(shape)
 //   Library::collectives  a device                               CommunicationPredictor
 //
@@ -25,6 +26,7 @@
 #include "library/library.h"
 #include "plan/serving/serving_planner.h"
 #include "plan/training_search.h"
+#include "plan/training_sizing.h"
 #include "report/answer_json.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/engine/engine_spec.h"

@@ -132,6 +132,10 @@ std::string count_text(double count) {
   return with_prefix(count, prefixes, "");
 }
 
+std::string rounded_text(double count) {
+  return count < 999.5 ? fmt::format("{:.3g}", count) : count_text(count);
+}
+
 std::string rate_text(double per_second, std::string_view unit) {
   return with_prefix(per_second, decimal, unit);
 }

@@ -27,6 +27,7 @@ std::string number_text(double value);
 std::string duration_text(double seconds);                        // "1.23 ms", "45.6 us"
 std::string bytes_text(double bytes);                             // "1.41 GB" (10^9)
 std::string count_text(double count);                             // "70.6 B" (10^9), "1.2 M"
+std::string rounded_text(double count);                           // three digits: "812", "1.23 M"
 std::string rate_text(double per_second, std::string_view unit);  // "989 TFLOP/s" from 9.89e14, "FLOP/s"
 
 // The pieces of `text` between separators, empty ones too: one more than there are separators. They look into `text`.

@@ -77,6 +77,8 @@ TEST(Text, quantities_for_people_have_three_digits_and_a_fitting_prefix) {
   EXPECT_EQ(bytes_text(99.96e9), "100 GB");
   EXPECT_EQ(count_text(70.6e9), "70.6 B");
   EXPECT_EQ(count_text(12), "12");
+  EXPECT_EQ(rounded_text(1.234e6), "1.23 M");
+  EXPECT_EQ(rounded_text(81.26), "81.3");
   EXPECT_EQ(count_text(1.2e6), "1.20 M");
   EXPECT_EQ(rate_text(9.89e14, "FLOP/s"), "989 TFLOP/s");
 }

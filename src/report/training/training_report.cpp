@@ -185,11 +185,6 @@ std::string memory_lines(const TrainingEstimate& estimate, const MemoryOverheads
   return wrap_lines(lines, page_width(), 2);
 }
 
-// Three digits, as the prefixed counts have.
-std::string rounded_text(double count) {
-  return count < 999.5 ? fmt::format("{:.3g}", count) : count_text(count);
-}
-
 std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& question) {
   const TrainingRun& run = long_run.run;
   const bool short_run = run.days.value < 1;

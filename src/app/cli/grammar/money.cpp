@@ -21,15 +21,22 @@ constexpr std::array<std::pair<std::string_view, double>, 8> hours_of_unit = {{{
                                                                                {"/month", hours_per_month},
                                                                                {"", 1}}};
 
-// "20k" is 20,000.
+// "20k" is 20,000, "2M" two million.
 std::optional<double> parse_amount(std::string_view text) {
-  const bool in_thousands = text.ends_with('k') || text.ends_with('K');
-  if (in_thousands) text.remove_suffix(1);
+  double unit = 1;
+  if (text.ends_with('k') || text.ends_with('K')) unit = 1e3;
+  if (text.ends_with('m') || text.ends_with('M')) unit = 1e6;
+  if (unit > 1) text.remove_suffix(1);
   const std::optional<double> number = parse_number(text);
-  return number && in_thousands ? std::optional(*number * 1000) : number;
+  return number ? std::optional(*number * unit) : std::nullopt;
 }
 
 }  // namespace
+
+std::optional<double> parse_usd(std::string_view text) {
+  if (text.starts_with('$')) text.remove_prefix(1);
+  return parse_amount(text);
+}
 
 std::optional<double> parse_usd_per_time(std::string_view text) {
   if (text.starts_with('$')) text.remove_prefix(1);

@@ -6,6 +6,8 @@
 
 namespace foretoken {
 
+// "250000", "$250k", "$2.5M": USD. Nothing for other texts.
+std::optional<double> parse_usd(std::string_view text);
 // "1.9", "$1.9", "1.9/h", "$1.9/hour", "$1.9/hr": USD for an hour. Nothing for other texts.
 std::optional<double> parse_usd_per_hour(std::string_view text);
 // The same, and "$20000/month" or "$500/day": what that is an hour (a month has 730 hours).

@@ -9,6 +9,9 @@ TEST(Money, is_read_as_people_write_it) {
     ASSERT_TRUE(parse_usd_per_hour(text)) << text;
     EXPECT_EQ(*parse_usd_per_hour(text), 1.9) << text;
   }
+  EXPECT_EQ(parse_usd("$250k"), 250'000);
+  EXPECT_EQ(parse_usd("2.5M"), 2'500'000);
+  EXPECT_FALSE(parse_usd("$28/h"));
   EXPECT_EQ(parse_usd_per_time("$7300/month"), 10);
   EXPECT_EQ(parse_usd_per_time("240/day"), 10);
   EXPECT_EQ(parse_usd_per_time("$7.3k/month"), 10);

@@ -4,6 +4,7 @@
 #include "app/cli/commands/plan/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
 #include "app/cli/flags/training_pool_flags.h"
+#include "app/cli/grammar/money.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
 #include "base/error.h"
@@ -12,9 +13,11 @@
 #include "plan/mixed_training_search.h"
 #include "plan/training_launch.h"
 #include "plan/training_search.h"
+#include "plan/training_sizing.h"
 #include "report/parts/model_notes.h"
 #include "report/parts/table.h"
 #include "report/plan/training_search_report.h"
+#include "report/plan/training_sizing_report.h"
 #include "report/training/mixed_report.h"
 #include "report/training/training_report.h"
 
@@ -28,6 +31,13 @@ class PlanTrain : public Command {
     flags_.declare(options);
     options.heading("Several kinds of GPU");
     pools_.declare(options);
+    options.heading("Number of GPUs");
+    options.choice("--goal", goal_, sizing_goal_names(),
+                   "How many of the GPUs to use. With fewest-gpus, cost, --deadline-days or --budget, the search also "
+                   "chooses their number, up to --devices [fewest-gpus with --deadline-days]");
+    options.number("--deadline-days", deadline_days_, {.least = 0, .most = 1e5},
+                   "Days in which --train-tokens must be trained; 0 = no limit");
+    options.text("--budget", budget_, "Maximum cost of --train-tokens in USD, for example 250000, $250k or $2.5M");
     options.heading("Search");
     options.integer("--best", best_, {.least = 1, .most = 1000}, "Number of plans to show");
     options.integer("--most-tensor", most_tensor_, {.least = 0, .most = 8192},
@@ -42,9 +52,26 @@ class PlanTrain : public Command {
     options.text("--launch-out", launch_out_, "Write the file of --launch here instead of below the answer");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
-    options.show_first({"--model", "--config", "--seq-length", "--precision", "--lora-rank", "--cluster", "--device",
-                        "--devices", "--stack", "--micro-batch-size", "--global-batch-size", "--recompute-granularity",
-                        "--memory-limit", "--train-tokens", "--gpu-price", "--best", "--launch"});
+    options.show_first({"--model",
+                        "--config",
+                        "--seq-length",
+                        "--precision",
+                        "--lora-rank",
+                        "--cluster",
+                        "--device",
+                        "--devices",
+                        "--stack",
+                        "--micro-batch-size",
+                        "--global-batch-size",
+                        "--recompute-granularity",
+                        "--memory-limit",
+                        "--train-tokens",
+                        "--gpu-price",
+                        "--goal",
+                        "--deadline-days",
+                        "--budget",
+                        "--best",
+                        "--launch"});
     options.footer(
         "Parallel sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are searched unless "
         "given.\nNot accepted: --sequence-parallel (tensor parallelism always splits sequences), --shard-ranks (the "
@@ -56,7 +83,9 @@ class PlanTrain : public Command {
         "--seq-length 8192\n      --global-batch-size 128\n  foretoken plan train --model Llama-3.1-405B --cluster "
         "h100_roce_pods --devices 16384 -tp 8\n      --seq-length 8192 --global-batch-size 2048\n  foretoken plan "
         "train "
-        "--model Llama-3.1-8B --pool h100_sxm:8 --pool a100_sxm:8 --global-batch-size 128");
+        "--model Llama-3.1-8B --pool h100_sxm:8 --pool a100_sxm:8 --global-batch-size 128\n  foretoken plan train "
+        "--model Llama-3.1-8B --device h100_sxm --devices 512 --global-batch-size 512\n      --train-tokens 1T "
+        "--deadline-days 30");
   }
 
   Answer run(const Library& library) const override {
@@ -78,13 +107,29 @@ class PlanTrain : public Command {
     OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     show_progress("searching plans");
     const bool shows_megatron_flags = launcher == nullptr || launcher->name == "megatron-lm";
+    const TrainingPlanOptions plan_options{
+        .choices = request.choices,
+        .best = static_cast<size_t>(launcher == nullptr ? best_ : std::max(best_, plans_for_launch)),
+        .threads = threads_to_use(threads_)};
     TrainingSearchResult result;
+    std::optional<JobSizing> sizing;
     try {
-      result =
-          plan_training(question, *machine,
-                        {.choices = request.choices,
-                         .best = static_cast<size_t>(launcher == nullptr ? best_ : std::max(best_, plans_for_launch)),
-                         .threads = threads_to_use(threads_)});
+      if (chooses_devices()) {
+        sizing = sized(question, *machine, plan_options);
+        if (!sizing->chosen) {
+          Answer answer{.text = model_warnings_text(question.job.model.notes) + training_sizing_text(question, *sizing),
+                        .json = Json::object({{"sizing", training_sizing_json(*sizing)}}),
+                        .failure = training_sizing_failure(question, *sizing)};
+          leave_unwritten(answer);
+          add_notes(answer, request.notes, *machine->machine().kernels);
+          return answer;
+        }
+        const JobSize& chosen = sizing->sizes[*sizing->chosen];
+        question = on_devices(question, chosen.devices);
+        result = *chosen.search;
+      } else {
+        result = plan_training(question, *machine, plan_options);
+      }
     } catch (const NoTrainingPlanFits& error) {
       question.plan = error.nearest().plan;
       Answer answer{.text = model_warnings_text(question.job.model.notes) +
@@ -104,9 +149,11 @@ class PlanTrain : public Command {
     question.plan = result.best.front().plan;
     const TrainingEstimate estimate = estimate_training(question, *machine);
     Answer answer{.text = model_warnings_text(question.job.model.notes) +
+                          (sizing ? training_sizing_text(question, *sizing) : "") +
                           training_search_text(question, result, shows_megatron_flags) +
                           training_text(question, estimate),
                   .json = training_search_json(question, result)};
+    if (sizing) answer.json.set("sizing", training_sizing_json(*sizing));
     answer.json.set("fastest", training_json(question, estimate));
     if (launcher != nullptr) add_launch(*launcher, question, ranked, answer);
     add_notes(answer, request.notes, *machine->machine().kernels);
@@ -116,10 +163,47 @@ class PlanTrain : public Command {
  private:
   static constexpr int64_t plans_for_launch = 100;  // to look through for one that the framework can run
 
+  bool chooses_devices() const {
+    return deadline_days_ > 0 || !budget_.empty() || sizing_goal_from_name(goal_) != SizingGoal::speed;
+  }
+
+  JobSizing sized(const TrainingQuestion& question, const MachineModels& machine,
+                  const TrainingPlanOptions& plan_options) const {
+    SizingLimits limits;
+    SizingGoal goal = sizing_goal_from_name(goal_).value();
+    if (deadline_days_ > 0) {
+      limits.days = deadline_days_;
+      if (!options_->was_given("--goal")) goal = SizingGoal::fewest_devices;
+    }
+    if (!budget_.empty()) limits.usd = budget_usd();
+    const bool needs_price = limits.usd || goal == SizingGoal::cost;
+    const char* const flag = limits.days ? "--deadline-days" : limits.usd ? "--budget" : "--goal";
+    if (!question.run && (limits.days || needs_price)) {
+      throw InputError({.source = flag,
+                        .value = "without --train-tokens",
+                        .expected = "--train-tokens too: the tokens of the whole run, for example 1T"});
+    }
+    if (needs_price && !question.run->usd_per_device_hour) {
+      throw InputError({.source = limits.usd ? "--budget" : "--goal",
+                        .value = fmt::format("no list price of {} is known", question.cluster.node.device.name),
+                        .expected = "--gpu-price too, in USD per GPU-hour"});
+    }
+    return size_training(question, machine, plan_options, goal, limits,
+                         [](int64_t devices) { show_progress(fmt::format("searching plans on {} GPUs", devices)); });
+  }
+
+  double budget_usd() const {
+    const std::optional<double> usd = parse_usd(budget_);
+    if (usd && *usd > 0 && *usd <= 1e15) return *usd;
+    throw InputError({.source = "--budget",
+                      .value = printable(budget_),
+                      .expected = "an amount above 0 USD for the whole run, for example 250000, $250k or $2.5M"});
+  }
+
   Answer run_on_pools(const Library& library) const {
-    options_->refuse(
-        {"--optimizer-cpu-offload", "--param-cpu-offload", "--activation-offload-fraction", "--launch", "--launch-out"},
-        {}, "several kinds of GPU (--pool)");
+    options_->refuse({"--optimizer-cpu-offload", "--param-cpu-offload", "--activation-offload-fraction", "--launch",
+                      "--launch-out", "--goal", "--deadline-days", "--budget"},
+                     {}, "several kinds of GPU (--pool)");
     PoolRequest request = pools_.request(library, flags_, TrainingFlags::Use::search, tier_from_name(tier_).value());
     PlanChoices choices = request.first.choices;
     choices.most_tensor = most_tensor_;
@@ -189,6 +273,8 @@ class PlanTrain : public Command {
   std::string launch_ = "none", launch_out_;
   TrainingFlags flags_;
   TrainingPoolFlags pools_;
+  std::string goal_ = "speed", budget_;
+  double deadline_days_ = 0;
   int64_t best_ = 10, most_tensor_ = 0, most_micro_batch_ = 16, threads_ = 0;
   std::string tier_ = "best";
 };
