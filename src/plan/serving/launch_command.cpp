@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "plan/serving/launch_platform.h"
 #include "serving/engine/engine_setup.h"
+#include "serving/engine/launch_drafts.h"
 #include "serving/engine/launch_flags.h"
 
 namespace foretoken {
@@ -19,6 +20,12 @@ void add_flag(LaunchStyle style, std::string_view field, const Value& value, std
   const std::string flag = launch_flag_name(style, field);
   ensure(!flag.empty(), "the engine has this flag");
   line += fmt::format(" {} {}", flag, value);
+}
+
+// A placeholder in the line, and what to write there.
+void replace_first(LaunchCommand& command, std::string_view placeholder, const std::string& by) {
+  command.note += fmt::format("replace {} with {}; ", placeholder, by);
+  command.has_placeholder = true;
 }
 
 // What TensorRT-LLM reads from a YAML file only.
@@ -129,7 +136,7 @@ void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyl
     if (makes_fp8 && style != LaunchStyle::trtllm && !platform.fp8_weights.empty()) {
       add_flag(style, "quantization", platform.fp8_weights, line);
     } else {
-      note += fmt::format("replace MODEL with {} checkpoint of {}; ", with_article(scheme), model.served_name());
+      replace_first(command, "MODEL", fmt::format("{} checkpoint of {}", with_article(scheme), model.served_name()));
       const size_t name = line.find(served);
       ensure(name != std::string::npos, "the line names the model");
       line.replace(name, served.size(), "MODEL");
@@ -225,21 +232,20 @@ void add_place(const ServerPlace& place, int64_t devices, std::string_view role,
   command.line += fmt::format(" --port {}", place.port());
 }
 
-void add_draft_flags(const DraftChoice& drafts, LaunchStyle style, std::string& line, std::string& note) {
-  const SpeculativeConfig& config = drafts.config;
-  if (style != LaunchStyle::vllm) {
-    note += fmt::format("drafting {} tokens by {}; ", config.num_speculative_tokens, config.method->name);
+void add_draft_flags(const SpeculativeConfig& drafts, LaunchStyle style, LaunchCommand& command) {
+  const std::string_view method = drafts.method->name;
+  if (draft_word(style, *drafts.method).empty()) {
+    command.note += fmt::format("this engine cannot draft by {}, so the line leaves it out; ", method);
     return;
   }
-  std::string draft = config.model;
-  const bool has_own_weights = config.method->network != nullptr && config.method != &draft_method("mtp");
-  if (draft.empty() && has_own_weights) {
-    draft = "DRAFT-MODEL";
-    note += fmt::format("replace DRAFT-MODEL with {} draft weights trained for this model; ", config.method->name);
+  if (style == LaunchStyle::trtllm) {
+    add_option_of_file(draft_option_line(drafts), command);
+  } else {
+    for (const auto& [field, value] : draft_flags(style, drafts)) add_flag(style, field, value, command.line);
   }
-  const std::string model = draft.empty() ? "" : fmt::format(R"("model":"{}",)", draft);
-  line += fmt::format(R"( --speculative-config '{{"method":"{}",{}"num_speculative_tokens":{}}}')", config.method->name,
-                      model, config.num_speculative_tokens);
+  if (draft_weights(drafts) == draft_placeholder) {
+    replace_first(command, draft_placeholder, fmt::format("{} draft weights trained for this model", method));
+  }
 }
 
 LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, std::string_view role,
@@ -268,7 +274,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   add_node_flags(engine, style, node, line, command.note);
   add_role_flags(role, style, place, command);
   if (question.lora) add_adapter_flags(*question.lora, pool.max_loras, style, line, command.note);
-  if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, style, line, command.note);
+  if (engine.speculates && question.drafts) add_draft_flags(question.drafts->config, style, command);
   if (place) add_place(*place, engine.devices(), role, style, platform, command);
   if (command.note.ends_with("; ")) command.note.resize(command.note.size() - 2);
   return command;

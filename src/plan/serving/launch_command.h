@@ -13,9 +13,10 @@ struct LaunchCommand {
   int64_t count = 1;    // servers that are started so, each on devices and, on one host, a port of its own
   int64_t hosts = 1;    // that repeat the line, one server each; 1 = the line does not name devices and ports of a host
   std::string role;     // "prefill", "decode", "router"; empty where one pool does all
-  std::string line;     // flags as of vLLM 0.19, SGLang 0.5, TensorRT-LLM 1.0
+  std::string line;     // flags as of vLLM 0.19, SGLang 0.5, TensorRT-LLM 1.2
   std::string note;     // what the line cannot say; empty = nothing
   std::string options;  // lines of the file options.yaml that the line names; empty = it names none
+  bool has_placeholder = false;  // for a checkpoint that the user has to find, as the note says
 };
 
 // Where on a host that others use too the first server goes.

@@ -242,6 +242,28 @@ TEST(LaunchCommand, drafts_by_a_network_of_their_own_name_a_model) {
   EXPECT_THAT(drafting_by("ngram").line, Not(HasSubstr("DRAFT-MODEL")));
 }
 
+TEST(LaunchCommand, drafts_are_read_back_as_they_were_planned) {
+  ServingQuestion question = question_on("h100_sxm");
+  const auto read_back = [&](const char* engine, const char* method) {
+    SpeculativeConfig config{.method = &draft_method(method), .num_speculative_tokens = 3};
+    question.drafts = DraftChoice{.config = std::move(config), .model = {}, .text = method};
+    EngineChoice choice{.device = "h100_sxm", .engine = engine};
+    choice.speculates = true;
+    const LaunchCommand command = launch_commands(question, {.pool = {.engine = choice}, .decode = {}}, 4096).front();
+    const auto file = [&](const std::string&) { return std::optional(command.options); };
+    const Json fields = read_launch_line(command.line, "line", file).fields;
+    const Json* const drafts = fields.find("speculative_config");
+    return drafts == nullptr ? command.note : drafts->dump(0);
+  };
+  for (const char* engine : {"vllm", "sglang", "trtllm"}) {
+    EXPECT_EQ(read_back(engine, "mtp"), R"({"method":"mtp","num_speculative_tokens":3})") << engine;
+    EXPECT_EQ(read_back(engine, "ngram"), R"({"method":"ngram","num_speculative_tokens":3})") << engine;
+    EXPECT_EQ(read_back(engine, "eagle3"), R"({"method":"eagle3","num_speculative_tokens":3})") << engine;
+  }
+  EXPECT_EQ(read_back("sglang", "dflash"), R"({"method":"dflash","num_speculative_tokens":3})");
+  EXPECT_THAT(read_back("trtllm", "medusa"), HasSubstr("this engine cannot draft by medusa"));
+}
+
 TEST(LaunchCommand, lines_of_pools_are_read_back_together) {
   ServingQuestion question = small_question();
   question.model.name = "org/model";

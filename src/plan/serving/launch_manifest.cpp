@@ -85,7 +85,7 @@ std::string header(const ManifestQuestion& asked, std::string_view use) {
       "HF_TOKEN.\n";
   for (const PoolLaunch& pool : asked.pools) {
     for (const LaunchCommand& line : pool.lines) {
-      if (line.line.find("MODEL") != std::string::npos && line.note.find("replace ") != std::string::npos) {
+      if (line.has_placeholder) {
         text += "# " + line.note + "\n";
         break;
       }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/yaml_json.h"
 #include "compose/engine_release.h"
+#include "serving/engine/launch_drafts.h"
 #include "serving/engine/launch_flags.h"
 #include "serving/engine/sglang_release.h"
 #include "serving/engine/vllm_release.h"
@@ -543,25 +544,12 @@ class ServerReader {
   void set_speculation() {
     Json config = object_of("speculative_config");
     if (const auto algorithm = said("speculative_algorithm")) {
-      const bool is_mtp = equal_ignoring_case(*algorithm, "NEXTN") || equal_ignoring_case(*algorithm, "MTP");
-      const bool is_model =
-          equal_ignoring_case(*algorithm, "STANDALONE") || equal_ignoring_case(*algorithm, "Draft_Target");
-      const std::string method = is_mtp ? "mtp" : is_model ? "draft_model" : lower_case(*algorithm);
-      config.set("method", method);
-      if (number("speculative_eagle_topk").value_or(1) > 1) {
-        if (const auto drafts = number("speculative_num_draft_tokens")) config.set("tree_tokens", *drafts);
-      }
-      if (const auto steps = number("speculative_num_steps")) {
-        config.set("num_speculative_tokens", *steps);
-      } else if (const auto drafts = number("speculative_num_draft_tokens")) {
-        config.set("num_speculative_tokens", *drafts - 1);
-      } else if (server_.style == LaunchStyle::sglang && (is_mtp || is_model || method.starts_with("eagle"))) {
-        // server_args.py: auto_choose_speculative_params. Heads beside the model draft a tree, all others a chain.
-        const bool has_head = method.starts_with("eagle") && said("speculative_draft_model_path");
-        config.set("num_speculative_tokens", has_head ? 5 : 3);
-        if (has_head) config.set("tree_tokens", 8);
-      }
-      if (const auto model = said("speculative_draft_model_path")) config.set("model", *model);
+      const Json drafts = draft_config(server_.style, {.algorithm = *algorithm,
+                                                       .steps = number("speculative_num_steps"),
+                                                       .draft_tokens = number("speculative_num_draft_tokens"),
+                                                       .top_k = number("speculative_eagle_topk"),
+                                                       .model = said("speculative_draft_model_path")});
+      for (const auto& [key, value] : drafts.members()) config.set(key, value);
     }
     if (config.members().empty()) return;
     set("speculative_config", without_head(config));
