@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "compose/serving_engine.h"
+#include "serving/engine/launch_words.h"
 
 namespace foretoken {
 
@@ -39,23 +40,6 @@ struct LaunchedServer {
   std::string role;  // "prefill", "decode"; empty = whole requests
   int64_t replicas = 1;
 };
-
-struct LaunchWords {
-  LaunchStyle style = LaunchStyle::vllm;
-  std::vector<std::string> arguments;    // behind the program's name
-  std::vector<std::string> environment;  // NAME=VALUE
-  std::string version;                   // of the engine, where an image says it
-};
-
-// The engine that a command starts; nothing where it starts none. Wrappers (docker run, bash -c) are looked through.
-std::optional<LaunchWords> find_engine(const std::vector<std::string>& words);
-
-// The commands of a shell script, each as its words, without redirections and comments. InputError for an open quote.
-std::vector<std::vector<std::string>> shell_commands(std::string_view script, const std::string& source);
-
-// An image that starts vLLM by itself, with its version where the tag is one: flags alone follow it.
-bool is_vllm_image(std::string_view image);
-std::string image_version(std::string_view image);
 
 // InputError for values that contradict each other.
 LaunchedServer read_server(const LaunchWords& words, const std::string& source, const LaunchLookups& lookups,

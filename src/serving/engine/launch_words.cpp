@@ -1,0 +1,146 @@
+#include "serving/engine/launch_words.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace foretoken {
+namespace {
+
+std::string_view base_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+struct EngineModule {
+  std::string_view name;
+  LaunchStyle style;
+};
+constexpr EngineModule engine_modules[] = {
+    {"vllm.entrypoints.openai.api_server", LaunchStyle::vllm},
+    {"vllm.entrypoints.api_server", LaunchStyle::vllm},
+    {"vllm.entrypoints.cli.main", LaunchStyle::vllm},
+    {"dynamo.vllm", LaunchStyle::vllm},
+    {"sglang.launch_server", LaunchStyle::sglang},
+    {"dynamo.sglang", LaunchStyle::sglang},
+    {"dynamo.trtllm", LaunchStyle::trtllm},
+};
+
+bool is_assignment(std::string_view word) {
+  const size_t equals = word.find('=');
+  if (equals == 0 || equals == std::string_view::npos || word.front() == '-') return false;
+  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                     [](char c) { return c == '_' || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); });
+}
+
+}  // namespace
+
+bool is_vllm_image(std::string_view image) {
+  if (image.empty() || image.find_first_of("=~ ") != std::string_view::npos) return false;
+  if (image.front() == '/' || image.front() == '.' || image.front() == '-') return false;
+  return image.find("vllm-openai") != std::string_view::npos || image.starts_with("ghcr.io/llm-d/");
+}
+
+std::string image_version(std::string_view image) {
+  const size_t colon = image.rfind(':');
+  if (colon == std::string_view::npos) return "";
+  std::string_view tag = image.substr(colon + 1);
+  if (tag.starts_with('v')) tag.remove_prefix(1);
+  const bool is_version = !tag.empty() && tag.front() >= '0' && tag.front() <= '9' && tag.find('.') != tag.npos;
+  return is_version && image.find("llm-d") == std::string_view::npos ? std::string(tag) : "";
+}
+
+std::optional<LaunchWords> find_engine(const std::vector<std::string>& words) {
+  LaunchWords found;
+  bool by_image = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::string_view program = base_name(word);
+    const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
+    const auto starts = [&](LaunchStyle style, size_t first) {
+      found.style = style;
+      found.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(first), words.end());
+      return found;
+    };
+    if (is_assignment(word)) found.environment.push_back(word);
+    if (program == "vllm" && next == "serve") return starts(LaunchStyle::vllm, i + 2);
+    if (program == "sglang" && next == "serve") return starts(LaunchStyle::sglang, i + 2);
+    if (program == "trtllm-serve") return starts(LaunchStyle::trtllm, next == "serve" ? i + 2 : i + 1);
+    for (const EngineModule& module : engine_modules) {
+      if (word == "-m" && next == module.name) return starts(module.style, i + 2);
+    }
+    if (is_vllm_image(word) && !by_image) {
+      // Flags alone follow the image, unless a program does.
+      by_image = true;
+      found.version = image_version(word);
+      const LaunchWords by_flags = starts(LaunchStyle::vllm, i + 1);
+      const std::vector<std::string> rest(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      if (std::optional<LaunchWords> inner = find_engine(rest)) {
+        inner->version = found.version;
+        inner->environment.insert(inner->environment.begin(), found.environment.begin(), found.environment.end());
+        return inner;
+      }
+      return by_flags;
+    }
+    const bool is_script = (word == "-c" || word == "-lc" || word == "-ec") && next.find(' ') != std::string_view::npos;
+    if (!is_script) continue;
+    for (const std::vector<std::string>& command : shell_commands(next, "the script behind -c")) {
+      std::optional<LaunchWords> inner = find_engine(command);
+      if (!inner) continue;
+      // Kubernetes hands further words to the script's "$@".
+      for (size_t more = i + 2; more < words.size(); ++more) inner->arguments.push_back(words[more]);
+      inner->environment.insert(inner->environment.begin(), found.environment.begin(), found.environment.end());
+      return inner;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::vector<std::string>> shell_commands(std::string_view script, const std::string& source) {
+  std::vector<std::string> pieces(1);
+  char quote = '\0';
+  for (size_t i = 0; i < script.size(); ++i) {
+    const char c = script[i];
+    const char next = i + 1 < script.size() ? script[i + 1] : '\0';
+    std::string& piece = pieces.back();
+    if (c == '\\' && (next == '\n' || next == '\r') && quote != '\'') {
+      i += next == '\r' && i + 2 < script.size() && script[i + 2] == '\n' ? 2 : 1;
+      piece += ' ';
+    } else if (c == '\\' && quote != '\'') {
+      piece += c;
+      if (next != '\0') piece += script[++i];
+    } else if (quote != '\0') {
+      if (c == quote) quote = '\0';
+      piece += c;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      piece += c;
+    } else if (c == '#' && (piece.empty() || piece.back() == ' ' || piece.back() == '\t')) {
+      while (i + 1 < script.size() && script[i + 1] != '\n') ++i;
+    } else if (c == '\n' || c == ';' || c == '|' || (c == '&' && !piece.ends_with('>'))) {
+      pieces.emplace_back();
+    } else {
+      piece += c == '\r' ? ' ' : c;
+    }
+  }
+  std::vector<std::vector<std::string>> commands;
+  for (const std::string& piece : pieces) {
+    const std::optional<std::vector<std::string>> words = shell_words(piece);
+    if (!words) {
+      throw InputError({.source = source, .value = printable(piece), .expected = "a closing quote"});
+    }
+    std::vector<std::string> kept;
+    for (size_t i = 0; i < words->size(); ++i) {
+      const std::string& word = (*words)[i];
+      const size_t arrow = word.find_first_not_of("0123456789");
+      const bool redirects = arrow != std::string::npos && (word[arrow] == '>' || word[arrow] == '<');
+      if (!redirects) kept.push_back(word);
+      if (redirects && (word.back() == '>' || word.back() == '<')) ++i;  // the file is the next word
+    }
+    if (!kept.empty()) commands.push_back(std::move(kept));
+  }
+  return commands;
+}
+
+}  // namespace foretoken
