@@ -114,6 +114,10 @@ struct PlanComplaint {
 };
 std::vector<PlanComplaint> plan_complaints(const Model& model, const ParallelPlan& plan);
 
+// fp8 weights may come with one scale for each block of 128 x 128: ranks that would hold parts of blocks cannot load
+// them (vLLM and SGLang stop with an error). The sentence that says so; empty = none does.
+std::string cut_scale_blocks(const Model& model, const ParallelPlan& plan);
+
 struct LayerRange {
   int64_t first = 0, count = 0;
 };

@@ -360,4 +360,17 @@ TEST(StepPlan, a_request_out_of_range_is_refused) {
   EXPECT_THROW(stage_operators(model, {.phase = StepPhase::mixed, .batch = 2, .prompts = 3}, {}, 0), InputError);
 }
 
+TEST(StepParallel, blocks_of_fp8_scales_stay_whole) {
+  Model model = mixtral_like();
+  Moe& moe = std::get<Moe>(model.layers.front().feed_forward);
+  moe.width = 1536;
+  moe.shared_width = 0;
+  for (Layer& layer : model.layers) layer.feed_forward = moe;
+  EXPECT_EQ(cut_scale_blocks(model, {.tensor = 8}), "");
+  model.scheme = model.expert_scheme = Scheme::fp8_block;
+  EXPECT_EQ(cut_scale_blocks(model, {.tensor = 4}), "");
+  EXPECT_THAT(cut_scale_blocks(model, {.tensor = 8}), HasSubstr("the 192 of 1536 channels of an expert"));
+  EXPECT_EQ(cut_scale_blocks(model, {.tensor = 8, .expert = 8}), "");
+}
+
 }  // namespace foretoken::step_parallel_test

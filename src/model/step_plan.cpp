@@ -240,6 +240,29 @@ std::vector<PlanComplaint> plan_complaints(const Model& model, const ParallelPla
   return all;
 }
 
+std::string cut_scale_blocks(const Model& model, const ParallelPlan& plan) {
+  constexpr int64_t block = 128;
+  const Rank rank = make_rank(plan);
+  std::string sentence;
+  const auto check = [&](Scheme scheme, int64_t width, std::string_view what, int64_t ranks) {
+    if (scheme != Scheme::fp8_block || ranks == 1 || width / ranks % block == 0 || !sentence.empty()) return;
+    sentence = fmt::format(
+        "the checkpoint has one scale for each block of {} x {} fp8 weights, so engines cannot load the {} of {} "
+        "{} that each of {} ranks would hold",
+        block, block, width / ranks, width, what, ranks);
+  };
+  for_distinct_layers(model, [&](const Layer& layer) {
+    if (const Mlp* mlp = std::get_if<Mlp>(&layer.feed_forward)) {
+      check(model.scheme, mlp->width, "MLP channels", rank.tensor);
+    }
+    if (const Moe* moe = std::get_if<Moe>(&layer.feed_forward)) {
+      check(model.expert_scheme, moe->width, "channels of an expert", rank.expert_tensor);
+      if (!rank.dispatches()) check(model.scheme, moe->shared_width, "shared-expert channels", rank.tensor);
+    }
+  });
+  return sentence;
+}
+
 void check_step(const Model& model, const StepRequest& request, const ParallelPlan& plan) {
   ensure(!model.layers.empty(), "a model has layers");
   check_request(model, request);

@@ -285,6 +285,18 @@ TrainingSearchResult search_training_plans(const TrainingSearch& search) {
   return result;
 }
 
+namespace {
+
+std::optional<TrainingSearchResult> plans_that_fit(const TrainingSearch& search) {
+  try {
+    return search_training_plans(search);
+  } catch (const NoTrainingPlanFits&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
 TrainingSearchResult plan_training(const TrainingQuestion& question, const MachineModels& machine,
                                    const TrainingPlanOptions& options) {
   TrainingSearch search{.job = question.job,
@@ -303,7 +315,16 @@ TrainingSearchResult plan_training(const TrainingQuestion& question, const Machi
   search.start.context_exchange = question.plan.context_exchange;
   search.start.dispatcher = question.plan.dispatcher;
   search.start.overlaps = question.plan.overlaps;
-  return search_training_plans(search);
+  try {
+    return search_training_plans(search);
+  } catch (const NoTrainingPlanFits&) {
+    if (!options.may_offload || search.formats.offloaded_optimizer > 0) throw;
+    search.formats.offloaded_optimizer = 1;
+    std::optional<TrainingSearchResult> found = plans_that_fit(search);
+    if (!found) throw;
+    found->offloads_optimizer = true;
+    return *std::move(found);
+  }
 }
 
 }  // namespace foretoken

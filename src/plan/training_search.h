@@ -49,6 +49,7 @@ struct TrainingSearchResult {
   // memory.
   std::optional<RankedPlan> roomy;
   int64_t looked_at = 0, too_large = 0, estimated = 0;
+  bool offloads_optimizer = false;  // nothing fits unless its state is in host memory
 };
 
 // Every plan needs more memory than a device has.
@@ -73,6 +74,7 @@ struct TrainingPlanOptions {
   PlanChoices choices = {};
   size_t best = 10;
   unsigned threads = 1;
+  bool may_offload = true;  // the optimizer's state, where nothing fits otherwise
 };
 // The same for a question, whose plan tells what no choice is about.
 TrainingSearchResult plan_training(const TrainingQuestion& question, const MachineModels& machine,

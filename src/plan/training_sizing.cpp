@@ -78,9 +78,10 @@ bool keeps_limits(const JobSize& size, const SizingLimits& limits) {
 std::vector<int64_t> sizes_to_try(int64_t devices_of_node, int64_t most) {
   std::vector<int64_t> counts = {most};
   for (int64_t part = 1; part < devices_of_node; part *= 2) counts.push_back(part);
-  for (int64_t nodes = 1; nodes * devices_of_node <= most; nodes *= 2) {
+  constexpr int64_t numbers_of_octave = 8;
+  for (int64_t nodes = 1, step = 1; nodes * devices_of_node <= most; nodes += step) {
     counts.push_back(nodes * devices_of_node);
-    if (nodes > 1) counts.push_back(nodes / 2 * 3 * devices_of_node);
+    if (nodes == 2 * numbers_of_octave * step) step *= 2;
   }
   counts.erase(std::remove_if(counts.begin(), counts.end(), [&](int64_t count) { return count > most; }), counts.end());
   std::sort(counts.begin(), counts.end());
@@ -118,6 +119,7 @@ JobSizing size_training(const TrainingQuestion& question, const MachineModels& m
     }
     if (size.search) {
       fewer.plan = size.search->best.front().plan;
+      if (size.search->offloads_optimizer) fewer.formats.offloaded_optimizer = 1;
       size.estimate = estimate_training(fewer, machine);
     }
     sizing.sizes.push_back(std::move(size));

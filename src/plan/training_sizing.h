@@ -43,7 +43,7 @@ struct JobSizing {
 
 bool keeps_limits(const JobSize& size, const SizingLimits& limits);
 
-// Parts of a node, whole nodes and `most` itself: every power of two and one number between each two.
+// Parts of a node, every number of nodes up to 16, then eight numbers up to each power of two, and `most` itself.
 std::vector<int64_t> sizes_to_try(int64_t devices_of_node, int64_t most);
 
 // The question on fewer devices.

@@ -28,9 +28,10 @@ TrainingQuestion sized_question() {
   return question;
 }
 
-JobSizing sizing_of(const TrainingQuestion& question, SizingGoal goal, const SizingLimits& limits) {
+JobSizing sizing_of(const TrainingQuestion& question, SizingGoal goal, const SizingLimits& limits,
+                    bool may_offload = false) {
   const std::unique_ptr<MachineModels> machine = roofline_machine(sizing_nodes);
-  return size_training(question, *machine, {.best = 1}, goal, limits);
+  return size_training(question, *machine, {.best = 1, .may_offload = may_offload}, goal, limits);
 }
 
 int64_t devices_of(const JobSizing& sizing, const std::optional<size_t>& place) {
@@ -42,9 +43,11 @@ double days_at(const JobSizing& sizing, size_t place) {
 }
 
 TEST(TrainingSizing, tries_parts_of_a_node_whole_nodes_and_all_devices) {
-  EXPECT_THAT(sizes_to_try(8, 80), ElementsAre(1, 2, 4, 8, 16, 24, 32, 48, 64, 80));
+  EXPECT_THAT(sizes_to_try(8, 50), ElementsAre(1, 2, 4, 8, 16, 24, 32, 40, 48, 50));
   EXPECT_THAT(sizes_to_try(8, 3), ElementsAre(1, 2, 3));
-  EXPECT_THAT(sizes_to_try(1, 6), ElementsAre(1, 2, 3, 4, 6));
+  const std::vector<int64_t> many = sizes_to_try(1, 70);
+  EXPECT_THAT(std::vector(many.begin() + 14, many.end()),
+              ElementsAre(15, 16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40, 44, 48, 52, 56, 60, 64, 70));
 }
 
 TEST(TrainingSizing, a_deadline_is_met_with_the_fewest_devices) {
@@ -91,6 +94,12 @@ TEST(TrainingSizing, the_fewest_devices_are_those_whose_memory_holds_the_job) {
   ASSERT_GT(*sizing.chosen, 0U);
   EXPECT_TRUE(sizing.sizes[*sizing.chosen - 1].nearest);
   EXPECT_GT(sizing.sizes[*sizing.chosen - 1].nearest->memory, sizing.sizes[*sizing.chosen - 1].nearest->capacity);
+  // The optimizer's state in host memory saves devices, where it may go there.
+  const JobSizing offloaded = sizing_of(question, SizingGoal::fewest_devices, {}, true);
+  ASSERT_TRUE(offloaded.chosen);
+  EXPECT_LT(*offloaded.chosen, *sizing.chosen);
+  EXPECT_TRUE(offloaded.sizes[*offloaded.chosen].search->offloads_optimizer);
+  EXPECT_FALSE(offloaded.sizes[*sizing.chosen].search->offloads_optimizer);
 }
 
 TEST(TrainingSizing, a_size_that_no_number_of_devices_divides_is_an_error) {

@@ -32,12 +32,17 @@ void stretch(ChunkTimes& times, double seconds) {
   times.backward_weight *= seconds / now;
 }
 
-// Of a communication, the share that is waited for. `published` is what runs of the stack had.
-double exposed_share(TrafficOverlap overlap, double published, double traffic, double work) {
+// Of a communication, the share that is waited for. `published` is what runs of the stack had, `unfit` the share that
+// no computing of the layer is left to hide.
+double exposed_share(TrafficOverlap overlap, double published, double traffic, double work, double unfit = 0) {
   constexpr double least_exposed = 0.2;  // starts and ends of pieces that nothing hides; as for context ranks
-  if (overlap == TrafficOverlap::published || traffic <= 0) return published;
+  if (overlap == TrafficOverlap::published || traffic <= 0) return std::max(published, unfit);
   if (overlap == TrafficOverlap::off) return 1;
-  return std::min(published, std::max(least_exposed, 1 - work / traffic));
+  return std::max(unfit, std::min(published, std::max(least_exposed, 1 - work / traffic)));
+}
+
+double share_beyond(double traffic, double work) {
+  return traffic > work ? 1 - work / traffic : 0;
 }
 
 // Gradients and parameters that travel beside computing.
@@ -215,18 +220,29 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
   set(CostKind::attention, core);
   set(CostKind::experts, c[board_factor] * c[experts_factor] * c[job_.recipe.factor]);
   set(CostKind::passes, c[board_factor] * (kind < kinds_.size() ? c[passes_factor] : c[loss_factor]));
-  // Multiplies of the pass can hide what it sends.
-  const double work = factors.of[static_cast<size_t>(CostKind::linear)] * own.linear.value +
-                      factors.of[static_cast<size_t>(CostKind::quantized)] * own.quantized.value +
-                      factors.of[static_cast<size_t>(CostKind::experts)] * own.experts.value +
-                      core * own.attention.value;
+  // Multiplies of the pass can hide what it sends; schedules that run two micro-batches beside each other, those of all
+  // passes.
+  const auto work_of = [&](const PassCosts& one) {
+    return factors.of[static_cast<size_t>(CostKind::linear)] * one.linear.value +
+           factors.of[static_cast<size_t>(CostKind::quantized)] * one.quantized.value +
+           factors.of[static_cast<size_t>(CostKind::experts)] * one.experts.value + core * one.attention.value;
+  };
+  const double work = work_of(own);
+  double all_work = 0, all_tensor = 0, all_expert = 0;  // of a layer; the embedding and the head run beside others
+  for (const TrainingPass each : {TrainingPass::forward, TrainingPass::backward_input, TrainingPass::backward_weight}) {
+    if (kind >= kinds_.size()) break;
+    all_work += work_of(costs.of(each));
+    all_tensor += costs.of(each).tensor.value;
+    all_expert += costs.of(each).expert.value;
+  }
   const double tensor_share = pass == TrainingPass::forward          ? c[tensor_exposed]
                               : pass == TrainingPass::backward_input ? c[tensor_exposed] * c[tensor_backward_share]
                                                                      : 0;
   const bool never_hidden = plan.overlaps.tensor == TrafficOverlap::published && !hides_tensor_;
   const double slower = c[traffic_factor];
-  set(CostKind::tensor, slower * exposed_share(never_hidden ? TrafficOverlap::off : plan.overlaps.tensor, tensor_share,
-                                               slower * own.tensor.value, work));
+  set(CostKind::tensor,
+      slower * exposed_share(never_hidden ? TrafficOverlap::off : plan.overlaps.tensor, tensor_share,
+                             slower * own.tensor.value, work, share_beyond(slower * all_tensor, all_work)));
   const double traffic = slower * own.context.value;
   if (traffic > 0) {
     const bool ring = plan.context_exchange == ContextExchange::ring;
@@ -236,8 +252,8 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
     factors.context_slope = slower * (least > traffic - hidden ? c[context_exposed] : 1);
   }
   const double exchange = slower * c[exchange_factor];
-  set(CostKind::expert,
-      exchange * exposed_share(plan.overlaps.experts, c[expert_exposed], exchange * own.expert.value, work));
+  set(CostKind::expert, exchange * exposed_share(plan.overlaps.experts, c[expert_exposed], exchange * own.expert.value,
+                                                 work, share_beyond(exchange * all_expert, all_work)));
   const double cast_bytes = job_.recipe.cast_bytes ? c[*job_.recipe.cast_bytes] : 0;
   factors.cast = c[board_factor] * cast_bytes * own.cast_elements / bandwidth_;
   factors.move = c[board_factor] * c[move_bytes] * own.expert_elements / bandwidth_;

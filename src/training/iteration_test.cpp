@@ -369,6 +369,7 @@ TEST_F(TrainingIterationTraffic, of_tensor_ranks_is_waited_for_in_formats_that_h
   const TrainingJob job{.model = llama_like(), .recipe = training_recipe("fp8-current")};
   TrainingStack stack = plain_stack();
   stack.constants[tensor_exposed] = 0.25;
+  stack.constants[board_factor] = 1000;  // computing enough to hide it
   const auto tensor_seconds = [&](const TrainingJob& asked) {
     return part_of(IterationModel(asked, stack, machine->machine()).estimate(plan), TimePart::tensor);
   };
@@ -639,6 +640,27 @@ TEST(Iteration, what_does_not_fit_beside_computing_is_waited_for) {
     overlaps.*kind = TrafficOverlap::on;
     EXPECT_LE(seconds(overlaps), published);
   }
+}
+
+TEST(Iteration, a_stack_that_hides_all_tokens_sent_hides_no_more_than_it_computes) {
+  const auto machine = roofline_machine(2);
+  TrainingStack stack = plain_stack();
+  stack.constants[expert_exposed] = 0;
+  const TrainingPlan plan{.parallel = {.data = 16, .expert = 16}, .global_batch = 16};
+  const auto waited = [&](int64_t width) {
+    Model model = mixtral_like();
+    for (Layer& layer : model.layers) {
+      auto& experts = std::get<Moe>(layer.feed_forward);
+      experts.experts = 64;
+      experts.top_k = 8;
+      experts.width = width;
+    }
+    IterationModel iterations({.model = model, .sequence_length = 4096}, stack, machine->machine());
+    EXPECT_LE(iterations.quick_seconds(plan), iterations.seconds(plan) * (1 + 1e-9));
+    return part_of(iterations.estimate(plan), TimePart::expert);
+  };
+  EXPECT_EQ(waited(32'768), 0);
+  EXPECT_GT(waited(64), 0);
 }
 
 TEST(Iteration, experts_over_two_nodes_wait_no_less_for_tokens_than_in_one) {

@@ -98,10 +98,12 @@ RunInterval read_interval(const JsonView& view) {
     const auto found = view.find(key);
     return found ? found->number(range) : 1;
   };
+  const auto basis = view.find("basis");
   return {.low = view.at("low").number({.least = 0.1, .most = 1}),
           .high = view.at("high").number({.least = 1, .most = 10}),
           .kernels_low = kernels("kernels_low", {.least = 0.1, .most = 1}),
-          .kernels_high = kernels("kernels_high", {.least = 1, .most = 10})};
+          .kernels_high = kernels("kernels_high", {.least = 1, .most = 10}),
+          .is_assumed = !basis || basis->string().starts_with("assumed")};
 }
 
 std::optional<StackCoverage> read_coverage(const std::optional<JsonView>& view) {

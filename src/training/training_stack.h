@@ -34,6 +34,7 @@ struct StackRuns {
 struct RunInterval {
   double low = 0.8, high = 1.25;
   double kernels_low = 1, kernels_high = 1;
+  bool is_assumed = true;  // too few runs of such jobs were published to tell
 };
 
 // What the runs that a stack was fitted to cover.

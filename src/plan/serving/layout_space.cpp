@@ -61,18 +61,34 @@ bool suits(const Model& model, const ParallelPlan& plan) {
   return plan_complaints(model, plan).empty();
 }
 
+// Tensor ranks lie inside a node, or fill several.
+bool has_place_for(const HardwareChoice& hardware, int64_t tensor) {
+  if (tensor > hardware.most_devices) return false;
+  return tensor <= hardware.node_devices || (hardware.node && tensor % hardware.node_devices == 0);
+}
+
+// Over two nodes only for a model whose weights one node does not hold: such groups wait for the network.
+std::vector<int64_t> tensor_sizes(const ServingQuestion& question, const HardwareChoice& hardware) {
+  if (!question.choices.tensor.empty()) return question.choices.tensor;
+  std::vector<int64_t> sizes = powers_of_two(std::min(hardware.node_devices, hardware.most_devices));
+  const auto& memory = hardware.device.memory;
+  const double of_node = memory ? static_cast<double>(hardware.node_devices) * memory->value.value() : 0;
+  if (memory && weight_bytes(question.model).value() > of_node) sizes.push_back(2 * hardware.node_devices);
+  return sizes;
+}
+
 // Ways to cut an engine over devices.
 std::vector<EngineChoice> engine_cuts(const ServingQuestion& question, const HardwareChoice& hardware) {
   const LayoutChoices& choices = question.choices;
   const int64_t domain = std::min(hardware.node_devices, hardware.most_devices);
-  const auto tensors = choices.tensor.empty() ? powers_of_two(domain) : choices.tensor;
+  const std::vector<int64_t> tensors = tensor_sizes(question, hardware);
   const auto stages = choices.pipeline.empty() ? powers_of_two(most_stages) : choices.pipeline;
   std::vector<EngineChoice> cuts;
   const auto take = [&](const EngineChoice& cut) {
     if (cut.devices() <= hardware.most_devices && suits(question.model, cut.plan())) cuts.push_back(cut);
   };
   for (const int64_t tensor : tensors) {
-    if (tensor > domain) continue;
+    if (!has_place_for(hardware, tensor)) continue;
     for (const int64_t pipeline : stages) {
       EngineChoice cut{.device = hardware.device.name, .tensor = tensor, .pipeline = pipeline};
       take(cut);
@@ -102,6 +118,7 @@ std::vector<EngineChoice> engine_choices(const ServingQuestion& question, const 
       for (const std::optional<Scheme>& scheme : choices.schemes) {
         if (!obstacle(question, hardware.device, engine, scheme).empty()) continue;
         for (const DType kv_dtype : choices.kv_dtypes) {
+          if (!scheme && !cut_scale_blocks(question.model, cut.plan()).empty()) continue;
           if (kv_dtype != question.model.kv_cache_dtype() && !keeps_cache_in(hardware.device, kv_dtype)) continue;
           EngineChoice choice = cut;
           choice.engine = engine;
@@ -314,12 +331,11 @@ ReplicaCounts finest_counts(int64_t most, const Count& count) {
 // "TP16 is more than ...": why no tensor group of that size is tried.
 std::string too_many_ranks(const HardwareChoice& hardware, int64_t tensor) {
   const std::string& name = hardware.device.name;
-  if (tensor > hardware.node_devices) {
-    return hardware.node ? fmt::format("tensor parallelism stays inside a node, and nodes of {} have {} GPUs", name,
-                                       hardware.node_devices)
-                         : fmt::format("tensor parallelism stays inside a node, and no node of {} is known", name);
-  }
-  return fmt::format("{{hardware}} offers only {} x {}", hardware.most_devices, name);
+  if (tensor > hardware.most_devices)
+    return fmt::format("{{hardware}} offers only {} x {}", hardware.most_devices, name);
+  if (!hardware.node) return fmt::format("tensor parallelism stays inside a node, and no node of {} is known", name);
+  return fmt::format("tensor parallelism over several nodes fills them, and nodes of {} have {} GPUs", name,
+                     hardware.node_devices);
 }
 
 }  // namespace
@@ -358,10 +374,14 @@ std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice
       })) {
     return fmt::format("engines do not keep a KV cache in {} on this device", dtype_name(choices.kv_dtypes.front()));
   }
-  const int64_t domain = std::min(hardware.node_devices, hardware.most_devices);
-  const auto beyond = [&](int64_t tensor) { return tensor > domain; };
+  const auto beyond = [&](int64_t tensor) { return !has_place_for(hardware, tensor); };
   if (!choices.tensor.empty() && std::all_of(choices.tensor.begin(), choices.tensor.end(), beyond)) {
     return fmt::format("TP{}: {}", choices.tensor.front(), too_many_ranks(hardware, choices.tensor.front()));
+  }
+  const auto cuts = engine_cuts(question, hardware);
+  for (const EngineChoice& cut : cuts) {
+    const std::string why = cut_scale_blocks(question.model, cut.plan());
+    if (!why.empty()) return why;
   }
   return "the model's heads, experts or layers are not divisible by the given -tp and -pp sizes, or these sizes need "
          "more devices than {hardware} offers";
@@ -371,7 +391,7 @@ std::vector<std::string> tensor_sizes_left_out(const ServingQuestion& question) 
   std::vector<std::string> sentences;
   for (const int64_t tensor : question.choices.tensor) {
     for (const HardwareChoice& hardware : question.hardware) {
-      if (tensor <= std::min(hardware.node_devices, hardware.most_devices)) continue;
+      if (has_place_for(hardware, tensor)) continue;
       sentences.push_back(
           fmt::format("TP{} was not tried on {}: {}.", tensor, hardware.device.name, too_many_ranks(hardware, tensor)));
     }

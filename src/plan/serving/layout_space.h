@@ -34,7 +34,7 @@ void check_budget(const ServingQuestion& question);
 
 // Why an engine has no layout on a device, for people; for engines that have none.
 std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice& hardware, const std::string& engine);
-// "TP16 is left out on h100_sxm: tensor parallelism stays inside a node, which has 8 GPUs." For sizes that were asked
+// "TP16 was not tried on h100_sxm: {hardware} offers only 8 x h100_sxm." For sizes that were asked
 // for and are tried on no device.
 std::vector<std::string> tensor_sizes_left_out(const ServingQuestion& question);
 

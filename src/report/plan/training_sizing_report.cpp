@@ -26,7 +26,8 @@ std::string goal_text(SizingGoal goal, const SizingLimits& limits) {
     case SizingGoal::speed:
       return "the fastest choice" + within;
     case SizingGoal::fewest_devices:
-      return limited ? "the fewest GPUs that finish" + within : "the fewest GPUs it fits on";
+      return limited ? "the fewest of the numbers tried that finish" + within
+                     : "the fewest of the numbers tried that it fits on";
     case SizingGoal::cost:
       return "the cheapest choice" + within;
   }
@@ -59,11 +60,35 @@ std::string remark(const JobSizing& sizing, size_t place) {
                        bytes_text(size.nearest->capacity.value()));
   }
   if (!size.estimate) return "no plan divides evenly";
-  if (sizing.chosen == place) return "chosen";
-  if (sizing.cautious == place) return "safe choice";
-  if (keeps_limits(size, sizing.limits)) return "";
-  const TrainingRun& run = size.estimate->run->run;
-  return sizing.limits.days && run.days.value > *sizing.limits.days ? "too slow" : "too expensive";
+  std::vector<std::string> remarks;
+  if (sizing.chosen == place) {
+    remarks.emplace_back("chosen");
+  } else if (sizing.cautious == place) {
+    remarks.emplace_back("safe choice");
+  } else if (!keeps_limits(size, sizing.limits)) {
+    const TrainingRun& run = size.estimate->run->run;
+    const bool is_slow = sizing.limits.days && run.days.value > *sizing.limits.days;
+    remarks.emplace_back(is_slow ? "too slow" : "too expensive");
+  }
+  if (size.search->offloads_optimizer) remarks.emplace_back("optimizer in host memory");
+  return fmt::format("{}", fmt::join(remarks, "; "));
+}
+
+// Numbers that are worth a row: one that is no faster than fewer devices is none, unless it was chosen. Of those on
+// which nothing fits, the last.
+bool is_shown(const JobSizing& sizing, size_t place) {
+  if (sizing.chosen == place || sizing.cautious == place) return true;
+  const JobSize& size = sizing.sizes[place];
+  if (!size.estimate) {
+    const bool is_last = place + 1 == sizing.sizes.size() || sizing.sizes[place + 1].estimate;
+    return size.nearest && is_last;
+  }
+  for (size_t fewer = 0; fewer < place; ++fewer) {
+    const JobSize& other = sizing.sizes[fewer];
+    if (other.estimate && other.estimate->iteration.seconds.value <= size.estimate->iteration.seconds.value)
+      return false;
+  }
+  return true;
 }
 
 std::string sizes_table(const TrainingQuestion& question, const JobSizing& sizing) {
@@ -75,6 +100,7 @@ std::string sizes_table(const TrainingQuestion& question, const JobSizing& sizin
   columns.push_back({"", Table::Align::left});
   Table table(columns);
   for (size_t i = 0; i < sizing.sizes.size(); ++i) {
+    if (!is_shown(sizing, i)) continue;
     const JobSize& size = sizing.sizes[i];
     std::vector<std::string> cells = {fmt::format("{}", size.devices)};
     if (size.estimate) {
@@ -117,8 +143,8 @@ std::string training_sizing_failure(const TrainingQuestion& question, const JobS
     return fmt::format("Out of memory: {} fits on no number of {} up to {}.", question.job.model.name,
                        device_title(question), most);
   }
-  return fmt::format("No number of {} up to {} stays within {}. The nearest is {}: {}.", device_title(question), most,
-                     limits_text(sizing.limits), nearest->devices, run_text(*nearest));
+  return fmt::format("No number of {} tried, up to {}, stays within {}. The nearest is {}: {}.", device_title(question),
+                     most, limits_text(sizing.limits), nearest->devices, run_text(*nearest));
 }
 
 std::string training_sizing_text(const TrainingQuestion& question, const JobSizing& sizing) {
@@ -136,7 +162,10 @@ std::string training_sizing_text(const TrainingQuestion& question, const JobSizi
                           sizing.sizes.back().devices, limits_text(sizing.limits));
     }
   }
-  return wrap_lines(text + "\n\nThe fastest plan for each number of GPUs:\n", page_width(), 2) +
+  return wrap_lines(text +
+                        "\n\nThe fastest plan for each number of GPUs (numbers that are no faster than a smaller one "
+                        "are left out):\n",
+                    page_width(), 2) +
          sizes_table(question, sizing) + "\n";
 }
 
@@ -153,6 +182,7 @@ Json training_sizing_json(const JobSizing& sizing) {
     }
     if (size.estimate) {
       const RankedPlan& fastest = size.search->best.front();
+      json.set("offloads_optimizer", size.search->offloads_optimizer);
       json.set("within_limits", keeps_limits(size, sizing.limits));
       json.set("plan", to_json(fastest.plan));
       json.set("seconds", to_json(fastest.seconds));

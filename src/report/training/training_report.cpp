@@ -145,6 +145,9 @@ std::string interval_line(const TrainingQuestion& question, const IterationEstim
           ? fmt::format(
                 "{:.2f} to {:.2f} times the prediction is assumed for {}, whose constants were not fitted to runs",
                 runs.low, runs.high, question.stack.name)
+      : runs.is_assumed
+          ? fmt::format("{:.2f} to {:.2f} times the prediction is assumed: too few runs of {} were published to tell",
+                        runs.low, runs.high, question.stack.name)
           : fmt::format("90% of the published runs of {} took {:.2f} to {:.2f} times the prediction",
                         question.stack.name, runs.low, runs.high);
   const std::vector<std::string> beyond = question.stack.beyond_runs(question.job.model, use);

@@ -110,7 +110,8 @@ class PlanTrain : public Command {
     const TrainingPlanOptions plan_options{
         .choices = request.choices,
         .best = static_cast<size_t>(launcher == nullptr ? best_ : std::max(best_, plans_for_launch)),
-        .threads = threads_to_use(threads_)};
+        .threads = threads_to_use(threads_),
+        .may_offload = !options_->was_given("--optimizer-cpu-offload")};
     TrainingSearchResult result;
     std::optional<JobSizing> sizing;
     try {
@@ -143,6 +144,12 @@ class PlanTrain : public Command {
       throw named_as_in_file(error, request);
     }
 
+    if (result.offloads_optimizer) {
+      question.formats.offloaded_optimizer = 1;
+      request.notes.emplace_back(
+          "no plan fits with the optimizer state in GPU memory, so it is kept in host memory "
+          "(--optimizer-cpu-offload); --no-optimizer-cpu-offload rules this out");
+    }
     // The file may need a plan beyond those that are shown.
     const std::vector<RankedPlan> ranked = result.best;
     if (result.best.size() > static_cast<size_t>(best_)) result.best.resize(static_cast<size_t>(best_));

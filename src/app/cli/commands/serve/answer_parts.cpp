@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/flags/replica_flags.h"
+#include "model/step.h"
 #include "report/parts/model_notes.h"
 #include "report/parts/table.h"
 #include "report/plan/goal_report.h"
@@ -33,6 +34,7 @@ void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups, const Se
     };
     for (const std::string& note : group.model.notes) add(note);
     add(shorter_context_note(group.memory));
+    add(cut_scale_blocks(group.model, group.plan));
     const std::string assumed = group.drafter ? assumed_acceptance_note(group.drafter->speculation()) : "";
     if (!assumed.empty()) notes.push_back(assumed);
   }
