@@ -77,11 +77,17 @@ const std::vector<double>& busiest_rank(const std::vector<std::vector<double>>& 
 
 ExpertPopularity zipf_popularity(int64_t experts, double exponent) {
   ensure(experts > 0 && experts <= most_experts && exponent >= 0, "experts share popularity");
-  ExpertPopularity popularity;
+  ExpertPopularity popularity{.shares = std::vector<double>(static_cast<size_t>(experts))};
+  // Which experts are popular has nothing to do with their numbers: neighbors in rank lie a golden section apart, so
+  // that the first ones are not all on one device.
+  constexpr double golden_section = 0.6180339887498949;
+  int64_t stride = std::max<int64_t>(1, static_cast<int64_t>(golden_section * static_cast<double>(experts)));
+  while (std::gcd(stride, experts) != 1) ++stride;
   double sum = 0;
   for (int64_t i = 0; i < experts; ++i) {
-    popularity.shares.push_back(portable_exp(-exponent * portable_log(static_cast<double>(i + 1))));
-    sum += popularity.shares.back();
+    const double share = portable_exp(-exponent * portable_log(static_cast<double>(i + 1)));
+    popularity.shares[static_cast<size_t>(i * stride % experts)] = share;
+    sum += share;
   }
   for (double& share : popularity.shares) share /= sum;
   return popularity;

@@ -22,7 +22,7 @@ struct ExpertPopularity {
   bool takes_turns = false;  // tokens spread as evenly as the shares allow, as a benchmark's do, and not by chance
 };
 
-// Shares ~ 1 / (i + 1)^exponent; 0 = all alike.
+// Shares ~ 1 / rank^exponent, with popular experts scattered over the numbers; 0 = all alike.
 ExpertPopularity zipf_popularity(int64_t experts, double exponent);
 
 // A table with columns expert and tokens (of one layer, or of all of them together); experts from 0 on, each once, in

@@ -27,7 +27,9 @@ std::pair<std::string, std::string> named_value(const char* flag, const std::str
   return {text.substr(0, place), text.substr(place + 1)};
 }
 
-std::pair<std::string, std::string> device_and_count(const std::string& text, const HardwareCatalogue& hardware) {
+std::pair<std::string, std::string> device_and_count(const std::string& written, const HardwareCatalogue& hardware) {
+  std::string text = written;  // "8 x H100"
+  if (!HardwareCatalogue::is_path(text)) std::erase(text, ' ');
   constexpr const char* digits = "0123456789";
   const auto is_times = [&](size_t place) { return lower_case(text[place]) == 'x'; };
   const bool has_colon = text.find(':') != std::string::npos;

@@ -9,7 +9,7 @@ namespace foretoken::device_count_test {
 TEST(DeviceCount, is_read_in_the_orders_that_people_use) {
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   const auto read = [&](const char* text) { return device_and_count(text, hardware); };
-  for (const char* text : {"H100:8", "8xH100", "H100x8", "8XH100"}) {
+  for (const char* text : {"H100:8", "8xH100", "H100x8", "8XH100", "8 x H100", "H100: 8"}) {
     EXPECT_EQ(read(text), std::pair(std::string("H100"), std::string("8"))) << text;
   }
   EXPECT_EQ(read("mi300x:4").first, "mi300x");
