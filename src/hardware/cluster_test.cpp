@@ -21,6 +21,8 @@ TEST(Node, every_shipped_node_loads) {
     EXPECT_GT(pair_bandwidth(node).value(), 0) << name;
   }
   EXPECT_EQ(catalogue.node("gb200_nvl72").device_count, 72);
+  EXPECT_EQ(catalogue.node("gb200_nvl72").host_devices->value, 4);
+  EXPECT_FALSE(catalogue.node("hgx_h100").host_devices);
 }
 
 TEST(Node, a_switch_gives_a_pair_the_full_rate_and_a_mesh_one_link) {

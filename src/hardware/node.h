@@ -45,6 +45,7 @@ struct Node {
   std::string note;
   Device device;
   int device_count = 1;
+  MaybeFact<int> host_devices;  // of one host, where the fabric joins several hosts; nothing = all have one host
   NodeFabric fabric;
   std::optional<NodeHost> host;
   std::optional<NetworkCards> network_cards;

@@ -48,6 +48,14 @@ NodeFabric read_node_fabric(const JsonView& view) {
   return fabric;
 }
 
+void read_host_devices(const JsonView& file, Node& node) {
+  const std::optional<JsonView> entry = file.find("devices_per_host");
+  if (!entry) return;
+  constexpr FactBounds count{"a whole number", 1, 4096, true};
+  node.host_devices = read_fact_as<int>(*entry, count);
+  if (node.device_count % node.host_devices->value != 0) entry->fail("a number that divides device_count");
+}
+
 ClusterFabric read_cluster_fabric(const JsonView& view) {
   view.allow_only({"kind", "technology", "nic_bandwidth_gb_per_s", "oversubscription", "nodes_per_leaf",
                    "spine_switches", "latency_us"});
@@ -71,12 +79,13 @@ bool means_a_file(const std::string& name_or_path) {
 Node read_node_file(const std::filesystem::path& path, const DeviceLookup& find_device) {
   const Json document = read_json_file(path, small_file);
   const JsonView file(document, path.string());
-  file.allow_only({"name", "title", "aliases", "note", "device", "device_count", "fabric", "host", "network_cards",
-                   "power_limit_w"});
+  file.allow_only({"name", "title", "aliases", "note", "device", "device_count", "devices_per_host", "fabric", "host",
+                   "network_cards", "power_limit_w"});
   Node node;
   read_names(file, node);
   node.device = follow(file.at("device"), path, find_device);
   node.device_count = static_cast<int>(file.at("device_count").integer({1, 4096}));
+  read_host_devices(file, node);
   node.fabric = read_node_fabric(file.at("fabric"));
   if (const auto host = file.find("host")) {
     host->allow_only({"cpu", "count", "source"});

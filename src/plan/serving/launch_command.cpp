@@ -324,16 +324,28 @@ LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, i
   return command;
 }
 
-int64_t nodes_of(const ServingQuestion& question, const EngineChoice& engine) {
-  const int64_t node_devices = std::max<int64_t>(1, question.hardware_of(engine.device).node_devices);
-  return (engine.devices() + node_devices - 1) / node_devices;
+int64_t host_devices(const ServingQuestion& question, const EnginePool& pool) {
+  return question.hardware_of(pool.engine.device).host_devices();
+}
+
+// The fewest hosts that share its devices evenly, without a group of ranks and a part of another on one host.
+int64_t nodes_of(const ServingQuestion& question, const EnginePool& pool) {
+  const int64_t devices = pool.engine.devices(), group = pool.engine.tensor * pool.engine.pipeline;
+  const int64_t most = host_devices(question, pool);
+  const auto shares_evenly = [&](int64_t nodes) {
+    const int64_t share = devices / nodes;
+    return devices % nodes == 0 && (share % group == 0 || group % share == 0);
+  };
+  int64_t nodes = (devices + most - 1) / most;
+  while (!shares_evenly(nodes)) ++nodes;
+  return nodes;
 }
 
 // Of one server on hosts of its own.
 std::vector<LaunchCommand> lines_on_nodes(const ServingQuestion& question, const EnginePool& pool,
                                           std::string_view role, int64_t max_model_len) {
   const LaunchStyle style = engine_kind(pool.engine.engine).launch;
-  const int64_t nodes = nodes_of(question, pool.engine);
+  const int64_t nodes = nodes_of(question, pool);
   std::vector<LaunchCommand> lines;
   for (int64_t node = 0; node < lines_of_server(style, pool.engine, nodes); ++node) {
     lines.push_back(launch(question, pool, role, max_model_len, std::nullopt, {.nodes = nodes, .number = node}));
@@ -352,8 +364,7 @@ std::vector<PoolOfRole> pools_of(const ServingLayout& layout) {
 }
 
 bool fits_one_host(const ServingQuestion& question, const ServingLayout& layout, const HostPlace& host) {
-  const int64_t devices = question.hardware_of(layout.pool.engine.device).node_devices;
-  return !layout.is_mixed() && host.first_device + layout.devices() <= devices;
+  return !layout.is_mixed() && host.first_device + layout.devices() <= host_devices(question, layout.pool);
 }
 
 // The lines of a layout, and what its router is told.
@@ -436,7 +447,7 @@ void place_on_alike_hosts(const ServingQuestion& question, const PoolOfRole& of,
 }
 
 int64_t servers_of_host(const ServingQuestion& question, const EnginePool& pool) {
-  return question.hardware_of(pool.engine.device).node_devices / std::max<int64_t>(1, pool.engine.devices());
+  return host_devices(question, pool) / std::max<int64_t>(1, pool.engine.devices());
 }
 
 }  // namespace
@@ -475,7 +486,7 @@ std::vector<PoolLaunch> pool_launches(const ServingQuestion& question, const Ser
                                       int64_t max_model_len) {
   std::vector<PoolLaunch> launches;
   for (const auto& [pool, role] : pools_of(layout)) {
-    const int64_t nodes = nodes_of(question, pool->engine);
+    const int64_t nodes = nodes_of(question, *pool);
     launches.push_back({.role = std::string(role),
                         .servers = pool->replicas,
                         .nodes = nodes,

@@ -204,6 +204,49 @@ TEST(LaunchCommand, small_servers_on_several_hosts_have_the_lines_of_one_host) {
   EXPECT_EQ(commands[8].note, "replace HOST with each host's address");
 }
 
+// A rack of GB200 is one NVLink domain of 72 GPUs, but 18 hosts.
+ServingQuestion question_on_a_rack() {
+  ServingQuestion question = question_on("gb200");
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  question.hardware[0].node = hardware.node("gb200_nvl72");
+  question.hardware[0].node_devices = 72;
+  return question;
+}
+
+TEST(LaunchCommand, servers_of_a_rack_are_placed_on_its_hosts) {
+  const ServingQuestion question = question_on_a_rack();
+  const auto small = launch_commands(
+      question, {.pool = {.engine = {.device = "gb200", .tensor = 2}, .replicas = 4}, .decode = {}}, 4096);
+  ASSERT_EQ(small.size(), 3U);  // two lines that both hosts repeat, and the router
+  EXPECT_THAT(small[1].line, StartsWith("CUDA_VISIBLE_DEVICES=2,3 "));
+  EXPECT_EQ(small[1].hosts, 2);
+  const auto filling = launch_commands(
+      question, {.pool = {.engine = {.device = "gb200", .tensor = 4}, .replicas = 9}, .decode = {}}, 4096);
+  ASSERT_EQ(filling.size(), 2U);
+  EXPECT_THAT(filling[0].line, StartsWith("vllm serve "));
+  EXPECT_EQ(filling[0].count, 9);
+  const ServingLayout wide{.pool = {.engine = {.device = "gb200", .engine = "sglang", .tensor = 8}}, .decode = {}};
+  const auto lines = lines_of(question, wide);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_THAT(lines[1], HasSubstr("--nnodes 2 --node-rank 1 "));
+  EXPECT_EQ(pool_launches(question, wide, 4096).front().devices, 4);
+}
+
+TEST(LaunchCommand, hosts_of_a_server_have_equally_many_devices) {
+  const ServingQuestion question = question_on_a_rack();
+  const auto nodes = [&](int64_t tensor, int64_t pipeline, int64_t ranks) {
+    EngineChoice engine{.device = "gb200", .tensor = tensor, .pipeline = pipeline};
+    engine.attention_ranks = ranks;
+    engine.expert_parallel = ranks > 1;
+    return pool_launches(question, {.pool = {.engine = engine}, .decode = {}}, 4096).front().nodes;
+  };
+  EXPECT_EQ(nodes(4, 1, 1), 1);
+  EXPECT_EQ(nodes(6, 1, 1), 2);
+  EXPECT_EQ(nodes(2, 5, 1), 5);
+  EXPECT_EQ(nodes(8, 1, 2), 4);
+  EXPECT_EQ(nodes(3, 1, 4), 4);  // three hosts would have a rank in two parts
+}
+
 TEST(LaunchCommand, each_platform_has_its_own_variable_and_words_for_fp8) {
   for (const auto& [device, variable] :
        {std::pair("mi300x", "HIP_VISIBLE_DEVICES=0 "), std::pair("b60", "ZE_AFFINITY_MASK=0 "),

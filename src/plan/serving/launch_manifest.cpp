@@ -260,8 +260,8 @@ std::string kubernetes_manifest(const ManifestQuestion& asked) {
 
 std::string compose_manifest(const ManifestQuestion& asked) {
   refuse_pools_of_tensorrt(asked, "Docker Compose");
-  const int64_t host_devices = asked.question.hardware_of(asked.layout.pool.engine.device).node_devices;
-  if (asked.layout.is_mixed() || asked.layout.devices() > std::max<int64_t>(1, host_devices)) {
+  const int64_t host_devices = asked.question.hardware_of(asked.layout.pool.engine.device).host_devices();
+  if (asked.layout.is_mixed() || asked.layout.devices() > host_devices) {
     cannot_say(
         fmt::format("{} devices in Docker Compose, which is for one host of {}", asked.layout.devices(), host_devices),
         "kubernetes, or fewer devices");

@@ -102,6 +102,19 @@ TEST(LaunchManifest, servers_on_several_nodes_are_read_back_as_the_layout) {
   }
 }
 
+TEST(LaunchManifest, a_host_of_a_rack_has_four_gpus) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  ServingQuestion question = asked();
+  question.hardware[0].device = hardware.device("gb200");
+  question.hardware[0].node = hardware.node("gb200_nvl72");
+  question.hardware[0].node_devices = 72;
+  const ServingLayout layout{.pool = {.engine = {.device = "gb200", .tensor = 8}}, .decode = {}};
+  const std::string manifest = launch_manifest("kubernetes", question, layout, 4096);
+  EXPECT_THAT(manifest, HasSubstr("nvidia.com/gpu: 4"));
+  EXPECT_THAT(manifest, HasSubstr("size: 2"));
+  EXPECT_THROW(launch_manifest("compose", question, layout, 4096), InputError);
+}
+
 TEST(LaunchManifest, pools_are_read_back_with_their_numbers) {
   const ServingQuestion question = asked();
   for (const char* name : {"vllm", "sglang"}) {

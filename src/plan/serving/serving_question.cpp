@@ -11,6 +11,11 @@
 
 namespace foretoken {
 
+int64_t HardwareChoice::host_devices() const {
+  const int64_t of_node = std::max<int64_t>(1, node_devices);
+  return node && node->host_devices ? std::min<int64_t>(of_node, node->host_devices->value) : of_node;
+}
+
 const HardwareChoice& ServingQuestion::hardware_of(const std::string& device) const {
   const auto found = std::find_if(hardware.begin(), hardware.end(),
                                   [&](const HardwareChoice& one) { return one.device.name == device; });

@@ -32,6 +32,8 @@ struct HardwareChoice {
   bool is_swept = false;                     // its own multiplications were measured
   double sheet_share = 0;                    // of the time of a typical step that comes from its spec sheet
 
+  int64_t host_devices() const;  // that one operating system sees: at most node_devices
+
   // Too much to let it win by what nobody knows.
   bool rests_on_sheet() const { return sheet_only || sheet_share > 1.0 / 3; }
 };

@@ -38,6 +38,7 @@ void add_latency(std::vector<DeviceFact>& rows, const std::string& key, const Ma
 
 std::vector<DeviceFact> facts_of(const Node& node) {
   std::vector<DeviceFact> rows;
+  add_count(rows, "devices_per_host", node.host_devices);
   add_rate(rows, "fabric_bandwidth_gb_per_s", MaybeFact<BytesPerSecond>(node.fabric.bandwidth));
   add_latency(rows, "fabric_latency_us", node.fabric.latency);
   add_fact(rows, "power_limit_w", "W", node.power_limit, node.power_limit ? node.power_limit->value.value() : 0);
