@@ -43,39 +43,52 @@ struct NodePlace {
   int64_t number = 0;
 };
 
-// Ranks of vLLM that share experts find each other without Ray.
-bool has_own_ranks(const EngineChoice& engine) {
-  return engine.attention_ranks > 1;
-}
-
 // Lines that a server on several nodes needs: one for each node, or one for all where a launcher starts the others.
-int64_t lines_of_server(LaunchStyle style, const EngineChoice& engine, int64_t nodes) {
-  if (style == LaunchStyle::sglang) return nodes;
-  return style == LaunchStyle::vllm && has_own_ranks(engine) ? nodes : 1;
+int64_t lines_of_server(LaunchStyle style, int64_t nodes) {
+  return style == LaunchStyle::trtllm ? 1 : nodes;
 }
 
-void add_node_flags(const EngineChoice& engine, LaunchStyle style, const NodePlace& node, std::string& line,
-                    std::string& note) {
-  if (node.nodes < 2) return;
-  if (style == LaunchStyle::sglang) {
-    line += fmt::format(" --nnodes {} --node-rank {} --dist-init-addr {}:5000", node.nodes, node.number, first_host);
-  } else if (style == LaunchStyle::vllm && has_own_ranks(engine)) {
+// vLLM without Ray, which its image does not contain: docs/serving/parallelism_scaling.md and
+// data_parallel_deployment.md of vLLM.
+void add_vllm_node_flags(const EngineChoice& engine, const NodePlace& node, std::string& line) {
+  const bool holds_whole_ranks = engine.attention_ranks > 1 && engine.attention_ranks % node.nodes == 0;
+  if (holds_whole_ranks) {
     const int64_t local = engine.attention_ranks / node.nodes;
     line += fmt::format(" --data-parallel-size-local {} --data-parallel-address {} --data-parallel-rpc-port 13345",
                         local, first_host);
-    if (node.number > 0) line += fmt::format(" --data-parallel-start-rank {} --headless", node.number * local);
-  } else if (style == LaunchStyle::vllm) {
-    line += " --distributed-executor-backend ray";
-    note += fmt::format(
-        "before, `ray start --head --port 6379` on this node and `ray start --address {}:6379` on the {} other{}; ",
-        first_host, node.nodes - 1, node.nodes > 2 ? "s" : "");
+    if (node.number > 0) line += fmt::format(" --data-parallel-start-rank {}", node.number * local);
   } else {
-    note += fmt::format("by `mpirun` or `srun` over {} nodes with trtllm-llmapi-launch; ", node.nodes);
+    line += fmt::format(" --nnodes {} --node-rank {} --master-addr {}", node.nodes, node.number, first_host);
   }
-  if (style != LaunchStyle::trtllm && lines_of_server(style, engine, node.nodes) > 1) {
-    note += node.number == 0 ? fmt::format("on the first node; {} is its address; ", first_host)
-                             : fmt::format("on node {} of {}; ", node.number + 1, node.nodes);
+  if (node.number > 0) line += " --headless";
+}
+
+// TensorRT-LLM has one MPI process for each device, of which the first one serves: its documentation of trtllm-serve,
+// multi-node serving with Slurm.
+void add_mpi_launcher(int64_t devices, const NodePlace& node, LaunchCommand& command) {
+  const int64_t each = devices / node.nodes;
+  command.line = fmt::format(
+      "srun --nodes {0} --ntasks {1} --ntasks-per-node {2} --gres=gpu:{2} --mpi=pmix trtllm-llmapi-launch {3}",
+      node.nodes, devices, each, command.line);
+  command.note += fmt::format(
+      "run it once, where Slurm can start processes in TensorRT-LLM's image on {} nodes (add {} if Slurm starts "
+      "containers); without Slurm, write `mpirun -n {} --map-by ppr:{}:node --hostfile HOSTS` instead of srun and its "
+      "flags; ",
+      node.nodes, "--container-image", devices, each);
+}
+
+void add_node_flags(const EngineChoice& engine, LaunchStyle style, const NodePlace& node, LaunchCommand& command) {
+  if (node.nodes < 2) return;
+  if (style == LaunchStyle::trtllm) return add_mpi_launcher(engine.devices(), node, command);
+  if (style == LaunchStyle::vllm) {
+    add_vllm_node_flags(engine, node, command.line);
+  } else {
+    command.line +=
+        fmt::format(" --nnodes {} --node-rank {} --dist-init-addr {}:5000", node.nodes, node.number, first_host);
   }
+  command.note += node.number == 0
+                      ? fmt::format("run this line on the first node and replace {} with its address; ", first_host)
+                      : fmt::format("run this line on node {} of {}; ", node.number + 1, node.nodes);
 }
 
 void add_expert_flags(const EngineChoice& engine, LaunchStyle style, LaunchCommand& command) {
@@ -271,7 +284,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   if (question.memory_fraction > 0) {
     add_flag(style, "gpu_memory_utilization", number_text(question.memory_fraction), line);
   }
-  add_node_flags(engine, style, node, line, command.note);
+  add_node_flags(engine, style, node, command);
   add_role_flags(role, style, place, command);
   if (question.lora) add_adapter_flags(*question.lora, pool.max_loras, style, line, command.note);
   if (engine.speculates && question.drafts) add_draft_flags(question.drafts->config, style, command);
@@ -305,7 +318,7 @@ LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, i
           "generation_servers: {{urls: [{}]}}}}",
           router_port, urls("prefill"), urls("decode"));
     } else {
-      command.note = "put any HTTP load balancer in front of these ports";
+      command.note = "put any HTTP load balancer in front of these servers";
     }
     return command;
   }
@@ -347,7 +360,7 @@ std::vector<LaunchCommand> lines_on_nodes(const ServingQuestion& question, const
   const LaunchStyle style = engine_kind(pool.engine.engine).launch;
   const int64_t nodes = nodes_of(question, pool);
   std::vector<LaunchCommand> lines;
-  for (int64_t node = 0; node < lines_of_server(style, pool.engine, nodes); ++node) {
+  for (int64_t node = 0; node < lines_of_server(style, nodes); ++node) {
     lines.push_back(launch(question, pool, role, max_model_len, std::nullopt, {.nodes = nodes, .number = node}));
   }
   return lines;
@@ -396,17 +409,23 @@ void place_on_hosts_of_their_own(const ServingQuestion& question, const PoolOfRo
                                  bool has_router, LayoutLines& lines) {
   const LaunchStyle style = engine_kind(of.pool->engine.engine).launch;
   const std::string host = host_name(of.role);
-  bool is_first = true;
+  int64_t node = 0;
   for (LaunchCommand& command : lines_on_nodes(question, *of.pool, of.role, max_model_len)) {
-    if (has_router && is_first) {
-      command.line = side_channel(of.role, style, host) + command.line;
+    if (has_router) {
+      command.line =
+          side_channel(of.role, style, node == 0 ? host : fmt::format("{}-{}", host, node + 1)) + command.line;
+    }
+    if (has_router && node == 0) {
       add_open_address(style, command.line);
       if (style == LaunchStyle::sglang) command.line += " --port 8000";  // that of the others by themselves
     }
-    is_first = false;
+    ++node;
     lines.commands.push_back(std::move(command));
   }
   lines.urls.push_back({.url = host + ":8000", .role = std::string(of.role), .bootstrap_port = {}});
+  lines.note += of.pool->replicas > 1
+                    ? fmt::format("replace {}:8000 with the addresses of all {} servers; ", host, of.pool->replicas)
+                    : fmt::format("replace {} with the address of that server; ", host);
 }
 
 // Several servers on each of several hosts: the lines of one host, which the others repeat.
@@ -444,6 +463,7 @@ void place_on_alike_hosts(const ServingQuestion& question, const PoolOfRole& of,
                           .bootstrap_port = one.bootstrap_port()});
   }
   if (named < servers) lines.note += fmt::format("add the servers of the other {} hosts; ", hosts - 1);
+  lines.note += fmt::format("replace {} with each host's address; ", host);
 }
 
 int64_t servers_of_host(const ServingQuestion& question, const EnginePool& pool) {
@@ -472,12 +492,11 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
   }
   if (servers == 1) return lines.commands;
   lines.commands.push_back(router(style, lines.urls, host.router_port));
-  if (!on_one_host) {
-    std::string& note = lines.commands.back().note;
-    const std::string& first = lines.urls.front().url;
-    if (!note.empty()) note += "; ";
-    note += lines.note + (first.ends_with(":8000") ? "replace HOST:8000 with each server's address"
-                                                   : "replace HOST with each host's address");
+  LaunchCommand& before_servers = lines.commands.back();
+  const bool names_servers = !before_servers.line.empty();
+  if (names_servers && !lines.note.empty()) {
+    if (!before_servers.note.empty()) before_servers.note += "; ";
+    before_servers.note += lines.note.substr(0, lines.note.size() - 2);
   }
   return lines.commands;
 }

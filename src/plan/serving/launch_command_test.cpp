@@ -137,9 +137,9 @@ TEST(LaunchCommand, lines_of_several_nodes_are_read_back_as_the_layout) {
     int64_t tensor, pipeline, ranks;
     size_t lines;
   };
-  for (const Wide& wide :
-       {Wide{"vllm", 8, 2, 1, 1}, Wide{"vllm", 1, 1, 16, 2}, Wide{"vllm", 2, 1, 16, 4}, Wide{"sglang", 8, 2, 1, 2},
-        Wide{"sglang", 1, 1, 16, 2}, Wide{"trtllm", 8, 2, 1, 1}, Wide{"trtllm", 1, 1, 16, 1}}) {
+  for (const Wide& wide : {Wide{"vllm", 8, 2, 1, 2}, Wide{"vllm", 16, 1, 1, 2}, Wide{"vllm", 16, 1, 2, 4},
+                           Wide{"vllm", 1, 1, 16, 2}, Wide{"vllm", 2, 1, 16, 4}, Wide{"sglang", 8, 2, 1, 2},
+                           Wide{"sglang", 1, 1, 16, 2}, Wide{"trtllm", 8, 2, 1, 1}, Wide{"trtllm", 1, 1, 16, 1}}) {
     EngineChoice engine{.device = "l4", .engine = wide.engine, .tensor = wide.tensor, .pipeline = wide.pipeline};
     engine.attention_ranks = wide.ranks;
     engine.expert_parallel = wide.ranks > 1;
@@ -151,6 +151,7 @@ TEST(LaunchCommand, lines_of_several_nodes_are_read_back_as_the_layout) {
       const LaunchLine line = read_launch_line(command.line, "line", file);
       expect_same(pool, line.fields, command.line);
       EXPECT_TRUE(line.remarks.unknown.empty()) << command.line << ": " << line.remarks.unknown.front();
+      EXPECT_THAT(command.line, Not(HasSubstr("ray")));
     }
   }
 }
@@ -183,6 +184,53 @@ TEST(LaunchCommand, servers_of_pools_on_hosts_of_their_own_can_be_reached) {
       EXPECT_THAT(lines[1], EndsWith("--disaggregation-mode decode --host 0.0.0.0 --port 8000"));
     }
     EXPECT_THAT(lines[2], HasSubstr("--prefill http://PREFILL-HOST:8000 --decode http://DECODE-HOST:8000"));
+  }
+}
+
+TEST(LaunchCommand, each_engine_starts_a_server_on_several_nodes_in_its_own_way) {
+  const ServingQuestion question = question_on("h200_sxm");
+  const auto commands = [&](const char* name) {
+    const EngineChoice engine{.device = "h200_sxm", .engine = name, .tensor = 16};
+    return launch_commands(question, {.pool = {.engine = engine}, .decode = {}}, 4096);
+  };
+  EXPECT_THAT(commands("vllm")[0].line, EndsWith("--nnodes 2 --node-rank 0 --master-addr FIRST-HOST"));
+  EXPECT_THAT(commands("vllm")[1].line, EndsWith("--nnodes 2 --node-rank 1 --master-addr FIRST-HOST --headless"));
+  EXPECT_THAT(commands("vllm")[0].note, HasSubstr("on the first node and replace FIRST-HOST with its address"));
+  EXPECT_THAT(commands("vllm")[1].note, HasSubstr("on node 2 of 2"));
+  ASSERT_EQ(commands("trtllm").size(), 1U);
+  EXPECT_THAT(commands("trtllm")[0].line,
+              StartsWith("srun --nodes 2 --ntasks 16 --ntasks-per-node 8 --gres=gpu:8 --mpi=pmix "
+                         "trtllm-llmapi-launch trtllm-serve "));
+  EXPECT_THAT(commands("trtllm")[0].note, HasSubstr("`mpirun -n 16 --map-by ppr:8:node --hostfile HOSTS`"));
+}
+
+TEST(LaunchCommand, notes_name_only_what_the_router_is_told) {
+  const ServingQuestion question = question_on("h200_sxm");
+  const auto router_of = [&](const char* name, bool pools) {
+    const EngineChoice engine{.device = "h200_sxm", .engine = name, .tensor = 8};
+    const EnginePool pool{.engine = engine, .replicas = pools ? 1 : 2};
+    return launch_commands(question, {.pool = pool, .decode = pools ? std::optional(pool) : std::nullopt}, 4096).back();
+  };
+  EXPECT_EQ(router_of("trtllm", false).note, "put any HTTP load balancer in front of these servers");
+  EXPECT_EQ(router_of("vllm", false).note, "replace HOST:8000 with the addresses of all 2 servers");
+  EXPECT_EQ(
+      router_of("vllm", true).note,
+      "replace PREFILL-HOST with the address of that server; replace DECODE-HOST with the address of that server");
+  EXPECT_THAT(router_of("trtllm", true).note, HasSubstr("PREFILL-HOST:8000"));
+}
+
+// All lines together start one server.
+TEST(LaunchCommand, lines_of_several_nodes_are_one_server) {
+  const ServingQuestion question = question_on("h200_sxm");
+  for (const char* name : {"vllm", "sglang", "trtllm"}) {
+    const EngineChoice engine{.device = "h200_sxm", .engine = name, .tensor = 16};
+    std::string script;
+    for (const auto& command : launch_commands(question, {.pool = {.engine = engine}, .decode = {}}, 4096)) {
+      script += command.line + "\n# " + command.note + "\n";
+    }
+    const Json fields = read_launch_line(script, "script").fields;
+    EXPECT_EQ(whole(fields, "tensor_parallel_size", 1), 16) << script;
+    EXPECT_EQ(fields.find("replicas"), nullptr) << script;
   }
 }
 

@@ -39,7 +39,10 @@ struct FilePlace {
   int64_t replicas = 1;
   std::string role, model, device;
   std::vector<std::string> words;  // flags that the file gives in a form of its own
+  bool has_preset = false;         // KServe starts vLLM in a container that need not say so
 };
+
+constexpr const char* preset_flags_variable = "VLLM_ADDITIONAL_ARGS";  // of KServe's preset
 
 class FileReader {
  public:
@@ -127,11 +130,26 @@ class FileReader {
     if (const auto device = text_at(*labels, "foretoken-device")) place.device = *device;  // `plan serve` writes it
   }
 
+  // KServe: an LLMInferenceService is the decode pool where it has a prefill pool beside.
+  static void note_service(const JsonView& map, FilePlace& place) {
+    if (text_at(map, "kind") == "LLMInferenceService") place.has_preset = true;
+    if (!place.has_preset) return;
+    if (const auto model = map.find("model")) {
+      if (const std::string name = artifact_model(*model); !name.empty()) place.model = name;
+    }
+    if (map.has("prefill") && map.has("template")) place.role = "decode";
+  }
+
   void note_place(const JsonView& map, FilePlace& place) {
-    if (const auto replicas = map.find("replicas"); replicas && replicas->is_number()) {
-      place.replicas = replicas->integer({.least = 0, .most = most_replicas});
+    for (const char* key : {"minReplicas", "replicas"}) {
+      const auto replicas = map.find(key);
+      if (replicas && replicas->is_number()) {
+        place.replicas = replicas->integer({.least = 0, .most = most_replicas});
+      }
     }
     if (const auto role = text_at(map, "subComponentType")) place.role = role_in(*role);
+    if (const auto type = text_at(map, "type"); type && map.has("podTemplate")) place.role = role_in(*type);
+    note_service(map, place);
     if (const auto metadata = map.find("metadata"); metadata && metadata->is(Json::Kind::object)) {
       if (const auto name = text_at(*metadata, "name"); name && place.role.empty()) place.role = role_in(*name);
       note_labels(*metadata, place);
@@ -142,15 +160,20 @@ class FileReader {
         if (const auto product = text_at(*selector, key)) place.device = *product;
       }
     }
-    // llm-d's charts give these in place of flags.
+    // llm-d's charts and KServe give these in place of flags.
     if (const auto sizes = map.find("parallelism"); sizes && sizes->is(Json::Kind::object)) {
       place.words.clear();
       for (const auto& [key, flag] :
-           {std::pair("tensor", "--tensor-parallel-size"), std::pair("data", "--data-parallel-size")}) {
+           {std::pair("tensor", "--tensor-parallel-size"), std::pair("pipeline", "--pipeline-parallel-size"),
+            std::pair("data", "--data-parallel-size")}) {
         const auto size = sizes->find(key);
         if (size && size->is_number()) {
           place.words.insert(place.words.end(), {flag, fmt::format("{}", size->integer({.least = 1}))});
         }
+      }
+      const auto expert = sizes->find("expert");
+      if (expert && expert->is(Json::Kind::boolean) && expert->boolean()) {
+        place.words.emplace_back("--enable-expert-parallel");
       }
     }
   }
@@ -169,7 +192,12 @@ class FileReader {
     const bool has_leader = node.has("leaderTemplate");
     for (const auto& [key, value] : node.members()) {
       if (has_leader && key == "workerTemplate") continue;  // the same server on its other nodes
+      if (place.has_preset && (key == "worker" || key == "router")) continue;
       FilePlace below = place;
+      if (place.has_preset && key == "prefill") {  // it has its own, or the defaults
+        below.words.clear();
+        below.replicas = 1;
+      }
       if (const std::string role = role_in(key); !role.empty()) below.role = role;
       walk(value, below);
     }
@@ -181,6 +209,18 @@ class FileReader {
     });
   }
 
+  static std::vector<std::pair<std::string, std::string>> variables_of(const JsonView& container) {
+    std::vector<std::pair<std::string, std::string>> variables;
+    const auto list = container.find("env");
+    if (!list || !list->is(Json::Kind::array)) return variables;
+    for (const JsonView& variable : list->items()) {
+      if (!variable.is(Json::Kind::object)) continue;
+      const auto name = text_at(variable, "name");
+      if (name) variables.emplace_back(*name, text_at(variable, "value").value_or(""));
+    }
+    return variables;
+  }
+
   bool read_container(const JsonView& container, const FilePlace& place) {
     std::vector<std::string> words;
     for (const char* key : {"entrypoint", "command", "args", "start_command"}) {
@@ -189,10 +229,24 @@ class FileReader {
       const std::vector<std::string> more = words_of(*value, fmt::format("{}: {}", source_, value->path()));
       words.insert(words.end(), more.begin(), more.end());
     }
+    std::vector<std::string> environment;
+    bool has_preset_flags = false;
+    for (const auto& [name, value] : variables_of(container)) {
+      if (name != preset_flags_variable) {
+        environment.push_back(name + "=" + value);
+        continue;
+      }
+      has_preset_flags = true;
+      for (const auto& more : shell_commands(value, fmt::format("{}: {}", source_, container.path()))) {
+        words.insert(words.end(), more.begin(), more.end());
+      }
+    }
     const std::string image = text_at(container, "image").value_or("");
     const bool is_chart = text_at(container, "modelCommand").value_or("") == "vllmServe";
     std::optional<LaunchWords> found = find_engine(words);
-    if (!found && (is_chart || (!words.empty() && (is_vllm_image(image) || (image.empty() && has_flags(words)))))) {
+    const bool is_preset = has_preset_flags || (place.has_preset && text_at(container, "name") == "main");
+    if (!found &&
+        (is_chart || is_preset || (!words.empty() && (is_vllm_image(image) || (image.empty() && has_flags(words)))))) {
       const bool is_sglang = std::any_of(words.begin(), words.end(),
                                          [](const std::string& word) { return word.starts_with("--model-path"); });
       found = LaunchWords{.style = is_sglang ? LaunchStyle::sglang : LaunchStyle::vllm,
@@ -203,13 +257,7 @@ class FileReader {
     if (!found) return false;
     if (found->version.empty() && is_vllm_image(image)) found->version = image_version(image);
     found->arguments.insert(found->arguments.begin(), place.words.begin(), place.words.end());
-    if (const auto variables = container.find("env"); variables && variables->is(Json::Kind::array)) {
-      for (const JsonView& variable : variables->items()) {
-        if (!variable.is(Json::Kind::object)) continue;
-        const auto name = text_at(variable, "name");
-        if (name) found->environment.push_back(*name + "=" + text_at(variable, "value").value_or(""));
-      }
-    }
+    found->environment.insert(found->environment.end(), environment.begin(), environment.end());
     LaunchLookups lookups{.read_file = [&](const std::string& path) { return content_of(path); }};
     if (lookups_.experts_of) {
       lookups.experts_of = [&](const std::string& model) {
@@ -249,6 +297,16 @@ class FileReader {
   LaunchLine& line_;
   std::map<std::string, std::string> files_;
 };
+
+// One for each server of a script: lines for the other nodes of a server say the same again.
+std::vector<LaunchWords> started_engines(std::string_view script, const std::string& source) {
+  std::vector<LaunchWords> first_nodes, other_nodes;
+  for (const std::vector<std::string>& words : shell_commands(script, source)) {
+    std::optional<LaunchWords> found = find_engine(words);
+    if (found) (is_on_other_node(*found) ? other_nodes : first_nodes).push_back(std::move(*found));
+  }
+  return first_nodes.empty() ? other_nodes : first_nodes;
+}
 
 // Fields that all servers have alike stand for all; the rest is said of each kind.
 Json merged_fields(const std::vector<LaunchedServer>& servers, LaunchRemarks& remarks) {
@@ -355,9 +413,8 @@ LaunchLine read_launch_line(std::string_view text, const std::string& source, co
     servers = std::move(reader.servers);
     device = reader.device;
   } else {
-    for (const std::vector<std::string>& words : shell_commands(text, source)) {
-      const std::optional<LaunchWords> found = find_engine(words);
-      if (found) servers.push_back(read_server(*found, source, lookups, line.remarks));
+    for (const LaunchWords& words : started_engines(text, source)) {
+      servers.push_back(read_server(words, source, lookups, line.remarks));
     }
   }
   if (servers.empty()) {

@@ -238,6 +238,79 @@ prefill:
             R"("model":"org/model","replicas":2})");
 }
 
+TEST(LaunchLine, dynamo_names_roles_in_components) {
+  EXPECT_EQ(fields(R"(apiVersion: nvidia.com/v1beta1
+kind: DynamoGraphDeployment
+spec:
+  components:
+  - name: Frontend
+    type: frontend
+    podTemplate: {spec: {containers: [{name: main, image: nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.4.1}]}}
+  - name: one
+    type: decode
+    replicas: 2
+    podTemplate:
+      spec:
+        containers:
+        - {name: main, command: [python3, -m, dynamo.vllm], args: [--model, org/model, --tensor-parallel-size, 4]}
+  - name: other
+    type: prefill
+    podTemplate:
+      spec:
+        containers:
+        - {name: main, command: [python3, -m, dynamo.vllm], args: [--model, org/model, --tensor-parallel-size, 2]}
+)"),
+            R"({"engine":"vllm","model":"org/model","decode_pool":{"count":2,"tensor_parallel_size":"4"},)"
+            R"("prefill_pool":{"count":1,"tensor_parallel_size":"2"}})");
+}
+
+TEST(LaunchLine, kserve_services_are_read) {
+  EXPECT_EQ(fields(R"(apiVersion: serving.kserve.io/v1alpha2
+kind: LLMInferenceService
+metadata: {name: llm}
+spec:
+  model: {uri: "hf://org/model", name: served}
+  replicas: 2
+  parallelism: {tensor: 1, data: 16, dataLocal: 8, expert: true}
+  router: {scheduler: {template: {containers: [{name: main, args: [--pool-name, x]}]}}}
+  template:
+    containers:
+    - name: main
+      env:
+      - {name: VLLM_ADDITIONAL_ARGS, value: "--max-num-seqs 64 --kv-transfer-config '{\"kv_connector\":\"NixlConnector\"}'"}
+  worker:
+    containers:
+    - {name: main}
+  prefill:
+    template:
+      containers:
+      - {name: main, args: [--tensor-parallel-size, "8"]}
+)"),
+            R"({"engine":"vllm","model":"org/model","decode_pool":{"count":2,"tensor_parallel_size":"1",)"
+            R"("data_parallel_size":"16","enable_expert_parallel":true,"max_num_seqs":"64"},)"
+            R"("prefill_pool":{"count":1,"tensor_parallel_size":"8"}})");
+  EXPECT_EQ(fields(R"(apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+spec:
+  predictor:
+    minReplicas: 3
+    maxReplicas: 5
+    containers:
+    - name: kserve-container
+      command: [python, -m, sglang.launch_server, --model-path, org/model, --tp-size, "2"]
+)"),
+            R"({"engine":"sglang","model":"org/model","tensor_parallel_size":2,"replicas":3})");
+}
+
+TEST(LaunchLine, lines_of_the_other_nodes_are_the_same_server) {
+  const std::string vllm = "vllm serve org/model -tp 16 --nnodes 2 --master-addr A --node-rank ";
+  const std::string one = fields(vllm + "0");
+  EXPECT_EQ(fields(vllm + "0\n" + vllm + "1 --headless\n"), one);
+  EXPECT_EQ(fields(vllm + "1 --headless"), one);
+  const std::string sglang = "python -m sglang.launch_server --model-path org/model --tp-size 16 --nnodes 2 ";
+  EXPECT_EQ(fields(sglang + "--node-rank 0\n" + sglang + "--node-rank=1"), fields(sglang + "--node-rank 0"));
+}
+
 TEST(LaunchLine, a_file_of_flags_alone_is_read) {
   EXPECT_EQ(fields("model: org/model\ntensor-parallel-size: 4\nenforce-eager: true\n"),
             R"({"tensor_parallel_size":"4","enforce_eager":true,"engine":"vllm","model":"org/model"})");

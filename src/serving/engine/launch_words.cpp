@@ -97,6 +97,18 @@ std::optional<LaunchWords> find_engine(const std::vector<std::string>& words) {
   return std::nullopt;
 }
 
+bool is_on_other_node(const LaunchWords& words) {
+  const std::vector<std::string>& all = words.arguments;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == "--headless") return true;
+    if (all[i].starts_with("--node-rank=")) return !all[i].ends_with("=0");
+    if (all[i] == "--node-rank" || (all[i] == "-r" && words.style == LaunchStyle::vllm)) {
+      return i + 1 < all.size() && all[i + 1] != "0";
+    }
+  }
+  return false;
+}
+
 std::vector<std::vector<std::string>> shell_commands(std::string_view script, const std::string& source) {
   std::vector<std::string> pieces(1);
   char quote = '\0';

@@ -20,6 +20,9 @@ struct LaunchWords {
 // The engine that a command starts; nothing where it starts none. Wrappers (docker run, bash -c) are looked through.
 std::optional<LaunchWords> find_engine(const std::vector<std::string>& words);
 
+// The same server on another node than its first: its line says so.
+bool is_on_other_node(const LaunchWords& words);
+
 // The commands of a shell script, each as its words, without redirections and comments. InputError for an open quote.
 std::vector<std::vector<std::string>> shell_commands(std::string_view script, const std::string& source);
 
