@@ -160,6 +160,18 @@ TEST_F(PlanServeCommand, host_memory_and_adapters_reach_the_launch_line_and_come
   EXPECT_EQ(plan("--max-loras 4").status, 2) << "without adapters";
 }
 
+TEST_F(PlanServeCommand, an_answer_stands_where_its_file_cannot_be_written) {
+  const std::string flags =
+      "plan serve --quick --model Llama-3.1-8B --hardware h100_sxm:2 --slo ttft:500,tpot:50 --engines trtllm --launch ";
+  const Outcome run = run_foretoken(flags + "dynamo --launch-out " + path("dynamo.yaml"));
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("trtllm-serve"));
+  EXPECT_THAT(run.out, HasSubstr("note: No file was written for --launch dynamo."));
+  EXPECT_THAT(run.out, HasSubstr("Use --launch kubernetes"));
+  EXPECT_THROW(read_file(path("dynamo.yaml"), 1U << 20U), std::exception);
+  EXPECT_EQ(run_foretoken(flags + "kubernetes --no-disaggregate").status, 0);
+}
+
 TEST_F(PlanServeCommand, a_day_has_the_cost_of_fixed_and_of_autoscaled_replicas) {
   const Outcome run = plan("--request-rate 6 --day sine:0.8 -tp 1 --no-disaggregate --json");
   ASSERT_EQ(run.status, 0) << run.err;

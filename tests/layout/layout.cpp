@@ -25,14 +25,19 @@ constexpr std::array<std::string_view, 14> pipeline = {"base",    "hardware", "m
 constexpr std::array<std::string_view, 5> heavy_headers = {"CLI/", "Eigen/", "nlohmann/", "pybind11/", "yaml-cpp/"};
 constexpr int most_readme_lines = 15;
 // They read and write flags of other programs, and variables of style sheets.
-constexpr std::array<std::string_view, 10> foreign_flags = {"plan/megatron_flags.cpp",
+constexpr std::array<std::string_view, 15> foreign_flags = {"plan/megatron_flags.cpp",
                                                             "plan/training_launchers/axolotl.cpp",
                                                             "plan/training_launchers/megatron_lm.cpp",
                                                             "plan/training_launchers/torchtune.cpp",
                                                             "plan/serving/launch_command.cpp",
-                                                            "plan/serving/launch_manifest.cpp",
+                                                            "plan/serving/launch_files/compose.cpp",
+                                                            "plan/serving/launch_files/dynamo.cpp",
+                                                            "plan/serving/launch_files/kserve.cpp",
+                                                            "plan/serving/launch_files/launch_file.cpp",
+                                                            "plan/serving/launch_files/llm_d.cpp",
                                                             "serving/engine/launch_flags.cpp",
                                                             "serving/engine/launch_line.cpp",
+                                                            "serving/engine/launch_words.cpp",
                                                             "serving/engine/launched_server.cpp",
                                                             "report/drawing/html_page.cpp"};
 

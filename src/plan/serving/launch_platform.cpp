@@ -15,7 +15,7 @@ constexpr LaunchPlatform cuda{.platform = "cuda",
                               .visible = "CUDA_VISIBLE_DEVICES",
                               .vllm_image = "vllm/vllm-openai:latest",
                               .sglang_image = "lmsysorg/sglang:latest",
-                              .trtllm_image = "nvcr.io/nvidia/tensorrt-llm/release:latest",
+                              .trtllm_image = "nvcr.io/nvidia/tensorrt-llm/release:1.2.1",
                               .kubernetes_resource = "nvidia.com/gpu",
                               .takes_nvidia_files = true};
 

@@ -28,6 +28,13 @@ void OutFile::close() {
     throw InputError({.source = flag_, .value = printable(path_), .expected = "enough disk space to write all rows"});
 }
 
+void remove_if_empty(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error) && std::filesystem::is_empty(path, error)) {
+    std::filesystem::remove(path, error);
+  }
+}
+
 void write_report(const std::string& path, std::string_view text) {
   write_file(path, with_flag_names(text));
 }

@@ -23,6 +23,9 @@ class OutFile {
   std::ofstream file_;
 };
 
+// Where a file was made to see whether it can be written, but nothing was.
+void remove_if_empty(const std::string& path);
+
 // A page or table for people: flags stand in place of the {fields} that it names.
 void write_report(const std::string& path, std::string_view text);
 

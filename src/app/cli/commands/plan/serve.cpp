@@ -18,7 +18,8 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "plan/serving/launch_manifest.h"
+#include "plan/serving/launch_files/launch_manifest.h"
+#include "report/parts/table.h"
 #include "report/plan/serving_plan_report.h"
 #include "report/plan/serving_plan_words.h"
 #include "report/plan/shared_plan_report.h"
@@ -89,20 +90,38 @@ class PlanServe : public Command {
     Answer answer{.text = serving_plan_text(report),
                   .json = serving_plan_json(report),
                   .failure = result.winner() == nullptr ? without_line_end(serving_plan_sentence(report)) : ""};
-    if (launch_ != "lines" && result.winner() != nullptr) {
-      const std::string manifest = launch_manifest(launch_, planner.question, result.winner()->layout,
-                                                   planned_model_len(planner.question, planner.traffic));
-      if (launch_out_.empty()) {
-        answer.text += "\n" + manifest;
-      } else {
-        write_report(launch_out_, manifest);
-      }
-      answer.json.set("manifest", manifest);
-    }
+    if (launch_ != "lines" && result.winner() != nullptr) add_launch_file(planner, result.winner()->layout, answer);
     return answer;
   }
 
  private:
+  void add_launch_file(const ServingPlanner& planner, const ServingLayout& layout, Answer& answer) const {
+    std::string manifest;
+    try {
+      manifest =
+          launch_manifest(launch_, planner.question, layout, planned_model_len(planner.question, planner.traffic));
+    } catch (const InputError& error) {
+      refuse_launch_file(error.problem(), answer);
+      return;
+    }
+    if (launch_out_.empty()) {
+      answer.text += "\n" + manifest;
+    } else {
+      write_report(launch_out_, manifest);
+    }
+    answer.json.set("manifest", manifest);
+  }
+
+  // The search took its time, and its answer stands without the file.
+  void refuse_launch_file(const InputProblem& problem, Answer& answer) const {
+    const std::string note =
+        fmt::format("No file was written for --launch {}. {} {}", launch_, problem.value, problem.expected);
+    answer.text += wrap_lines("\nnote: " + note + "\n", page_width(), 2);
+    answer.json.set("manifest", Json());
+    answer.json.set("manifest_note", note);
+    remove_if_empty(launch_out_);  // check() made it
+  }
+
   void declare_question(Options& options) {
     options.heading("Question");
     options.text("--model", model_,
@@ -150,7 +169,7 @@ class PlanServe : public Command {
     launches.insert(launches.begin(), "lines");
     options.choice("--launch", launch_, std::move(launches),
                    "How to show the launch of the winner: lines = command lines; otherwise also a YAML file for "
-                   "Kubernetes, Docker Compose, NVIDIA Dynamo or llm-d");
+                   "Kubernetes, Docker Compose, NVIDIA Dynamo, llm-d or KServe");
     options.text("--launch-out", launch_out_, "Write the YAML of --launch to this file instead of printing it");
   }
 

@@ -1,5 +1,7 @@
 // What a file says is read back as what was simulated: serving/engine/launch_line.h is the other end.
-#include "plan/serving/launch_manifest.h"
+#include "plan/serving/launch_files/launch_manifest.h"
+
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +15,7 @@
 namespace foretoken::launch_manifest_test {
 
 using testing::HasSubstr;
+using testing::Not;
 
 ServingQuestion asked() {
   ServingQuestion question = small_question();
@@ -66,9 +69,7 @@ TEST(LaunchManifest, every_file_is_read_back_as_the_layout) {
             const LaunchLine read = read_launch_line(manifest, "file");
             expect_says_the_same(read.fields, line, manifest);
             EXPECT_EQ(shown(read.fields.find("replicas")), servers == 1 ? "" : std::to_string(servers)) << manifest;
-            if (kind == "kubernetes" || kind == "dynamo") {
-              EXPECT_EQ(shown(read.fields.find("device")), "l4") << manifest;
-            }
+            EXPECT_EQ(shown(read.fields.find("device")), "l4") << manifest;
             EXPECT_TRUE(read.remarks.unknown.empty()) << manifest << read.remarks.unknown.front();
             ++files;
           }
@@ -76,7 +77,7 @@ TEST(LaunchManifest, every_file_is_read_back_as_the_layout) {
       }
     }
   }
-  EXPECT_EQ(files, 7 * 4 + 7 * 3 + 6 * 2);
+  EXPECT_EQ(files, 7 * 5 + 7 * 4 + 6 * 3);
 }
 
 TEST(LaunchManifest, servers_on_several_nodes_are_read_back_as_the_layout) {
@@ -84,20 +85,28 @@ TEST(LaunchManifest, servers_on_several_nodes_are_read_back_as_the_layout) {
   struct Wide {
     const char* engine;
     int64_t tensor, pipeline, ranks;
+    std::vector<std::string> kinds;
   };
+  const std::map<std::string, std::string> says_nodes = {
+      {"kubernetes", "size: 2"}, {"dynamo", "nodeCount: 2"}, {"llm-d", "workers: 2"}, {"kserve", "dataLocal: 8"}};
   for (const Wide& wide :
-       {Wide{"vllm", 8, 2, 1}, Wide{"vllm", 1, 1, 16}, Wide{"sglang", 8, 2, 1}, Wide{"sglang", 1, 1, 16}}) {
+       {Wide{"vllm", 8, 2, 1, {"kubernetes", "dynamo", "llm-d"}},
+        Wide{"vllm", 16, 1, 1, {"kubernetes", "dynamo", "llm-d"}},
+        Wide{"vllm", 1, 1, 16, {"kubernetes", "dynamo", "llm-d", "kserve"}},
+        Wide{"sglang", 8, 2, 1, {"kubernetes", "dynamo"}}, Wide{"sglang", 1, 1, 16, {"kubernetes", "dynamo"}}}) {
     EngineChoice engine{.device = "l4", .engine = wide.engine, .tensor = wide.tensor, .pipeline = wide.pipeline};
     engine.attention_ranks = wide.ranks;
     engine.expert_parallel = wide.ranks > 1;
     const ServingLayout layout{.pool = {.engine = engine, .replicas = 2}, .decode = {}};
     const Json line = fields_of_lines(pool_launches(question, layout, 4096).front());
-    for (const char* kind : {"kubernetes", "dynamo"}) {
+    for (const std::string& kind : wide.kinds) {
       const std::string manifest = launch_manifest(kind, question, layout, 4096);
       const LaunchLine read = read_launch_line(manifest, "file");
       expect_says_the_same(read.fields, line, manifest);
       EXPECT_EQ(shown(read.fields.find("replicas")), "2") << manifest;
-      EXPECT_THAT(manifest, HasSubstr(kind == std::string("kubernetes") ? "size: 2" : "nodeCount: 2"));
+      EXPECT_THAT(manifest, HasSubstr(says_nodes.at(kind)));
+      EXPECT_THAT(manifest, Not(HasSubstr("FIRST-HOST"))) << kind;
+      EXPECT_TRUE(read.remarks.unknown.empty()) << manifest << read.remarks.unknown.front();
     }
   }
 }
@@ -122,7 +131,7 @@ TEST(LaunchManifest, pools_are_read_back_with_their_numbers) {
         .pool = {.engine = {.device = "l4", .engine = name, .tensor = 2}, .replicas = 2},
         .decode = EnginePool{.engine = {.device = "l4", .engine = name, .tensor = 4}, .max_num_seqs = 32}};
     for (const std::string& kind : manifest_names()) {
-      if (kind == "llm-d" && name != std::string("vllm")) continue;
+      if ((kind == "llm-d" || kind == "kserve") && name != std::string("vllm")) continue;
       const std::string manifest = launch_manifest(kind, question, layout, 4096);
       const Json fields = read_launch_line(manifest, "file").fields;
       const Json *prefill = fields.find("prefill_pool"), *decode = fields.find("decode_pool");
@@ -157,6 +166,40 @@ TEST(LaunchManifest, other_vendors_have_their_own_images_or_no_file) {
   }
 }
 
+// Found missing in files of before: each is in the examples of the project that reads the file.
+TEST(LaunchManifest, files_have_what_their_readers_need) {
+  const ServingQuestion question = asked();
+  const EnginePool pool{.engine = {.device = "l4", .tensor = 2}};
+  const auto written = [&](const char* kind) {
+    return launch_manifest(kind, question, {.pool = pool, .decode = pool}, 4096);
+  };
+  const std::string dynamo = written("dynamo");
+  EXPECT_THAT(dynamo, HasSubstr("{name: main, image: \"nvcr.io/nvidia/ai-dynamo/vllm-runtime:"));
+  EXPECT_THAT(dynamo, HasSubstr(R"("--disaggregation-mode", "prefill")"));
+  EXPECT_THAT(dynamo, HasSubstr(R"("--disaggregation-mode", "decode")"));
+  EXPECT_THAT(dynamo, Not(HasSubstr("latest")));
+  EXPECT_THAT(dynamo, HasSubstr("name: hf-token, key: HF_TOKEN"));
+  const std::string llm_d = written("llm-d");
+  EXPECT_THAT(llm_d, HasSubstr(R"(modelArtifacts: {name: "org/model", uri: "hf://org/model")"));
+  EXPECT_THAT(llm_d, HasSubstr("VLLM_NIXL_SIDE_CHANNEL_HOST"));
+  EXPECT_THAT(llm_d, HasSubstr("HF_TOKEN=YOUR_TOKEN"));
+  EXPECT_THAT(written("kserve"), HasSubstr("  prefill:\n    replicas: 1\n"));
+}
+
+// The set makes a headless service of its own name.
+TEST(LaunchManifest, no_service_has_the_name_of_a_leader_worker_set) {
+  const ServingQuestion question = asked();
+  const EnginePool wide{.engine = {.device = "l4", .tensor = 16}};
+  for (const std::optional<EnginePool>& decode : {std::optional<EnginePool>(), std::optional(wide)}) {
+    const std::string manifest = launch_manifest("kubernetes", question, {.pool = wide, .decode = decode}, 4096);
+    const std::string set = decode ? "llm-prefill-nodes" : "llm-nodes";
+    EXPECT_THAT(manifest, HasSubstr("kind: LeaderWorkerSet\nmetadata: {name: " + set + "}"));
+    EXPECT_THAT(manifest, Not(HasSubstr("kind: Service\nmetadata: {name: " + set + "}")));
+    const std::string told = decode ? "http://llm-prefill-nodes-0.llm-prefill-nodes:8000" : "port: 8000";
+    EXPECT_THAT(manifest, HasSubstr(told));
+  }
+}
+
 TEST(LaunchManifest, what_a_file_cannot_say_is_refused) {
   const ServingQuestion question = asked();
   const EnginePool wide{.engine = {.device = "l4", .engine = "trtllm", .tensor = 8, .pipeline = 2}};
@@ -166,7 +209,14 @@ TEST(LaunchManifest, what_a_file_cannot_say_is_refused) {
   EXPECT_THROW(launch_manifest("compose", question, {.pool = wide, .decode = {}}, 4096), InputError);
   EXPECT_THROW(launch_manifest("dynamo", question, {.pool = compiled, .decode = {}}, 4096), InputError);
   EXPECT_THROW(launch_manifest("llm-d", question, {.pool = narrow, .decode = {}}, 4096), InputError);
-  EXPECT_THROW(launch_manifest("kubernetes", question, {.pool = compiled, .decode = compiled}, 4096), InputError);
+  EXPECT_THROW(launch_manifest("kserve", question, {.pool = narrow, .decode = narrow}, 4096), InputError);
+  try {
+    launch_manifest("kubernetes", question, {.pool = compiled, .decode = compiled}, 4096);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.problem().value, HasSubstr("cannot describe separate prefill and decode pools"));
+    EXPECT_THAT(error.problem().expected, HasSubstr("Add {no_disaggregate}"));
+  }
 }
 
 }  // namespace foretoken::launch_manifest_test
