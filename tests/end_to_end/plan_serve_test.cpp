@@ -1,5 +1,6 @@
 // Plans of services from the command line: what they answer, and what they refuse.
 #include <gmock/gmock.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -69,6 +70,38 @@ TEST_F(PlanServeCommand, answers_in_a_sentence_with_the_line_that_starts_it) {
   EXPECT_GT(joules.at("low").number(), 0);
   EXPECT_GT(joules.at("high").number(), joules.at("low").number());
   EXPECT_EQ(plan("--json --threads 1").out, json.out);
+}
+
+TEST_F(PlanServeCommand, conversations_are_planned_at_the_rate_that_serve_is_given) {
+  const std::string load =
+      " --model Llama-3.1-8B --dataset-name sessions --turns 3 --think-time 1 --random-input-len 256 "
+      "--random-output-len 32 --max-num-seqs 16";
+  const Outcome plan = run_foretoken(
+      "plan serve --hardware h100_sxm:1 --slo ttft:300,tpot:50 --engines vllm --quantizations config --kv-cache-dtype "
+      "auto --max-num-batched-tokens 0 --most-simulated 1 --finalists 1 --json" +
+      load);
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  const Json document = parse_json(plan.out, "plan");
+  const JsonView answer(document, "plan");
+  EXPECT_EQ(answer.at("requests_per_conversation").number(), 3);
+  EXPECT_THAT(answer.at("sentence").string(), HasSubstr("conversations/s"));
+  const JsonView run = answer.at("winner").at("run");
+  const double per_s = run.at("conversations_per_s").number();
+  EXPECT_NEAR(per_s * 3, run.at("rate").number(), 1e-9 * per_s);
+  const std::string line = answer.at("commands").items()[0].at("line").string();
+  const size_t length = line.find("--max-model-len");
+  ASSERT_NE(length, std::string::npos) << line;
+  // The run is of six samples of conversations; this one is of the first.
+  const Outcome serve = run_foretoken(fmt::format(
+      "serve --device h100_sxm --engine vllm --request-rate {} --num-prompts {} {} --no-intervals --json{}", per_s,
+      run.at("requests").integer() / 18, line.substr(length, line.find(' ', length + 16) - length), load));
+  ASSERT_EQ(serve.status, 0) << serve.err;
+  const Json served = parse_json(serve.out, "serve");
+  const JsonView metrics(served, "serve");
+  EXPECT_EQ(metrics.at("completed").integer() * 6, run.at("requests").integer());
+  const double ttft_ms = run.at("ttft<300ms@p99").number(), tpot_ms = run.at("tpot<50ms@p99").number();
+  EXPECT_NEAR(metrics.at("p99_ttft_ms").number(), ttft_ms, 0.2 * ttft_ms);
+  EXPECT_NEAR(metrics.at("p99_tpot_ms").number(), tpot_ms, 0.02 * tpot_ms);
 }
 
 TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
@@ -347,8 +380,10 @@ TEST_F(PlanServeCommand, wrong_flags_are_named) {
   EXPECT_THAT(refused("--hardware h100_sxm:2 --traffic chat --dataset-name random"), HasSubstr("--dataset-name"));
   EXPECT_THAT(refused("--hardware h100_sxm:2 --users 5 --request-rate 2"), HasSubstr("--request-rate"));
   EXPECT_THAT(refused("--hardware h100_sxm:2 --slo ttft:500 --budget 5/week"), HasSubstr("month"));
-  EXPECT_THAT(refused("--hardware h100_sxm:2 --slo ttft:500 --dataset-name sessions"),
-              HasSubstr("wait for each other"));
+  const std::string sessions = "--hardware h100_sxm:2 --slo ttft:500 --dataset-name sessions ";
+  EXPECT_THAT(refused(sessions + "--quick"), HasSubstr("a search without --quick"));
+  EXPECT_THAT(refused(sessions + "--request-rate 2 --day sine:0.5"), HasSubstr("at the peak of the day"));
+  EXPECT_THAT(refused(sessions + "--users 5"), HasSubstr("conversations that begin per second"));
   const std::string day = "--hardware h100_sxm:2 --request-rate 2 ";
   EXPECT_THAT(refused(day + "--autoscaler planner"), HasSubstr("--autoscaler: needs --day"));
   EXPECT_THAT(refused(day + "--day cosine:0.5"), HasSubstr("a CSV file or sine:SWING"));

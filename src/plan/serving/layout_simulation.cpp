@@ -75,7 +75,8 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
                                                int64_t requests, int64_t part) const {
   ServingRunRequest request;
   const std::string& engine = layout.pool.engine.engine;
-  request.config.router = usual_router(engine, 1);
+  request.config.router =
+      traffic_->has_conversations() ? std::string(router_of_conversations) : usual_router(engine, 1);
   request.config.replicas.assign(static_cast<size_t>(layout.pool.replicas), engines.pool->group.config);
   if (layout.pool.host_gib > 0) {
     request.config.kv_tiers =
@@ -100,8 +101,8 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
     between.first_token = usual_first_token(engine);
     request.config.disaggregation = std::move(between);
   }
-  request.load = [this, rate, requests, first = first_request(requests, part)](uint64_t /*seed*/) {
-    return traffic_->at_rate(rate, requests, first);
+  request.load = [this, rate, requests, part](uint64_t /*seed*/) {
+    return traffic_->part_at_rate(rate, requests, part);
   };
   request.goals = goals_of(question_->slos);
   request.percentiles = slo_percentiles(question_->slos);

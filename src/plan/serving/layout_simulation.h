@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/serving/layout_bounds.h"
@@ -35,6 +36,9 @@ inline constexpr double usually_promised = 0.9;
 
 // Lengthy ones say what is promised; the usual ones tell finalists apart and what changes the capacity.
 enum class RunLength : uint8_t { brief, usual, lengthy };
+
+// Turns of a conversation go where its KV cache is.
+inline constexpr std::string_view router_of_conversations = "session_sticky";
 
 // One simulated run of the whole layout.
 struct PlanRun {
@@ -143,7 +147,6 @@ class LayoutSimulator {
   };
   PlanPoint by_closed_form(PlanPoint point, const LayoutJudgement& judgement, const Estimate& step) const;
   std::vector<double> rates_of_curve(double capacity) const;
-  int64_t first_request(int64_t requests, int64_t part) const { return traffic_->usual_start() + part * requests; }
   // By runs of the trial. `name`: of the layout and the kind of trial.
   const KeptRuns& kept_runs(const std::string& name, const Trial& trial, const CapacitySearch& search);
   // What `find` finds, once.

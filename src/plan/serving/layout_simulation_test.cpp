@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/serving/search_test_support.h"
+#include "serving/load/load_spec.h"
 
 namespace foretoken::layout_simulation_test {
 
@@ -23,6 +24,56 @@ TEST(LayoutSimulation, a_curve_tells_the_same_at_capacity_as_the_search_for_it) 
     ASSERT_NE(same, nullptr);
     EXPECT_EQ(same->achieved_ms, full.at_capacity()->achieved_ms);
   }
+}
+
+LoadMaker begun_conversations(double per_s, int64_t count) {
+  return make_load({.num_prompts = count,
+                    .arrivals = {.rate = per_s},
+                    .dataset = Dataset::sessions,
+                    .input_len = 60,
+                    .output_len = 20,
+                    .range_ratio = 0.5,
+                    .sessions = {.turns = 3, .think_s = 0.5}});
+}
+
+Traffic conversations(uint64_t seed) {
+  constexpr int64_t drawn = 300;
+  const auto source = begun_conversations(1, drawn)(seed);
+  return {Traffic::taken_from(*source, 10'000), drawn, {.begun = begun_conversations, .seed = seed}};
+}
+
+TEST(LayoutSimulation, conversations_are_simulated_as_a_run_of_them_at_the_rate_found) {
+  const ServingQuestion question = small_question();
+  const ServingFacts facts = roofline_facts();
+  constexpr uint64_t seed = 7;
+  const Traffic traffic = conversations(seed);
+  EXPECT_EQ(traffic.requests_each(), 3);
+  EXPECT_NEAR(traffic.pauses_s(), 1, 0.2);
+  EngineShelf shelf(question, facts, traffic);
+  LayoutSimulator simulator(question, traffic, shelf);
+  const PlanPoint point = simulator.evaluate(one_engine, Effort::full);
+  const PlanRun* found = point.at_capacity();
+  ASSERT_NE(found, nullptr);
+  ASSERT_EQ(found->requests % 3, 0);
+  ServingRunRequest request =
+      simulator.run_request(one_engine, shelf.engines(one_engine), found->rate, found->requests);
+  request.load = begun_conversations(found->rate / 3, found->requests / 3);
+  request.config.seed = seed;
+  const ServingMetrics metrics = run_metrics(request);
+  EXPECT_EQ(metrics.completed, found->requests);
+  for (size_t i = 0; i < question.slos.size(); ++i) {
+    EXPECT_EQ(achieved_ms(question.slos[i], metrics, request.percentiles), found->achieved_ms[i]);
+  }
+}
+
+TEST(LayoutSimulation, runs_last_several_conversations) {
+  const ServingQuestion question = small_question();
+  const ServingFacts facts = roofline_facts();
+  const Traffic traffic = conversations(0);
+  EngineShelf shelf(question, facts, traffic);
+  const LayoutSimulator simulator(question, traffic, shelf);
+  constexpr double rate = 1000;
+  EXPECT_GT(static_cast<double>(simulator.requests_for(Effort::quick, rate)) / rate, 4 * traffic.pauses_s());
 }
 
 }  // namespace foretoken::layout_simulation_test

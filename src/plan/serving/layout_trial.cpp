@@ -82,10 +82,13 @@ int64_t LayoutSimulator::requests_for(RunLength length, double rate) const {
     if (slo.metric == SloMetric::tpot) tpot_s = slo.limit_ms / 1e3;
   }
   const LengthSettings settings = settings_of(length);
-  const double span_s = settings.service_times * traffic_->lengths().mean_output * tpot_s;
+  // Of a conversation, all requests and the pauses between them: it takes that long until as many go on as will.
+  const double answers_s = traffic_->requests_each() * traffic_->lengths().mean_output * tpot_s;
+  const double span_s = settings.service_times * (answers_s + traffic_->pauses_s());
   constexpr int64_t most_requests = 200'000;  // only separate pools of very many engines come near
-  return std::clamp(static_cast<int64_t>(std::ceil(std::min(rate * span_s, 1e12))), settings.least_requests,
-                    most_requests);
+  const int64_t requests = std::clamp(static_cast<int64_t>(std::ceil(std::min(rate * span_s, 1e12))),
+                                      settings.least_requests, most_requests);
+  return traffic_->whole_conversations(requests);
 }
 
 ServingLayout LayoutSimulator::long_part(const ServingLayout& layout, double rate) const {
@@ -287,8 +290,7 @@ std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stret
   // What host memory below the cache could save.
   if (judging.length == RunLength::brief && part->pool.host_gib == 0 && tries_host_memory(question.choices)) {
     const auto computed = static_cast<double>(metrics.input_tokens - metrics.cached_tokens);
-    const int64_t first = simulator->first_request(requests, of.part);
-    const auto fresh = static_cast<double>(simulator->traffic_->fresh_tokens(requests, first));
+    const double fresh = simulator->traffic_->fresh_tokens_of_part(requests, of.part);
     result.computed_again = std::max(1.0, computed / fresh);
   }
   return Stretch{.run = std::move(result), .keeps_up = keeps};

@@ -51,7 +51,10 @@ Picoseconds LatencyLog::Took::of(SloMetric metric) const {
 
 void LatencyLog::request_ended(const RequestRecord& record) {
   if (record.outcome != RequestOutcome::completed) return;
-  took_.at(static_cast<size_t>(record.id)) = {
+  const auto place = static_cast<size_t>(record.id);
+  // Of conversations, nobody knows before how many requests there will be.
+  if (place >= took_.size()) took_.resize(place + 1);
+  took_[place] = {
       .ttft = record.ttft(), .tpot = record.output_tokens > 1 ? record.tpot() : none, .e2el = record.e2el()};
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -79,6 +81,19 @@ double distance_of_lengths(std::span<const Request> some, const std::vector<int6
   return distance;
 }
 
+// Seconds between the first and the last request of each conversation, of all together. Sessions with higher numbers
+// are those of agents, which conversations wait for.
+double pauses_of_all(const std::vector<Request>& requests, int64_t conversations) {
+  std::map<int64_t, std::pair<Picoseconds, Picoseconds>> spans;  // first and last, by session
+  for (const Request& request : requests) {
+    if (request.session < 0 || request.session >= conversations) continue;
+    spans.emplace(request.session, std::pair(request.arrival, request.arrival)).first->second.second = request.arrival;
+  }
+  double sum = 0;
+  for (const auto& [session, span] : spans) sum += to_seconds(span.second - span.first).value();
+  return sum;
+}
+
 int64_t start_of_usual_lengths(const std::vector<Request>& requests) {
   constexpr size_t few = 200, many = 1000, step = 200;
   if (requests.size() < 2 * many) return 0;
@@ -133,6 +148,15 @@ Traffic::Traffic(std::vector<Request> requests) : requests_(std::move(requests))
   usual_start_ = start_of_usual_lengths(requests_);
 }
 
+Traffic::Traffic(std::vector<Request> drawn, int64_t drawn_conversations, Conversations conversations)
+    : Traffic(std::move(drawn)) {
+  ensure(drawn_conversations > 0, "conversations are drawn whole");
+  const auto count = static_cast<double>(drawn_conversations);
+  conversations_ = std::move(conversations);
+  requests_each_ = static_cast<double>(size()) / count;
+  pauses_s_ = pauses_of_all(requests_, drawn_conversations) / count;
+}
+
 std::string Traffic::key() const {
   // FNV-1a, 64 bits.
   uint64_t digest = 14695981039346656037ULL;
@@ -142,7 +166,28 @@ std::string Traffic::key() const {
     for (const int64_t block : request.prefix_blocks) mix(block);
     if (request.adapter >= 0) mix(-2 - int64_t{request.adapter});
   }
-  return fmt::format("{} requests {:016x}", requests_.size(), digest);
+  return fmt::format("{} requests {:016x}{}", requests_.size(), digest,
+                     conversations_ ? fmt::format(" in conversations, seed {}", conversations_->seed) : "");
+}
+
+int64_t Traffic::conversations_of(int64_t count) const {
+  return std::max<int64_t>(1, std::llround(static_cast<double>(count) / requests_each_));
+}
+
+int64_t Traffic::whole_conversations(int64_t count) const {
+  if (!conversations_) return count;
+  return std::llround(static_cast<double>(conversations_of(count)) * requests_each_);
+}
+
+std::unique_ptr<RequestSource> Traffic::part_at_rate(double rate, int64_t count, int64_t part) const {
+  if (!conversations_) return at_rate(rate, count, usual_start_ + part * count);
+  return conversations_->begun(rate / requests_each_,
+                               conversations_of(count))(conversations_->seed + static_cast<uint64_t>(part));
+}
+
+double Traffic::fresh_tokens_of_part(int64_t count, int64_t part) const {
+  if (conversations_) return lengths_.mean_fresh_input * static_cast<double>(count);
+  return static_cast<double>(fresh_tokens(count, usual_start_ + part * count));
 }
 
 int64_t Traffic::fresh_tokens(int64_t count, int64_t first) const {

@@ -404,8 +404,34 @@ std::string frontier_table(const ServingPlanReport& report) {
 }
 
 // The rate that was asked for; without one, the search looks for the most that a layout sustains.
-std::string asked_rate_words(const ServingQuestion& question) {
-  return question.rate ? fmt::format(" and arrive at {} requests/s", asked_rate_number(*question.rate)) : "";
+std::string asked_rate_words(const ServingPlanReport& report) {
+  const std::optional<double>& rate = report.question.rate;
+  if (!rate) return "";
+  const Traffic& traffic = report.traffic;
+  const std::string conversations =
+      traffic.has_conversations()
+          ? fmt::format(" ({} conversations/s of {} each)", asked_rate_number(*rate / traffic.requests_each()),
+                        requests_each_text(traffic))
+          : "";
+  return fmt::format(" and arrive at {} requests/s{}", asked_rate_number(*rate), conversations);
+}
+
+// What a conversation rate of this capacity is, and how its requests reach several engines.
+std::string conversations_text(const Traffic& traffic, const PlanPoint& point) {
+  if (!traffic.has_conversations()) return "";
+  const double each = traffic.requests_each();
+  std::string text = fmt::format(
+      " That is {:.4g} conversations/s ({:.3g} to {:.3g}) of {} each, the {{request_rate}} of `foretoken serve`.",
+      point.capacity.value / each, point.capacity.low / each, point.capacity.high / each, requests_each_text(traffic));
+  if (point.layout.pool.replicas > 1) {
+    text +=
+        fmt::format(" The router must keep each conversation on one engine ({{router}} {}).", router_of_conversations);
+  }
+  return text;
+}
+
+void set_conversations(Json& json, const Traffic& traffic, const char* name, double requests_per_s) {
+  if (traffic.has_conversations()) json.set(name, requests_per_s / traffic.requests_each());
 }
 
 std::string search_text(const ServingSearchResult& result) {
@@ -437,7 +463,8 @@ std::string search_text(const ServingSearchResult& result) {
   return text;
 }
 
-Json plan_run_json(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
+Json plan_run_json(const ServingPlanReport& report, const PlanPoint& point, const PlanRun& run) {
+  const ServingQuestion& question = report.question;
   Json json = Json::object(
       {{"rate", run.rate},
        {"requests", run.requests},
@@ -453,6 +480,7 @@ Json plan_run_json(const ServingQuestion& question, const PlanPoint& point, cons
       "joules_per_output_token",
       joules.value > 0 ? Json::object({{"value", joules.value}, {"low", joules.low}, {"high", joules.high}}) : Json());
   for (size_t i = 0; i < question.slos.size(); ++i) json.set(slo_key(question.slos[i]), run.achieved_ms[i]);
+  set_conversations(json, report.traffic, "conversations_per_s", run.rate);
   return json;
 }
 
@@ -469,8 +497,9 @@ Json point_json(const ServingPlanReport& report, const PlanPoint& point) {
        {"capacity_requests_per_s",
         Json::object({{"value", point.capacity.value}, {"low", point.capacity.low}, {"high", point.capacity.high}})},
        {"kv_tokens", point.kv_tokens}});
+  set_conversations(json, report.traffic, "capacity_conversations_per_s", point.capacity.value);
   const PlanRun* run = shown_run(question, point);
-  json.set("run", run != nullptr ? plan_run_json(question, point, *run) : Json());
+  json.set("run", run != nullptr ? plan_run_json(report, point, *run) : Json());
   return json;
 }
 
@@ -530,7 +559,7 @@ Json curve_json(const ServingPlanReport& report) {
   if (report.result.curve.empty()) return {};
   Json runs = Json::array();
   for (const PlanRun& run : report.result.curve) {
-    runs.push(plan_run_json(report.question, *report.result.winner(), run));
+    runs.push(plan_run_json(report, *report.result.winner(), run));
   }
   const PlanRun* knee = knee_of(report.result.curve);
   return Json::object(
@@ -547,6 +576,7 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
                                  hardware_text(question, winner->layout), layout_text(winner->layout),
                                  capacity_interval(winner->capacity), slos_text(question));
   text += cost_text(question, *winner) + energy_text(question, *winner) + ".";
+  text += conversations_text(report.traffic, *winner);
   if (question.rate) {
     if (const PlanRun* run = winner->at_rate(*question.rate)) {
       text += fmt::format(" At {} requests/s: {}.", asked_rate_number(*question.rate), achieved_text(question, *run));
@@ -632,7 +662,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
               search_text(report.result) +
                   fmt::format("Requests average {:.0f} prompt and {:.0f} output tokens{}. Engines are set up for the "
                               "longest request. Intervals cover {}.\n",
-                              lengths.mean_input, lengths.mean_output, asked_rate_words(report.question),
+                              lengths.mean_input, lengths.mean_output, asked_rate_words(report),
                               report.result.by_closed_form
                                   ? "the range of shares of the bound that simulated layouts reached"
                                   : "the error of step times and the variation between samples of such requests"),
@@ -649,7 +679,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
   for (const PlanPoint& point : result.points) points.push(point_json(report, point));
   for (const FrontierRun& one : result.frontier) {
     const PlanPoint& point = result.points[one.point];
-    Json row = plan_run_json(question, point, point.runs[one.run]);
+    Json row = plan_run_json(report, point, point.runs[one.run]);
     row.set("key", point.layout.key());
     Json best_in = Json::array();
     for (const auto& [measure, name] : frontier_measure_names) {
@@ -677,6 +707,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
                             {"beaten", result.beaten},
                             {"unexplored", result.unexplored},
                             {"stopped", result.stopped}});
+  if (report.traffic.has_conversations()) json.set("requests_per_conversation", report.traffic.requests_each());
   if (result.largest_gap > 0) json.set("largest_gap_of_replicas", result.largest_gap);
   const PlanPoint* winner = result.winner();
   json.set("winner", winner != nullptr ? point_json(report, *winner) : Json());
@@ -709,7 +740,7 @@ std::string serving_plan_csv(const ServingPlanReport& report) {
                                {"usd_per_hour", number_or_null(report.question.usd_per_hour(point.layout))},
                                {"effort", effort_name(point.effort)},
                                {"capacity", point.capacity.value}});
-      const Json run_columns = plan_run_json(report.question, point, run);
+      const Json run_columns = plan_run_json(report, point, run);
       for (const Json::Member& member : run_columns.members()) row.set(member.first, member.second);
       rows.push(std::move(row));
     }

@@ -32,6 +32,10 @@ std::string capacity_interval(const Headline& capacity) {
                      rate_number(capacity.high));
 }
 
+std::string requests_each_text(const Traffic& traffic) {
+  return fmt::format("{:.3g} requests", traffic.requests_each());
+}
+
 std::string slos_text(const ServingQuestion& question) {
   std::string text;
   for (const LatencySlo& slo : question.slos) {

@@ -62,6 +62,7 @@ class PlanServe : public Command {
     if (quick_)
       options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out", "--goal-seek", "--time-limit"}, {},
                        "--quick");
+    if (demand_.load.conversations()) refuse_with_conversations();
     // Closed forms know nothing of requests that wait for slots: they may be off by ten times.
     if (quick_) options_->refuse({"--enable-lora"}, {}, "--quick, which does not price waiting for adapter slots");
     // Ranks that share a store must all search alike; one that is killed is resumed from the store.
@@ -120,6 +121,19 @@ class PlanServe : public Command {
     answer.json.set("manifest", Json());
     answer.json.set("manifest_note", note);
     remove_if_empty(launch_out_);  // check() made it
+  }
+
+  // Closed forms know nothing of caches that conversations leave behind, and days only of requests that stand alone.
+  void refuse_with_conversations() const {
+    const auto refuse = [&](const char* flag, const char* instead) {
+      if (!options_->was_given(flag)) return;
+      throw InputError({.source = flag,
+                        .value = "cannot be combined with --dataset-name " + demand_.load.dataset,
+                        .expected = instead});
+    };
+    refuse("--quick", "a search without --quick: the turns of conversations must be simulated");
+    refuse("--day", "the conversations per second at the peak of the day as --request-rate");
+    refuse("--users", "the conversations that begin per second as --request-rate");
   }
 
   void declare_question(Options& options) {
@@ -255,7 +269,7 @@ class PlanServe : public Command {
   ServingPlanner make_planner(const Library& library, const AskedModel& asked, const SearchStop& stop) const {
     ServingPlanner planner{.library = library,
                            .question = question(library, asked),
-                           .traffic = Traffic(planned_requests(asked.load, adapter_load_)),
+                           .traffic = planned_traffic(asked.load, adapter_load_),
                            .device_files = offer_.device_files(library),
                            .other_files = {asked.model},
                            .tier = tier_from_name(tier_).value(),
@@ -270,6 +284,8 @@ class PlanServe : public Command {
                              wanted();
                              stop.check();
                            }};
+    // Rates of conversations are of those; a search counts requests.
+    if (planner.question.rate) *planner.question.rate *= planner.traffic.requests_each();
     layouts_.choose_host_memory(planner);
     if (layouts_.lora.enabled) layouts_.choose_slots(planner);
     if (planner.question.drafts) planner.other_files.push_back(planner.question.drafts->config.model);

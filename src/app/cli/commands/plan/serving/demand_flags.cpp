@@ -1,13 +1,13 @@
 #include "app/cli/commands/plan/serving/demand_flags.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "library/traffic_use.h"
-#include "plan/serving/traffic.h"
 
 namespace foretoken {
 namespace {
@@ -97,18 +97,45 @@ std::vector<std::string> DemandFlags::user_assumptions(const Library& library) c
                   users, load_of_use(library).rate(), number_text(user_pause_s))};
 }
 
-std::vector<Request> planned_requests(const LoadFlags& load, const AdapterLoadFlags& adapters) {
-  if (load.conversations() || load.max_concurrency > 0) {
-    throw InputError({.source = load.conversations() ? "--dataset-name" : "--max-concurrency",
-                      .value = load.conversations() ? load.dataset : fmt::format("{}", load.max_concurrency),
+namespace {
+
+// Conversations have long prompts, whose blocks are all kept.
+constexpr int64_t most_of_conversations = 6'000;
+
+// Every run draws conversations of its own; some are drawn for the lengths of their requests.
+Traffic planned_conversations(const LoadFlags& load, const AdapterLoadFlags& adapters) {
+  const LoadSpec spec = load.spec();
+  const auto begun = [spec, adapters](double per_s, int64_t count) {
+    LoadSpec own = spec;
+    own.arrivals.rate = per_s;
+    own.num_prompts = count;
+    return adapters.load(make_load(own));
+  };
+  const SessionSettings& sessions = spec.sessions;
+  const double agents = sessions.subagent_share * static_cast<double>(sessions.subagents * sessions.subagent_turns);
+  const double usual_requests = static_cast<double>(sessions.turns) * (1 + agents);
+  int64_t drawn = std::max<int64_t>(2, static_cast<int64_t>(most_of_conversations / usual_requests));
+  if (load.num_prompts > 0) drawn = std::min(drawn, load.num_prompts);
+  const auto seed = static_cast<uint64_t>(load.seed);
+  const std::unique_ptr<RequestSource> source = begun(1, drawn)(seed);
+  return {Traffic::taken_from(*source, std::numeric_limits<int64_t>::max()), drawn, {.begun = begun, .seed = seed}};
+}
+
+}  // namespace
+
+Traffic planned_traffic(const LoadFlags& load, const AdapterLoadFlags& adapters) {
+  if (load.max_concurrency > 0) {
+    throw InputError({.source = "--max-concurrency",
+                      .value = fmt::format("{}", load.max_concurrency),
                       .expected = "requests that do not wait for each other: a trace, random, lognormal or "
                                   "prefix_repetition"});
   }
+  if (load.conversations()) return planned_conversations(load, adapters);
   LoadFlags flags = load;
   flags.request_rate = load.trace.empty() ? "1" : "inf";
   if (flags.num_prompts == 0) flags.num_prompts = most_traffic;
   const std::unique_ptr<RequestSource> source = adapters.load(flags.load())(static_cast<uint64_t>(load.seed));
-  return Traffic::taken_from(*source, std::min(flags.num_prompts, most_traffic));
+  return Traffic(Traffic::taken_from(*source, std::min(flags.num_prompts, most_traffic)));
 }
 
 }  // namespace foretoken

@@ -10,6 +10,7 @@
 #include "app/cli/grammar/options.h"
 #include "library/library.h"
 #include "plan/serving/latency_slo.h"
+#include "plan/serving/traffic.h"
 
 namespace foretoken {
 
@@ -34,7 +35,7 @@ struct DemandFlags {
   double seconds_of_user(const Library& library, const LoadFlags& flags) const;
 };
 
-// Requests for every rate: arrivals are stretched afterwards.
-std::vector<Request> planned_requests(const LoadFlags& load, const AdapterLoadFlags& adapters);
+// Requests for every rate: arrivals are stretched afterwards. Of conversations, every run draws its own.
+Traffic planned_traffic(const LoadFlags& load, const AdapterLoadFlags& adapters);
 
 }  // namespace foretoken
