@@ -9,6 +9,7 @@
 #include "base/statistics.h"
 #include "compose/calibrated_stack.h"
 #include "serving/results/observer_list.h"
+#include "serving/simulation/acceptance_ends.h"
 
 namespace foretoken {
 namespace {
@@ -38,18 +39,6 @@ Outcome run_once(const ServingRunRequest& request, StepBound bound, uint64_t see
   ObserverList all(std::move(observers));
   const SimulationTotals totals = simulate(config, *source, all);
   return {.totals = totals, .metrics = collector.metrics(request.percentiles)};
-}
-
-// Engines whose drafts are accepted as often as at one end of the interval; nothing where it is known.
-std::optional<SimulationConfig> at_acceptance(SimulationConfig config, size_t end) {
-  bool is_unknown = false;
-  for (ReplicaConfig& replica : config.replicas) {
-    Speculation& speculation = replica.options.speculation;
-    if (speculation.unknown_acceptance.empty()) continue;
-    speculation.acceptance = speculation.unknown_acceptance[end];
-    is_unknown = true;
-  }
-  return is_unknown ? std::optional(std::move(config)) : std::nullopt;
 }
 
 // Engines whose answers are sent as fast as at one end of the interval; nothing where sending hardly matters: a process
@@ -124,7 +113,7 @@ ServingRun run_serving(const ServingRunRequest& request) {
         other.config = std::move(*config);
         runs.push_back(run_once(other, request.config.bound, seed, {}).metrics);
       };
-      add_run(at_acceptance(request.config, end), result.at_acceptance);
+      add_run(at_acceptance_end(request.config, end), result.at_acceptance);
       add_run(at_sending_cost(request.config, own.metrics, end), result.at_sending);
     }
   }

@@ -1,6 +1,6 @@
 // Plans of services from the command line: what they answer, and what they refuse.
-#include <gmock/gmock.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/file.h"

@@ -39,6 +39,23 @@ ServingQuestion narrowed(const ServingQuestion& question, const ServingLayout& w
   return narrow;
 }
 
+// The layer that the model was trained with to predict more tokens; a head for drafts where it has none.
+Variant with_drafts(const ServingQuestion& base) {
+  const bool has_own_layer = !base.model.draft_layers.empty();
+  const int64_t drafts = has_own_layer ? 1 : 3;
+  SpeculativeConfig config{.method = &draft_method(has_own_layer ? "mtp" : "eagle3"), .num_speculative_tokens = drafts};
+  config.assume_usual(base.random_texts);
+  Variant variant{
+      has_own_layer ? "drafts of the model's multi-token prediction layer (1 token)"
+                    : fmt::format("EAGLE-3 drafts ({} tokens)", drafts),
+      has_own_layer
+          ? "it is assumed to accept as many drafts as such layers usually do"
+          : "it needs a draft head trained for this model, and accepts as many drafts as such heads usually do",
+      base};
+  variant.question.drafts = DraftChoice{.config = config, .model = {}, .text = std::string(config.method->name)};
+  return variant;
+}
+
 std::vector<Variant> variants_of(const ServingQuestion& question, const ServingLayout& winner,
                                  const std::vector<HardwareChoice>& others) {
   std::vector<Variant> all;
@@ -59,14 +76,7 @@ std::vector<Variant> variants_of(const ServingQuestion& question, const ServingL
     all.push_back(std::move(variant));
   }
   if (!engine.speculates && engine.pipeline == 1 && !winner.decode) {
-    constexpr int64_t drafts = 3;
-    SpeculativeConfig config{.method = &draft_method("eagle3"), .num_speculative_tokens = drafts};
-    config.assume_usual(question.random_texts);
-    Variant variant{fmt::format("EAGLE-3 drafts ({} tokens)", drafts),
-                    "it needs a draft head trained for this model, and accepts as many drafts as such heads usually do",
-                    base};
-    variant.question.drafts = DraftChoice{.config = std::move(config), .model = {}, .text = "eagle3"};
-    all.push_back(std::move(variant));
+    all.push_back(with_drafts(base));
   }
   for (size_t i = 0; i < question.slos.size(); ++i) {
     Variant variant{"", "users wait longer", base};

@@ -350,13 +350,16 @@ class LayoutSimulator::Evaluation {
   struct Changes {
     std::optional<size_t> slow_steps;  // nothing where all steps are slow
     size_t fast_steps = 0;
+    std::vector<size_t> acceptances;  // low and high; empty where there is nothing to know
     std::vector<size_t> other_stretches;
     std::optional<size_t> usual_steps;  // of the part with other steps, where it is another one
   };
   Changes added_changes(std::vector<RatesOfTrial>& searches) const {
-    const auto add = [&](const ServingLayout& part, std::optional<StepBound> bound, int64_t stretch, double start) {
+    const auto add = [&](const ServingLayout& part, std::optional<StepBound> bound, int64_t stretch, double start,
+                         std::optional<size_t> acceptance_end = {}) {
       Trial trial = unmetered(part, RunLength::usual);
       if (bound) trial.bound = *bound;
+      trial.acceptance_end = acceptance_end;
       trial.first_stretch = stretch;
       searches.emplace_back(trial, near(start, settings_of(RunLength::usual).tolerance));
       return searches.size() - 1;
@@ -367,6 +370,9 @@ class LayoutSimulator::Evaluation {
       changes.slow_steps = add(other, StepBound::high, 0, usual_capacity_ * step_.value / step_.high);
     }
     changes.fast_steps = add(other, StepBound::low, 0, usual_capacity_ * gain_of_fast_steps());
+    for (const size_t end : unknown_acceptances()) {
+      changes.acceptances.push_back(add(other, std::nullopt, 0, usual_capacity_ * gain_of_acceptance(end), end));
+    }
     for (int64_t stretch = 1; stretch < compared_stretches; ++stretch) {
       changes.other_stretches.push_back(add(long_part_, std::nullopt, stretch, usual_capacity_));
     }
@@ -378,6 +384,19 @@ class LayoutSimulator::Evaluation {
     constexpr int64_t few = 2;
     return long_part_.devices() > few * short_part_.devices() ? short_part_ : long_part_;
   }
+  // Ends of the acceptance of drafts, where nobody knows it.
+  std::vector<size_t> unknown_acceptances() const {
+    return speculation().unknown_acceptance.empty() ? std::vector<size_t>{} : std::vector<size_t>{0, 1};
+  }
+  const Speculation& speculation() const {
+    return (engines_.decode != nullptr ? engines_.decode : engines_.pool)->group.config.options.speculation;
+  }
+  // Steps of decodes are as many fewer as more tokens come out of each.
+  double gain_of_acceptance(size_t end) const {
+    const int64_t drafts = speculation().draft_tokens;
+    return speculation().unknown_acceptance[end].expected_tokens(drafts) /
+           speculation().acceptance.expected_tokens(drafts);
+  }
   double gain_of_fast_steps() const { return step_.low > 0 ? std::min(step_.value / step_.low, 2.0) : 1.15; }
 
   RelativeInterval interval_of(const std::vector<RatesOfTrial>& searches, const Changes& changes) const {
@@ -387,11 +406,25 @@ class LayoutSimulator::Evaluation {
     if (usual > 0) {
       if (changes.slow_steps) within.low = std::min(1.0, found(*changes.slow_steps) / usual);
       within.high = std::max(1.0, found(changes.fast_steps) / usual);
+      std::vector<double> ends;
+      for (const size_t change : changes.acceptances) ends.push_back(found(change) / usual);
+      within = with_acceptances(within, ends);
     }
     std::vector<double> capacities = {usual_capacity_};
     for (const size_t change : changes.other_stretches) capacities.push_back(found(change));
     // The changed runs were searched that finely, the promise itself more finely.
     return widened(within, spread_among(capacities), settings_of(RunLength::usual).tolerance);
+  }
+
+  // How often drafts are accepted is independent of the step times. `ends`: of the capacity, what is left or gained.
+  static RelativeInterval with_acceptances(const RelativeInterval& within, const std::vector<double>& ends) {
+    double below = 0, above = 0;
+    for (const double end : ends) {
+      below = std::max(below, 1 - end);
+      above = std::max(above, end - 1);
+    }
+    return {.low = std::max(0.0, 1 - portable_hypot(1 - within.low, below)),
+            .high = 1 + portable_hypot(within.high - 1, above)};
   }
 
   // Which requests come, and where between two rates the capacity lies, are independent of the step times.
@@ -463,10 +496,11 @@ class LayoutSimulator::Evaluation {
   RelativeInterval relative_interval() const {
     const double tolerance = settings_of(RunLength::brief).tolerance;
     const double most = simulator_.judge(short_part_).most_requests_per_s;
-    const auto capacity_with = [&](StepBound bound, double start) {
+    const auto capacity_with = [&](StepBound bound, double start, std::optional<size_t> acceptance_end = {}) {
       Trial trial = short_trial();
       trial.metered = false;
       trial.bound = bound;
+      trial.acceptance_end = acceptance_end;
       return highest_rate(near(start, tolerance, most), [&](double rate) { return trial.tried(rate).tells(); });
     };
     RelativeInterval within;
@@ -474,9 +508,17 @@ class LayoutSimulator::Evaluation {
     if (!question_.pessimistic) {
       within.low = std::min(1.0, capacity_with(StepBound::high, usual * step_.value / step_.high) / usual);
     }
-    if (effort_ == Effort::quick) return within;
-    within.high = std::max(1.0, capacity_with(StepBound::low, usual * gain_of_fast_steps()) / usual);
-    return widened(within, 0, tolerance);
+    const bool low_end_only = effort_ == Effort::quick;
+    std::vector<double> ends;
+    for (const size_t end : unknown_acceptances()) {
+      if (end > 0 && low_end_only) continue;
+      ends.push_back(capacity_with(short_trial().bound, usual * gain_of_acceptance(end), end) / usual);
+    }
+    if (!low_end_only) {
+      within.high = std::max(1.0, capacity_with(StepBound::low, usual * gain_of_fast_steps()) / usual);
+    }
+    within = with_acceptances(within, ends);
+    return low_end_only ? within : widened(within, 0, tolerance);
   }
 
   LayoutSimulator& simulator_;

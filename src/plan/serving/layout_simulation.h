@@ -82,6 +82,8 @@ struct StretchTask {
   int64_t judged_together = 1;  // stretches, of which so many requests may be late
   bool to_its_end = false;      // else it ends once they are too many
   bool metered = false;
+  std::optional<size_t> acceptance_end =
+      {};  // of drafts, where nobody knows it: at_acceptance_end(); nothing = as assumed
 
   std::string key() const;
 };

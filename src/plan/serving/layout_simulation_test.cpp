@@ -76,4 +76,27 @@ TEST(LayoutSimulation, runs_last_several_conversations) {
   EXPECT_GT(static_cast<double>(simulator.requests_for(Effort::quick, rate)) / rate, 4 * traffic.pauses_s());
 }
 
+TEST(LayoutSimulation, an_unknown_acceptance_of_drafts_widens_the_interval) {
+  ServingQuestion question = small_question();
+  SpeculativeConfig config{.method = &draft_method("eagle3"), .num_speculative_tokens = 3};
+  config.assume_usual();
+  ServingLayout drafting = one_engine;
+  drafting.pool.engine.speculates = true;
+  const ServingFacts facts = roofline_facts();
+  const auto found = [&](bool is_known, Effort effort) {
+    if (is_known) config.unknown_acceptance.clear();
+    question.drafts = DraftChoice{.config = config, .model = {}};
+    EngineShelf shelf(question, facts, small_traffic());
+    return LayoutSimulator(question, small_traffic(), shelf).evaluate(drafting, effort).capacity;
+  };
+  const Headline brief = found(false, Effort::ranged), promised = found(false, Effort::promised);
+  for (const auto& [unknown, effort] : {std::pair(brief, Effort::ranged), std::pair(promised, Effort::promised)}) {
+    const Headline known = found(true, effort);
+    ASSERT_GT(known.value, 0);
+    EXPECT_EQ(unknown.value, known.value);
+    EXPECT_LE(unknown.low, known.low);
+    EXPECT_GT(unknown.high, 1.02 * known.high);
+  }
+}
+
 }  // namespace foretoken::layout_simulation_test

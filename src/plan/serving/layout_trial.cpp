@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/portable_math.h"
 #include "plan/serving/wanted_check.h"
+#include "serving/simulation/acceptance_ends.h"
 
 namespace foretoken {
 namespace {
@@ -109,7 +110,8 @@ StretchTask LayoutSimulator::Trial::task(double rate, int64_t stretch, bool to_i
           .stretch = first_stretch + stretch,
           .judged_together = judging.stretches,
           .to_its_end = to_its_end,
-          .metered = metered && stretch == 0 && draw_is_known()};
+          .metered = metered && stretch == 0 && draw_is_known(),
+          .acceptance_end = acceptance_end};
 }
 
 StretchOutcome LayoutSimulator::Trial::run(const StretchTask& task) const {
@@ -119,6 +121,7 @@ StretchOutcome LayoutSimulator::Trial::run(const StretchTask& task) const {
                                                   .bound = task.bound,
                                                   .part = task.stretch,
                                                   .metered = task.metered,
+                                                  .acceptance_end = task.acceptance_end,
                                                   .is_lost = task.to_its_end ? nullptr : &late,
                                                   .log = &outcome.latencies});
   if (one) {
@@ -236,6 +239,9 @@ std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stret
   const int64_t requests = requests_at(of.rate);
   ServingRunRequest request = simulator->run_request(*part, *engines, own_rate, requests, of.part);
   request.config.bound = of.bound;
+  if (of.acceptance_end) {
+    if (auto other = at_acceptance_end(request.config, *of.acceptance_end)) request.config = std::move(*other);
+  }
   request.config.token_gaps = std::any_of(question.slos.begin(), question.slos.end(),
                                           [](const LatencySlo& slo) { return slo.metric == SloMetric::itl; });
   StepLog steps;
@@ -347,9 +353,10 @@ StretchOutcome LayoutSimulator::run_stretch(const StretchTask& task) {
 }
 
 std::string StretchTask::key() const {
-  return fmt::format("stretch {} of {} length {} rate {} bound {} judged {} {}{} {} of {}", stretch, part.key(),
+  return fmt::format("stretch {} of {} length {} rate {} bound {} judged {} {}{} {} of {}{}", stretch, part.key(),
                      static_cast<int>(length), rate, static_cast<int>(bound), judged_together,
-                     to_its_end ? "to its end" : "", metered ? " metered" : "", part.devices(), layout.key());
+                     to_its_end ? "to its end" : "", metered ? " metered" : "", part.devices(), layout.key(),
+                     acceptance_end ? fmt::format(" acceptance {}", *acceptance_end) : "");
 }
 
 }  // namespace foretoken

@@ -81,8 +81,9 @@ struct LayoutSimulator::Trial {
   const LayoutEngines* engines;
   Judging judging;
   StepBound bound;
-  int64_t first_stretch = 0;  // of the traffic: 0 is the usual one
-  bool metered = false;       // where it is known what boards draw
+  int64_t first_stretch = 0;                  // of the traffic: 0 is the usual one
+  bool metered = false;                       // where it is known what boards draw
+  std::optional<size_t> acceptance_end = {};  // StretchTask::acceptance_end
 
   const std::vector<LatencySlo>& slos() const { return simulator->question_->slos; }
   // Of the rate, what the simulated part gets.
@@ -111,6 +112,7 @@ struct LayoutSimulator::Trial {
     StepBound bound = StepBound::value;
     int64_t part = 0;
     bool metered = false;
+    std::optional<size_t> acceptance_end = {};
     LateRequests* is_lost = nullptr;  // null = it goes to its end
     LatencyLog* log = nullptr;        // null = nobody asks for it
   };

@@ -23,6 +23,7 @@
 #include "report/plan/tried_engines.h"
 #include "report/plan/unmet_plan.h"
 #include "report/serving/run_explanation_report.h"
+#include "report/serving/speculation_report.h"
 
 namespace foretoken {
 namespace {
@@ -244,6 +245,11 @@ std::vector<std::string> notes_of(const ServingPlanReport& report) {
     notes = run_on(report.question.model, report.question.hardware_of(winner->layout.pool.engine.device).device).notes;
   }
   for (std::string& sentence : left_out(report.question)) notes.push_back(std::move(sentence));
+  if (const std::optional<DraftChoice>& drafts = report.question.drafts) {
+    if (std::string note = assumed_acceptance_note(drafts->config.speculation()); !note.empty()) {
+      notes.push_back(std::move(note));
+    }
+  }
   notes.insert(notes.begin(), report.question.assumptions.begin(), report.question.assumptions.end());
   if (report.result.stopped) notes.insert(notes.begin(), stopped_note(report.result));
   return notes;
