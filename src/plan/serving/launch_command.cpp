@@ -376,8 +376,10 @@ std::vector<PoolOfRole> pools_of(const ServingLayout& layout) {
   return {{&layout.pool, "prefill"}, {&*layout.decode, "decode"}};
 }
 
+// Behind the devices that others have of the same host.
 bool fits_one_host(const ServingQuestion& question, const ServingLayout& layout, const HostPlace& host) {
-  return !layout.is_mixed() && host.first_device + layout.devices() <= host_devices(question, layout.pool);
+  const int64_t devices = host_devices(question, layout.pool);
+  return !layout.is_mixed() && host.first_device % devices + layout.devices() <= devices;
 }
 
 // The lines of a layout, and what its router is told.
@@ -479,7 +481,8 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
   const LaunchStyle style = engine_kind(layout.pool.engine.engine).launch;
   const bool on_one_host = (servers > 1 || shared) && servers <= most_lines && fits_one_host(question, layout, host);
   LayoutLines lines;
-  ServerPlace place{.host = host, .first_device = host.first_device};
+  const int64_t of_host = host_devices(question, layout.pool);
+  ServerPlace place{.host = host, .first_device = host.first_device % of_host};
   for (const PoolOfRole& of : pools_of(layout)) {
     const int64_t each_host = servers_of_host(question, *of.pool);
     if (on_one_host) {
@@ -489,6 +492,11 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
     } else {
       place_on_hosts_of_their_own(question, of, max_model_len, servers > 1, lines);
     }
+  }
+  if (on_one_host && host.first_device >= of_host) {
+    std::string& note = lines.commands.front().note;
+    note =
+        fmt::format("run these lines on host {}{}{}", host.first_device / of_host + 1, note.empty() ? "" : "; ", note);
   }
   if (servers == 1) return lines.commands;
   lines.commands.push_back(router(style, lines.urls, host.router_port));

@@ -19,9 +19,9 @@ struct LaunchCommand {
   bool has_placeholder = false;  // for a checkpoint that the user has to find, as the note says
 };
 
-// Where on a host that others use too the first server goes.
+// Where on hosts that others use too the first server goes.
 struct HostPlace {
-  int64_t first_device = 0;
+  int64_t first_device = 0;    // counted over all hosts
   int64_t router_port = 8000;  // servers have those behind it
 };
 

@@ -280,6 +280,18 @@ TEST(LaunchCommand, servers_of_a_rack_are_placed_on_its_hosts) {
   EXPECT_EQ(pool_launches(question, wide, 4096).front().devices, 4);
 }
 
+TEST(LaunchCommand, models_that_share_a_rack_are_placed_on_its_hosts) {
+  const ServingQuestion question = question_on_a_rack();
+  const ServingLayout layout{.pool = {.engine = {.device = "gb200", .tensor = 2}}, .decode = {}};
+  const auto behind = [&](int64_t devices) {
+    return launch_commands(question, layout, 4096, HostPlace{.first_device = devices, .router_port = 8100}).front();
+  };
+  EXPECT_THAT(behind(2).line, StartsWith("CUDA_VISIBLE_DEVICES=2,3 "));
+  EXPECT_EQ(behind(2).note, "");
+  EXPECT_THAT(behind(6).line, StartsWith("CUDA_VISIBLE_DEVICES=2,3 "));
+  EXPECT_EQ(behind(6).note, "run these lines on host 2");
+}
+
 TEST(LaunchCommand, hosts_of_a_server_have_equally_many_devices) {
   const ServingQuestion question = question_on_a_rack();
   const auto nodes = [&](int64_t tensor, int64_t pipeline, int64_t ranks) {

@@ -60,7 +60,7 @@ std::string dynamo(const Question& asked) {
   refuse_other_than_nvidia(asked, "A Dynamo file");
   std::string text =
       header(asked, fmt::format("kubectl apply -f FILE; needs the operator of NVIDIA Dynamo {}", dynamo_release)) +
-      secret_comment();
+      secret_comment() + rack_comment(asked);
   text += fmt::format(
       "apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {{name: llm}}\nspec:\n"
       "  backendFramework: {}\n  components:\n  - name: Frontend\n    type: frontend\n    replicas: 1\n"

@@ -43,8 +43,8 @@ std::string preset_pool(const Question& asked, const PoolLaunch& pool) {
 
 std::string llm_inference_service(const Question& asked) {
   refuse_other_than_nvidia(asked, "A KServe file for vLLM");
-  std::string text =
-      header(asked, "kubectl apply -f FILE; needs KServe 0.18 or later with LLMInferenceService") + secret_comment();
+  std::string text = header(asked, "kubectl apply -f FILE; needs KServe 0.18 or later with LLMInferenceService") +
+                     secret_comment() + rack_comment(asked);
   if (asked.has_several_nodes()) text += "# Servers on several nodes need LeaderWorkerSet in the cluster.\n";
   const std::string model = yaml_text(shell_words(asked.pools.front().lines.front().line).value().at(2));
   text += fmt::format(

@@ -10,7 +10,9 @@ std::string server_container(const Question& asked, const PoolLaunch& pool, std:
                              const std::vector<std::string>& words, bool answers) {
   std::string text = fmt::format("- name: {}\n  image: {}\n  command: {}\n", name,
                                  asked.platform(pool).image(asked.style), yaml_list(words));
-  text += fmt::format("  resources: {{limits: {{{}: {}}}}}\n", asked.platform(pool).kubernetes_resource, pool.devices);
+  const std::string claims = spans_hosts_of_a_rack(asked, pool) ? ", claims: [{name: nvlink}]" : "";
+  text += fmt::format("  resources: {{limits: {{{}: {}}}{}}}\n", asked.platform(pool).kubernetes_resource, pool.devices,
+                      claims);
   if (answers) {
     text += fmt::format(
         "  ports: [{{containerPort: {0}}}]\n  readinessProbe: {{httpGet: {{path: /health, port: {0}}}, "
@@ -28,6 +30,18 @@ std::string pod_template(const Question& asked, const PoolLaunch& pool, const st
   return fmt::format("metadata: {{labels: {{app: {}, foretoken-device: {}}}}}\nspec:\n{}", pool_name(pool),
                      yaml_text(asked.pool(pool).engine.device),
                      indented(pod_spec(asked, pool, "server", words, answers), 2));
+}
+
+std::string compute_domain(const Question& asked) {
+  int64_t hosts = 0;
+  for (const PoolLaunch& pool : asked.pools) {
+    if (spans_hosts_of_a_rack(asked, pool)) hosts += pool.servers * pool.nodes;
+  }
+  if (hosts == 0) return "";
+  return fmt::format(
+      "apiVersion: resource.nvidia.com/v1beta1\nkind: ComputeDomain\nmetadata: {{name: llm}}\n"
+      "spec: {{numNodes: {}, channel: {{resourceClaimTemplate: {{name: llm-nvlink}}}}}}\n---\n",
+      hosts);
 }
 
 // LeaderWorkerSet makes a headless service of its own name, by which the nodes of a server find each other: that name
@@ -105,6 +119,9 @@ std::string pod_spec(const Question& asked, const PoolLaunch& pool, std::string_
   if (!pool.lines.front().options.empty()) {
     text += fmt::format("- {{name: options, configMap: {{name: {}-options}}}}\n", pool_name(pool));
   }
+  if (spans_hosts_of_a_rack(asked, pool)) {
+    text += "resourceClaims: [{name: nvlink, resourceClaimTemplateName: llm-nvlink}]\n";
+  }
   return text;
 }
 
@@ -117,6 +134,8 @@ std::string kubernetes(const Question& asked) {
         "# Servers on several nodes need LeaderWorkerSet in the cluster (lws.sigs.k8s.io). It sets LWS_LEADER_ADDRESS "
         "to the address of a server's first node.\n";
   }
+  const std::string domain = compute_domain(asked);
+  if (!domain.empty()) text += "# The ComputeDomain needs NVIDIA's DRA driver for GPUs in the cluster.\n" + domain;
   for (const PoolLaunch& pool : asked.pools) {
     text += config_map(pool);
     text += pool.nodes > 1 ? servers_on_several_nodes(asked, pool) : servers_on_single_nodes(asked, pool);

@@ -86,17 +86,20 @@ std::string header(const Question& asked, std::string_view use) {
       }
     }
   }
-  const bool spans_hosts = std::any_of(asked.pools.begin(), asked.pools.end(), [&](const PoolLaunch& pool) {
-    const HardwareChoice& hardware = asked.hardware(pool);
-    return pool.nodes > 1 && hardware.host_devices() < hardware.node_devices;
-  });
-  if (spans_hosts) {
-    text +=
-        "# Hosts of a rack use NVLink between them only inside a ComputeDomain of NVIDIA's DRA driver: add its "
-        "resource "
-        "claim to the pods.\n";
-  }
   return text;
+}
+
+bool spans_hosts_of_a_rack(const Question& asked, const PoolLaunch& pool) {
+  const HardwareChoice& hardware = asked.hardware(pool);
+  return pool.nodes > 1 && hardware.host_devices() < hardware.node_devices;
+}
+
+std::string rack_comment(const Question& asked) {
+  const bool spans_hosts = std::any_of(asked.pools.begin(), asked.pools.end(),
+                                       [&](const PoolLaunch& pool) { return spans_hosts_of_a_rack(asked, pool); });
+  if (!spans_hosts) return "";
+  return "# GPUs of several hosts of a rack need a ComputeDomain of NVIDIA's DRA driver: add its resource claim to the "
+         "pods.\n";
 }
 
 std::string secret_comment() {

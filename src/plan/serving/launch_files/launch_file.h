@@ -45,8 +45,12 @@ std::string indented(std::string_view text, size_t spaces);  // each line behind
 
 // Comments at the top: what the file starts, how it is used, and what to look at before.
 std::string header(const Question& asked, std::string_view use);
-std::string secret_comment();  // how the cluster's secret with the token for gated models is made
-std::string token_variable();  // an entry of `env` that reads it
+// Hosts of a rack use NVLink between them only inside a ComputeDomain (NVIDIA's DRA driver for GPUs), which gives them
+// memory that they share.
+bool spans_hosts_of_a_rack(const Question& asked, const PoolLaunch& pool);
+std::string rack_comment(const Question& asked);  // for files that leave the domain to the user
+std::string secret_comment();                     // how the cluster's secret with the token for gated models is made
+std::string token_variable();                     // an entry of `env` that reads it
 // An entry of `env` by which vLLM's pools find the cache of a pod; empty where there are no pools.
 std::string side_channel_variable(const Question& asked, const PoolLaunch& pool);
 

@@ -121,6 +121,11 @@ TEST(LaunchManifest, a_host_of_a_rack_has_four_gpus) {
   const std::string manifest = launch_manifest("kubernetes", question, layout, 4096);
   EXPECT_THAT(manifest, HasSubstr("nvidia.com/gpu: 4"));
   EXPECT_THAT(manifest, HasSubstr("size: 2"));
+  EXPECT_THAT(manifest, HasSubstr("kind: ComputeDomain\nmetadata: {name: llm}\nspec: {numNodes: 2, "));
+  EXPECT_THAT(manifest, HasSubstr("claims: [{name: nvlink}]"));
+  EXPECT_THAT(manifest, HasSubstr("resourceClaims: [{name: nvlink, resourceClaimTemplateName: llm-nvlink}]"));
+  EXPECT_EQ(shown(read_launch_line(manifest, "file").fields.find("tensor_parallel_size")), "8") << manifest;
+  EXPECT_THAT(launch_manifest("dynamo", question, layout, 4096), HasSubstr("ComputeDomain"));
   EXPECT_THROW(launch_manifest("compose", question, layout, 4096), InputError);
 }
 

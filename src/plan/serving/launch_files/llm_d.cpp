@@ -54,7 +54,8 @@ std::string llm_d(const Question& asked) {
     refuse("An llm-d file is written for vLLM only.", "Add {engines} vllm, or use {launch} kubernetes.");
   }
   refuse_other_than_nvidia(asked, "An llm-d file");
-  std::string text = header(asked, "helm install llm llm-d-modelservice/llm-d-modelservice -f FILE") + secret_comment();
+  std::string text = header(asked, "helm install llm llm-d-modelservice/llm-d-modelservice -f FILE") +
+                     secret_comment() + rack_comment(asked);
   if (asked.has_several_nodes()) text += "# Servers on several nodes need LeaderWorkerSet in the cluster.\n";
   const std::string model = yaml_text(shell_words(asked.pools.front().lines.front().line).value().at(2));
   text += fmt::format("modelArtifacts: {{name: {}, uri: {}, size: 1Ti}}\n", model, "\"hf://" + model.substr(1));
