@@ -104,6 +104,42 @@ TEST_F(PlanServeCommand, conversations_are_planned_at_the_rate_that_serve_is_giv
   EXPECT_NEAR(metrics.at("p99_tpot_ms").number(), tpot_ms, 0.02 * tpot_ms);
 }
 
+TEST_F(PlanServeCommand, requests_in_flight_are_planned_for_as_serve_simulates_them) {
+  const std::string load =
+      " --model Llama-3.1-8B --max-concurrency 24 --dataset-name random --random-input-len 256 "
+      "--random-output-len 64 --max-num-seqs 16";
+  const std::string question =
+      "plan serve --hardware h100_sxm:2 --engines vllm --quantizations config --kv-cache-dtype auto -tp 1 -pp 1 "
+      "--max-num-batched-tokens 0 --no-disaggregate --most-simulated 4 --finalists 1" +
+      load;
+  const auto answer_of = [&](const std::string& slo) {
+    const Outcome plan = run_foretoken(question + " --json --slo " + slo);
+    EXPECT_EQ(plan.status, 0) << plan.err;
+    return parse_json(plan.out, "plan");
+  };
+  // 24 requests wait for the 16 places of one engine; two engines have places for all.
+  const Json loose = answer_of("e2e:20000");
+  EXPECT_EQ(JsonView(loose, "plan").at("winner").at("devices").integer(), 1);
+  const Json document = answer_of("ttft:300");
+  const JsonView answer(document, "plan");
+  EXPECT_EQ(answer.at("in_flight").integer(), 24);
+  EXPECT_THAT(answer.at("sentence").string(), HasSubstr("with 24 requests in flight"));
+  EXPECT_EQ(answer.at("winner").at("devices").integer(), 2);
+  const JsonView run = answer.at("winner").at("run");
+  EXPECT_EQ(run.at("in_flight").integer(), 24);
+  const std::string line = answer.at("commands").items()[0].at("line").string();
+  const size_t length = line.find("--max-model-len");
+  ASSERT_NE(length, std::string::npos) << line;
+  // The run is of six samples of requests, which are all alike.
+  const Outcome serve = run_foretoken(
+      fmt::format("serve --device h100_sxm --engine vllm --replicas 2 --num-prompts {} {} --no-intervals --json{}",
+                  run.at("requests").integer() / 6, line.substr(length, line.find(' ', length + 16) - length), load));
+  ASSERT_EQ(serve.status, 0) << serve.err;
+  const Json served = parse_json(serve.out, "serve");
+  const double tokens_per_s = run.at("output_tokens_per_s").number();
+  EXPECT_NEAR(JsonView(served, "serve").at("output_throughput").number(), tokens_per_s, 1e-6 * tokens_per_s);
+}
+
 TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   const Outcome run = plan("--request-rate 2 --json");
   ASSERT_EQ(run.status, 0) << run.err;
@@ -384,6 +420,11 @@ TEST_F(PlanServeCommand, wrong_flags_are_named) {
   EXPECT_THAT(refused(sessions + "--quick"), HasSubstr("a search without --quick"));
   EXPECT_THAT(refused(sessions + "--request-rate 2 --day sine:0.5"), HasSubstr("at the peak of the day"));
   EXPECT_THAT(refused(sessions + "--users 5"), HasSubstr("conversations that begin per second"));
+  EXPECT_THAT(refused(sessions + "--max-concurrency 5"), HasSubstr("conversations at a --request-rate"));
+  const std::string closed = "--hardware h100_sxm:2 --slo ttft:500 --max-concurrency 5 ";
+  EXPECT_THAT(refused(closed + "--request-rate 2"), HasSubstr("either requests per second or requests in flight"));
+  EXPECT_THAT(refused(closed + "--quick"), HasSubstr("a search without --quick"));
+  EXPECT_THAT(refused(closed + "--goal-seek"), HasSubstr("the rate that they sustain"));
   const std::string day = "--hardware h100_sxm:2 --request-rate 2 ";
   EXPECT_THAT(refused(day + "--autoscaler planner"), HasSubstr("--autoscaler: needs --day"));
   EXPECT_THAT(refused(day + "--day cosine:0.5"), HasSubstr("a CSV file or sine:SWING"));

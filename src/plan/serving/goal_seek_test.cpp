@@ -88,6 +88,29 @@ TEST(GoalSeek, at_a_rate_that_one_device_serves_a_faster_one_saves_nothing_and_a
   EXPECT_GE(cheap->at_rate->requests_per_s, 1);
 }
 
+TEST(GoalSeek, a_model_with_a_prediction_layer_drafts_with_that) {
+  ServingQuestion question = small_question();
+  question.choices.separate_pools = false;
+  // One of many layers, so that drafts cost little, and a limit that leaves little time for a step.
+  const std::vector<Layer> layers = question.model.layers;
+  for (int i = 0; i < 15; ++i) {
+    question.model.layers.insert(question.model.layers.end(), layers.begin(), layers.end());
+  }
+  question.slos = parse_slos("ttft<2s@p95,tpot<1s@p95", "slo");
+  const ServingFacts facts = engines_alone();
+  EngineShelf shelf(question, facts, small_traffic());
+  const ServingLayout one{.pool = {.engine = {.device = "l4", .engine = "vllm"}}, .decode = {}};
+  const double alone_ms = LayoutSimulator(question, small_traffic(), shelf).judge(one).alone_ms[1];
+  question.slos[1].limit_ms = 1.3 * alone_ms;
+  const std::vector<SoughtChange> without = sought(question);
+  EXPECT_NE(named(without, "EAGLE-3"), nullptr);
+  EXPECT_EQ(named(without, "multi-token prediction"), nullptr);
+  question.model.draft_layers = {question.model.layers.front()};
+  const std::vector<SoughtChange> with = sought(question);
+  EXPECT_EQ(named(with, "EAGLE-3"), nullptr);
+  EXPECT_NE(named(with, "multi-token prediction"), nullptr);
+}
+
 TEST(GoalSeek, ends_with_what_it_has_when_nobody_waits) {
   const ServingQuestion question = small_question();
   const ServingFacts facts = roofline_facts();

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/portable_math.h"
 #include "plan/serving/capacity_search.h"
@@ -63,6 +65,11 @@ TriedRate LayoutSimulator::KeptRuns::added(const TriedRun& tried) {
   return tried.tells();
 }
 
+void LayoutSimulator::KeptRuns::set_capacity(double load) {
+  const bool is_closed = !runs.empty() && runs.back().in_flight > 0;
+  capacity = is_closed && load > 0 ? runs.back().rate : load;
+}
+
 // Of as many such layouts.
 LayoutSimulator::KeptRuns LayoutSimulator::KeptRuns::times(double number) const {
   KeptRuns all = *this;
@@ -114,16 +121,21 @@ const LayoutSimulator::KeptRuns& LayoutSimulator::kept_runs(const std::string& n
   if (kept_runs_.size() >= most_kept) kept_runs_.clear();
   KeptRuns kept;
   // The slowest tells how near the layout comes to limits that it never keeps.
-  kept.capacity =
-      highest_rate(search, [&](double rate) { return kept.added(trial.tried(rate, rate <= search.lowest)); });
+  kept.set_capacity(
+      highest_rate(search, [&](double rate) { return kept.added(trial.tried(rate, rate <= search.lowest)); }));
   return kept_runs_[name] = std::move(kept);
 }
 
-// Shares of the capacity, and the rate asked for.
+// Shares of the capacity, and the rate asked for; of a closed loop, shares of the requests in flight.
 std::vector<double> LayoutSimulator::rates_of_curve(double capacity) const {
   std::vector<double> rates;
   if (capacity <= 0) return rates;
-  for (const double share : shares_of_curve) rates.push_back(capacity * share);
+  for (const double share : shares_of_curve) {
+    const auto in_flight = [&] {
+      return std::max(1.0, std::round(share * static_cast<double>(*question_->in_flight)));
+    };
+    rates.push_back(question_->in_flight ? in_flight() : capacity * share);
+  }
   if (question_->rate && *question_->rate <= rates.back()) rates.push_back(*question_->rate);
   std::sort(rates.begin(), rates.end());
   rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
@@ -146,7 +158,7 @@ class LayoutSimulator::Evaluation {
         key_(point.layout.key()),
         short_part_(part_of(point.layout, 1)),
         short_key_(short_part_.key()),
-        long_part_(simulator.long_part(point.layout, most_)),
+        long_part_(simulator.long_part(point.layout, in_flight().value_or(most_))),
         simulated_(takes_long_runs(effort_) ? long_part_ : short_part_),
         point_(std::move(point)) {}
 
@@ -176,8 +188,10 @@ class LayoutSimulator::Evaluation {
 
     void go_on() {
       if (is_found() || !now.decision()) return;
-      kept.capacity = rates.after(kept.added(*now.decision())).value_or(-1);
-      if (is_found()) return;
+      if (const std::optional<double> found = rates.after(kept.added(*now.decision()))) {
+        kept.set_capacity(*found);
+        return;
+      }
       now = RateTrial(trial, rates.next(), is_lowest());
     }
     bool is_found() const { return kept.capacity >= 0; }
@@ -193,6 +207,11 @@ class LayoutSimulator::Evaluation {
 
   double capacity() const { return point_.capacity.value; }
   bool is_promised() const { return effort_ == Effort::promised; }
+  // Of a closed loop, which is judged at no other load.
+  std::optional<double> in_flight() const {
+    return question_.in_flight ? std::optional(static_cast<double>(*question_.in_flight)) : std::nullopt;
+  }
+  static CapacitySearch only_at(double load) { return {.start = load, .lowest = load, .highest = load}; }
 
   Trial trial_of(const ServingLayout& part, const Judging& judging) const {
     return trial_of(point_.layout, part, judging);
@@ -223,7 +242,9 @@ class LayoutSimulator::Evaluation {
     return static_cast<double>(point_.layout.devices()) / static_cast<double>(short_part_.devices());
   }
 
-  CapacitySearch near(double start, double tolerance) const { return near(start, tolerance, most_); }
+  CapacitySearch near(double start, double tolerance) const {
+    return in_flight() ? only_at(*in_flight()) : near(start, tolerance, most_);
+  }
   static CapacitySearch near(double start, double tolerance, double most) {
     return {.start = start > 0 ? start : most * 0.1,
             .lowest = most / 100,
@@ -285,14 +306,28 @@ class LayoutSimulator::Evaluation {
     point_.capacity = {.value = found.capacity, .low = found.capacity, .high = found.capacity};
   }
 
+  // Shares of the requests in flight are rounded up to whole ones.
+  KeptRuns quick_closed_runs() const {
+    const double own = *in_flight() / parts();
+    KeptRuns found = simulator_.kept_runs("brief " + short_name(), short_trial(), only_at(own)).times(parts());
+    for (PlanRun& run : found.runs) run.in_flight = *question_.in_flight;
+    return found;
+  }
+
+  // Of the smallest part under its load, where that is not searched for.
+  std::string short_name() const {
+    return in_flight() ? fmt::format("{} {} in flight", short_key_, *in_flight() / parts()) : short_key_;
+  }
+
   KeptRuns quick_runs() const {
+    if (in_flight()) return quick_closed_runs();
     const LayoutJudgement part = simulator_.judge(short_part_);
     const double most = part.most_requests_per_s;
     const CapacitySearch search{.start = most * usually_reached(short_part_, part.shape).usual,
                                 .lowest = most / 100,
                                 .highest = most * 2,
                                 .tolerance = settings_of(RunLength::brief).tolerance};
-    return simulator_.kept_runs("brief " + short_key_, short_trial(), search).times(parts());
+    return simulator_.kept_runs("brief " + short_name(), short_trial(), search).times(parts());
   }
 
   KeptRuns by_long_runs() {
@@ -309,7 +344,7 @@ class LayoutSimulator::Evaluation {
   bool is_lengthy_as_usual() const {
     constexpr double well_below = 0.7;
     const Trial lengthy = trial_of(long_part_, RunLength::lengthy), usual = trial_of(long_part_, RunLength::usual);
-    const double rate = short_capacity_ * well_below;
+    const double rate = in_flight().value_or(short_capacity_ * well_below);
     return lengthy.requests_at(rate) == usual.requests_at(rate);
   }
 
@@ -458,8 +493,9 @@ class LayoutSimulator::Evaluation {
     std::vector<RateTrial> trials;
     for (const double rate : simulator_.rates_of_curve(capacity())) {
       const Trial& trial = !takes_long_runs(effort_) ? brief : rate < capacity() * below ? usual : lengthy;
-      const bool is_shown = rate == capacity() || rate == question_.rate;
-      if (const PlanRun* known = is_shown ? help_.known->at_rate(rate) : nullptr) {
+      const bool is_shown = rate == in_flight().value_or(capacity()) || rate == question_.rate;
+      const auto shown = [&] { return in_flight() ? help_.known->at_capacity() : help_.known->at_rate(rate); };
+      if (const PlanRun* known = is_shown ? shown() : nullptr) {
         point_.runs.push_back(*known);
       } else {
         trials.emplace_back(trial, rate, true);
@@ -487,7 +523,7 @@ class LayoutSimulator::Evaluation {
   void find_interval() {
     const std::string_view kind = effort_ == Effort::quick ? "slow end " : "short ";
     const RelativeInterval& within =
-        simulator_.interval(std::string(kind) + short_key_, [&] { return relative_interval(); });
+        simulator_.interval(std::string(kind) + short_name(), [&] { return relative_interval(); });
     point_.capacity.low = capacity() * within.low;
     point_.capacity.high = capacity() * within.high;
   }
@@ -501,6 +537,10 @@ class LayoutSimulator::Evaluation {
       trial.metered = false;
       trial.bound = bound;
       trial.acceptance_end = acceptance_end;
+      if (in_flight()) {
+        const PlanRun run = *trial.tried(*in_flight() / parts(), true).run;
+        return run.attained ? run.rate : 0;
+      }
       return highest_rate(near(start, tolerance, most), [&](double rate) { return trial.tried(rate).tells(); });
     };
     RelativeInterval within;

@@ -27,16 +27,16 @@ ExplainedPool explained(const ServingQuestion& question, const EnginePool& pool,
 }  // namespace
 
 std::optional<LayoutExplanation> explain_layout(const ServingQuestion& question, const Traffic& traffic,
-                                                const ServingFacts& facts, const ServingLayout& layout, double rate,
+                                                const ServingFacts& facts, const ServingLayout& layout, double load,
                                                 const std::function<void()>& check_wanted) {
   EngineShelf shelf(question, facts, traffic);
   const LayoutSimulator simulator(question, traffic, shelf);
   const LayoutEngines engines = shelf.engines(layout);
   if (!engines.start()) return std::nullopt;
-  const ServingLayout part = simulator.long_part(layout, rate);
-  const double own_rate = rate * static_cast<double>(part.devices()) / static_cast<double>(layout.devices());
+  const ServingLayout part = simulator.long_part(layout, load);
+  const double own_load = load * static_cast<double>(part.devices()) / static_cast<double>(layout.devices());
   ServingRunRequest request =
-      simulator.run_request(part, engines, own_rate, simulator.requests_for(Effort::promised, own_rate));
+      simulator.run_request(part, engines, own_load, simulator.requests_for(Effort::promised, own_load));
   request.config.bound = question.pessimistic ? StepBound::high : StepBound::value;
   const auto first_decode = static_cast<int32_t>(part.pool.replicas);
   StepMix of_pool(0, first_decode), of_decode(first_decode, std::numeric_limits<int32_t>::max());
@@ -49,7 +49,9 @@ std::optional<LayoutExplanation> explain_layout(const ServingQuestion& question,
   const double device_seconds = static_cast<double>(part.devices()) * metrics.duration_s;
   const auto explanation = explain_run(ranking, prompts, percentile_of(question), pools, device_seconds);
   if (!explanation) return std::nullopt;
-  return LayoutExplanation{.rate = rate, .run = *explanation};
+  return LayoutExplanation{.rate = question.in_flight ? metrics.request_throughput * load / own_load : load,
+                           .in_flight = question.in_flight.value_or(0),
+                           .run = *explanation};
 }
 
 }  // namespace foretoken

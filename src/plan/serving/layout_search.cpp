@@ -136,7 +136,7 @@ class LayoutSearch {
       return;
     }
     simulate_each_host_memory();
-    if (question_.rate) explore_families(limits_.quick / 2);
+    if (question_.has_demand()) explore_families(limits_.quick / 2);
     for (int round = 0; round < most_rounds_of_finalists; ++round) {
       explore(true, limits_.quick * 2 / 3);
       explore(false, limits_.quick);
@@ -316,7 +316,7 @@ class LayoutSearch {
         std::stable_sort(next.begin(), next.end(), [&](size_t a, size_t b) { return of_group[a] > of_group[b]; });
       }
       leave_for_later(next);
-      if (question_.rate && !anything_serves()) put_most_capable_between(next);
+      if (question_.has_demand() && !anything_serves()) put_most_capable_between(next);
       next.resize(std::min({next.size(), limits_.round, most - simulated_}));
       if (next.empty()) return;
       evaluate(next, Effort::quick);
@@ -384,11 +384,27 @@ class LayoutSearch {
   void evaluate(const std::vector<size_t>& chosen, Effort effort) {
     std::vector<PlanPoint> points = evaluated(chosen, effort);
     for (size_t i = 0; i < chosen.size(); ++i) {
-      learn_slow_end(candidates_[chosen[i]], points[i]);
-      learn_reached(candidates_[chosen[i]], points[i].capacity.value);
-      learn(candidates_[chosen[i]], points[i].capacity.value);
-      learn_found(candidates_[chosen[i]], points[i]);
+      learn_from(candidates_[chosen[i]], points[i]);
       candidates_[chosen[i]].point = std::move(points[i]);
+    }
+  }
+
+  // A closed loop tells what a layout does under one load, not what it could do.
+  void learn_from(const Candidate& from, const PlanPoint& point) {
+    if (question_.in_flight) {
+      if (point.capacity.value <= 0) learn_missed(from);
+      return;
+    }
+    learn_slow_end(from, point);
+    learn_reached(from, point.capacity.value);
+    learn(from, point.capacity.value);
+    learn_found(from, point);
+  }
+
+  // Fewer of the same engines have more requests in flight each.
+  void learn_missed(const Candidate& from) {
+    for (Candidate& one : candidates_) {
+      if (one.kind == from.kind && multiple_of(*one.layout, *from.layout).most <= 1) one.most_requests_per_s = 0;
     }
   }
 

@@ -71,7 +71,7 @@ LayoutJudgement LayoutSimulator::judge(const ServingLayout& layout) {
   return judge_layout(found->second, layout);
 }
 
-ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
+ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, const LayoutEngines& engines, double load,
                                                int64_t requests, int64_t part) const {
   ServingRunRequest request;
   const std::string& engine = layout.pool.engine.engine;
@@ -101,8 +101,9 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
     between.first_token = usual_first_token(engine);
     request.config.disaggregation = std::move(between);
   }
-  request.load = [this, rate, requests, part](uint64_t /*seed*/) {
-    return traffic_->part_at_rate(rate, requests, part);
+  request.load = [this, load, requests, part](uint64_t /*seed*/) {
+    return question_->in_flight ? traffic_->part_in_flight(whole_in_flight(load), requests, part)
+                                : traffic_->part_at_rate(load, requests, part);
   };
   request.goals = goals_of(question_->slos);
   request.percentiles = slo_percentiles(question_->slos);

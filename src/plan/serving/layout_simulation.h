@@ -1,6 +1,8 @@
 // Layouts under load: simulated runs at several rates, and the highest rate that keeps every limit.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -40,9 +42,15 @@ enum class RunLength : uint8_t { brief, usual, lengthy };
 // Turns of a conversation go where its KV cache is.
 inline constexpr std::string_view router_of_conversations = "session_sticky";
 
+// Of many engines, some are simulated with their share of the requests in flight.
+inline int64_t whole_in_flight(double load) {
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(load - 1e-9)));
+}
+
 // One simulated run of the whole layout.
 struct PlanRun {
-  double rate = 0;  // requests/s offered
+  double rate = 0;        // requests/s offered; with so many always in flight, those that ended
+  int64_t in_flight = 0;  // of a closed loop; 0 = none
   int64_t requests = 0;
   bool attained = false;            // every limit is kept
   std::vector<double> achieved_ms;  // of each limit, in the question's order
@@ -122,11 +130,11 @@ class LayoutSimulator {
   PlanPoint evaluate(const ServingLayout& layout, Effort effort, const EvaluationHelp& help = {});
   StretchOutcome run_stretch(const StretchTask& task);
 
-  // What a run of the layout at this rate is made of: a part of the traffic with so many requests, of which part 0
-  // begins at the usual start, so that all runs of a question agree. The engines are those of the shelf.
-  ServingRunRequest run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
+  // What a run of the layout at this load (Trial) is made of: a part of the traffic with so many requests, of which
+  // part 0 begins at the usual start, so that all runs of a question agree. The engines are those of the shelf.
+  ServingRunRequest run_request(const ServingLayout& layout, const LayoutEngines& engines, double load,
                                 int64_t requests, int64_t part = 0) const;
-  int64_t requests_for(Effort effort, double rate) const;
+  int64_t requests_for(Effort effort, double load) const;
   // What is simulated of a layout at length: as many of its equal engines as tell what all of them do at this rate.
   ServingLayout long_part(const ServingLayout& layout, double rate) const;
 
@@ -142,6 +150,8 @@ class LayoutSimulator {
     std::vector<PlanRun> runs = {};
 
     TriedRate added(const TriedRun& tried);
+    // The capacity from the highest load that holds.
+    void set_capacity(double load);
     KeptRuns times(double number) const;
   };
   struct RelativeInterval {
@@ -153,7 +163,7 @@ class LayoutSimulator {
   const KeptRuns& kept_runs(const std::string& name, const Trial& trial, const CapacitySearch& search);
   // What `find` finds, once.
   const RelativeInterval& interval(const std::string& name, const std::function<RelativeInterval()>& find);
-  int64_t requests_for(RunLength length, double rate) const;
+  int64_t requests_for(RunLength length, double load) const;
 
   const ServingQuestion* question_;
   const Traffic* traffic_;

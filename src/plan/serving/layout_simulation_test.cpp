@@ -1,5 +1,7 @@
 #include "plan/serving/layout_simulation.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "plan/serving/search_test_support.h"
@@ -74,6 +76,44 @@ TEST(LayoutSimulation, runs_last_several_conversations) {
   const LayoutSimulator simulator(question, traffic, shelf);
   constexpr double rate = 1000;
   EXPECT_GT(static_cast<double>(simulator.requests_for(Effort::quick, rate)) / rate, 4 * traffic.pauses_s());
+}
+
+TEST(LayoutSimulation, a_closed_loop_is_judged_with_all_its_requests_in_flight) {
+  const LoadSpec load{
+      .num_prompts = 400, .arrivals = {.rate = 1}, .input_len = 100, .output_len = 30, .range_ratio = 0.5};
+  const Traffic traffic(Traffic::taken_from(*make_load(load)(0), 400));
+  const ServingFacts facts = roofline_facts();
+  ServingQuestion question = small_question();
+  const auto found = [&](int64_t in_flight) {
+    question.in_flight = in_flight;
+    EngineShelf shelf(question, facts, traffic);
+    return LayoutSimulator(question, traffic, shelf).evaluate(one_engine, Effort::quick);
+  };
+  const PlanPoint many = found(100'000);
+  EXPECT_EQ(many.capacity.value, 0);
+  ASSERT_EQ(many.runs.size(), 1U) << "tells how near it comes";
+  EXPECT_FALSE(many.runs.front().attained);
+  const PlanPoint few = found(4);
+  ASSERT_EQ(few.runs.size(), 1U);
+  const PlanRun& run = few.runs.front();
+  EXPECT_TRUE(run.attained);
+  EXPECT_EQ(run.in_flight, 4);
+  EXPECT_EQ(few.capacity.value, run.rate);
+  // The same as the command that serves a benchmark with as many in flight.
+  LoadSpec bench = load;
+  bench.num_prompts = run.requests;
+  bench.arrivals.rate = std::numeric_limits<double>::infinity();
+  bench.max_concurrency = 4;
+  EngineShelf shelf(question, facts, traffic);
+  const LayoutSimulator simulator(question, traffic, shelf);
+  ServingRunRequest request = simulator.run_request(one_engine, shelf.engines(one_engine), 4, run.requests);
+  request.load = make_load(bench);
+  const ServingMetrics metrics = run_metrics(request);
+  EXPECT_EQ(metrics.request_throughput, run.rate);
+  EXPECT_EQ(metrics.output_throughput, run.output_tokens_per_s);
+  for (size_t i = 0; i < question.slos.size(); ++i) {
+    EXPECT_EQ(achieved_ms(question.slos[i], metrics, request.percentiles), run.achieved_ms[i]);
+  }
 }
 
 TEST(LayoutSimulation, an_unknown_acceptance_of_drafts_widens_the_interval) {

@@ -210,7 +210,7 @@ template <class Visit>
 bool for_shared_pools(const ServingQuestion& question, const EngineChoice& engine, int64_t devices,
                       const ReplicaCounts& counts, const Visit& visit) {
   const int64_t most = devices / engine.devices();
-  if (!question.rate) return most < 1 || visit(most);
+  if (!question.has_demand()) return most < 1 || visit(most);
   const std::vector<int64_t> all = counts.up_to(most);
   return std::all_of(all.begin(), all.end(), visit);
 }
@@ -223,8 +223,8 @@ bool for_separate_pools(const ServingQuestion& question, const EngineChoice& pre
   for (const int64_t prompts : counts.up_to((devices - decode.devices()) / prefill.devices())) {
     const int64_t decodes = (devices - prompts * prefill.devices()) / decode.devices();
     const int64_t unused = devices - prompts * prefill.devices() - decodes * decode.devices();
-    if (!question.rate && unused >= std::min(prefill.devices(), decode.devices())) continue;
-    const std::vector<int64_t> all = question.rate ? counts.up_to(decodes) : std::vector<int64_t>{decodes};
+    if (!question.has_demand() && unused >= std::min(prefill.devices(), decode.devices())) continue;
+    const std::vector<int64_t> all = question.has_demand() ? counts.up_to(decodes) : std::vector<int64_t>{decodes};
     for (const int64_t count : all) {
       if (count >= 1 && !visit(prompts, count)) return false;
     }
@@ -247,7 +247,7 @@ bool for_mixed_pools(const ServingQuestion& question, const EngineChoice& prefil
   const int64_t most_prompts = most_of(prefill);
   const std::vector<int64_t> decodes = counts.up_to(most_of(decode));
   ServingLayout layout{.pool = {.engine = prefill}, .decode = EnginePool{.engine = decode}};
-  const bool any_number = question.rate || question.budget_usd_per_hour;
+  const bool any_number = question.has_demand() || question.budget_usd_per_hour;
   for (const int64_t prompts :
        any_number || most_prompts < 1 ? counts.up_to(most_prompts) : std::vector{most_prompts}) {
     for (size_t i = decodes.size(); i-- > 0;) {
@@ -255,7 +255,7 @@ bool for_mixed_pools(const ServingQuestion& question, const EngineChoice& prefil
       layout.decode->replicas = decodes[i];
       if (!affordable(layout)) continue;
       if (!visit(prompts, decodes[i])) return false;
-      if (!question.rate) break;
+      if (!question.has_demand()) break;
     }
   }
   return true;

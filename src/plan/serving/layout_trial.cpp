@@ -72,22 +72,27 @@ ServingLayout part_of(const ServingLayout& layout, int64_t most_replicas) {
 }
 
 // Requests that all limits are about decode for as long as those allow.
-int64_t LayoutSimulator::requests_for(Effort effort, double rate) const {
-  return requests_for(judging_of(effort).length, rate);
+int64_t LayoutSimulator::requests_for(Effort effort, double load) const {
+  return requests_for(judging_of(effort).length, load);
 }
 
-int64_t LayoutSimulator::requests_for(RunLength length, double rate) const {
+int64_t LayoutSimulator::requests_for(RunLength length, double load) const {
+  constexpr int64_t most_requests = 200'000;  // only separate pools of very many engines come near
+  const LengthSettings settings = settings_of(length);
+  if (question_->in_flight) {
+    // As many for each one in flight as benchmarks usually send: the beginning and the end of a run matter little then.
+    constexpr int64_t for_each = 10;
+    return std::clamp(for_each * whole_in_flight(load), settings.least_requests, most_requests);
+  }
   constexpr double usual_tpot_s = 0.05;
   double tpot_s = usual_tpot_s;
   for (const LatencySlo& slo : question_->slos) {
     if (slo.metric == SloMetric::tpot) tpot_s = slo.limit_ms / 1e3;
   }
-  const LengthSettings settings = settings_of(length);
   // Of a conversation, all requests and the pauses between them: it takes that long until as many go on as will.
   const double answers_s = traffic_->requests_each() * traffic_->lengths().mean_output * tpot_s;
   const double span_s = settings.service_times * (answers_s + traffic_->pauses_s());
-  constexpr int64_t most_requests = 200'000;  // only separate pools of very many engines come near
-  const int64_t requests = std::clamp(static_cast<int64_t>(std::ceil(std::min(rate * span_s, 1e12))),
+  const int64_t requests = std::clamp(static_cast<int64_t>(std::ceil(std::min(load * span_s, 1e12))),
                                       settings.least_requests, most_requests);
   return traffic_->whole_conversations(requests);
 }
@@ -194,6 +199,7 @@ PlanRun LayoutSimulator::Trial::pooled(const std::vector<StretchOutcome>& runs, 
        {&PlanRun::output_tokens_per_s, &PlanRun::tokens_per_s_of_user, &PlanRun::goodput, &PlanRun::failed_share}) {
     all.*member = mean_of(member);
   }
+  if (all.in_flight > 0) all.rate = mean_of(&PlanRun::rate);
   all.requests = 0;
   for (const StretchOutcome& one : runs) all.requests += one.run->requests;
   for (size_t i = 0; i < slos().size(); ++i) {
@@ -235,9 +241,10 @@ bool LayoutSimulator::Trial::keeps_limits(const PlanRun& all, const PooledLatenc
 
 std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stretch(const StretchOfRun& of) const {
   const ServingQuestion& question = *simulator->question_;
-  const double own_rate = of.rate * share();
+  const bool is_closed = question.in_flight.has_value();
+  const double own_load = of.rate * share();
   const int64_t requests = requests_at(of.rate);
-  ServingRunRequest request = simulator->run_request(*part, *engines, own_rate, requests, of.part);
+  ServingRunRequest request = simulator->run_request(*part, *engines, own_load, requests, of.part);
   request.config.bound = of.bound;
   if (of.acceptance_end) {
     if (auto other = at_acceptance_end(request.config, *of.acceptance_end)) request.config = std::move(*other);
@@ -249,7 +256,7 @@ std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stret
   if (of.log != nullptr) request.observers.push_back(of.log);
   WantedCheck wanted(simulator->check_wanted_);
   if (simulator->check_wanted_) request.observers.push_back(&wanted);
-  SteadyOutput steady(static_cast<double>(requests) / own_rate);
+  SteadyOutput steady(static_cast<double>(requests) / own_load);
   request.observers.push_back(&steady);
   const bool may_end = of.is_lost != nullptr && simulator->shortcuts_ == Shortcuts::taken;
   if (may_end) request.observers.push_back(of.is_lost);
@@ -260,7 +267,8 @@ std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stret
     return std::nullopt;
   }
   const auto all = static_cast<double>(metrics.completed + metrics.rejected);
-  PlanRun result{.rate = of.rate,
+  PlanRun result{.rate = is_closed ? metrics.request_throughput / share() : of.rate,
+                 .in_flight = is_closed ? whole_in_flight(of.rate) : 0,
                  .requests = metrics.completed + metrics.rejected,
                  .attained = true,
                  .achieved_ms = {},
@@ -280,10 +288,12 @@ std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stret
     const double good = metrics.goodput.value_or(0) * metrics.duration_s;
     result.attained = good >= *question.joint_percent / 100 * all;
   }
-  const bool keeps = keeps_up(metrics, request.percentiles, all / own_rate);
+  // In a closed loop nobody waits for more than those in flight.
+  const bool keeps = is_closed || keeps_up(metrics, request.percentiles, all / own_load);
   if (!limits_any_waiting()) result.attained = result.attained && keeps;
   // One that keeps up does so for ever: the end of the run, when requests have stopped coming, says nothing.
-  const double lasts_s = result.attained || keeps ? all / own_rate : metrics.duration_s;
+  const bool goes_on = !is_closed && (result.attained || keeps);
+  const double lasts_s = goes_on ? all / own_load : metrics.duration_s;
   result.output_tokens_per_s *= metrics.duration_s / lasts_s;
   result.goodput *= metrics.duration_s / lasts_s;
   if (!result.attained && !keeps) {

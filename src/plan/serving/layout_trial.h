@@ -73,7 +73,8 @@ struct LayoutSimulator::TriedRun {
   TriedRate tells() const { return {.holds = run && run->attained, .reach = reach, .used = used}; }
 };
 
-// Runs of one kind: of a part of the layout, as long as others, judged alike.
+// Runs of one kind: of a part of the layout, as long as others, judged alike. What is called a rate here is the load of
+// the whole layout: requests/s, or of a closed loop (ServingQuestion::in_flight) the requests in flight.
 struct LayoutSimulator::Trial {
   const LayoutSimulator* simulator;
   const ServingLayout* layout;  // the whole

@@ -22,6 +22,7 @@ Json run_json(const PlanRun& run) {
   Json achieved = Json::array();
   for (const double each : run.achieved_ms) achieved.push(each);
   return Json::object({{"rate", run.rate},
+                       {"in_flight", run.in_flight},
                        {"requests", run.requests},
                        {"attained", run.attained},
                        {"achieved_ms", std::move(achieved)},
@@ -35,6 +36,7 @@ Json run_json(const PlanRun& run) {
 
 PlanRun read_run(const JsonView& json) {
   PlanRun run{.rate = json.at("rate").number(),
+              .in_flight = json.at("in_flight").integer({.least = 0}),
               .requests = json.at("requests").integer(),
               .attained = json.at("attained").boolean(),
               .achieved_ms = {},

@@ -106,8 +106,9 @@ std::optional<LayoutExplanation> ServingPlanner::explain(const ServingSearchResu
   const PlanPoint* winner = result.winner();
   if (winner == nullptr || result.by_closed_form) return std::nullopt;
   try {
-    return explain_layout(question, traffic, facts(), winner->layout, question.rate.value_or(winner->capacity.value),
-                          check_wanted);
+    const double rate = question.rate.value_or(winner->capacity.value);
+    const double load = question.in_flight ? static_cast<double>(*question.in_flight) : rate;
+    return explain_layout(question, traffic, facts(), winner->layout, load, check_wanted);
   } catch (const SearchStopped&) {
     return std::nullopt;
   }

@@ -69,6 +69,7 @@ std::string ServingQuestion::key(const Traffic& traffic) const {
   for (const LatencySlo& slo : slos) text += "|" + slo_key(slo);
   if (joint_percent) text += fmt::format("|together {}", number_text(*joint_percent));
   if (pessimistic) text += "|pessimistic";
+  if (in_flight) text += fmt::format("|in flight {}", *in_flight);
   // Short runs also look for the slow end of such a device.
   for (const HardwareChoice& one : hardware) text += one.rests_on_sheet() ? "|sheet " + one.device.name : "";
   text += fmt::format("|rate {}|len {}|memory {}", rate ? number_text(*rate) : "any", max_model_len,

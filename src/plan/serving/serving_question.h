@@ -73,7 +73,10 @@ struct ServingQuestion {
   // cannot do. Nothing = each limit is kept at its own percentile.
   std::optional<double> joint_percent = {};
   std::optional<double> rate;  // requests/s to serve; nothing = as many as can be
-  bool pessimistic = false;    // steps are as slow as their interval allows
+  // In place of a rate, so many requests are always in flight: the next is sent when one ends (a closed loop). A layout
+  // is judged by that alone, and its capacity is the requests/s that come of it.
+  std::optional<int64_t> in_flight = {};
+  bool pessimistic = false;  // steps are as slow as their interval allows
   std::optional<double> budget_usd_per_hour;
   PlanObjective objective = PlanObjective::capacity;
   std::vector<HardwareChoice> hardware;
@@ -85,6 +88,7 @@ struct ServingQuestion {
   double memory_fraction = 0;                 // 0 = the engine's own
   std::vector<std::string> assumptions = {};  // what was not asked for but taken, a sentence each
 
+  bool has_demand() const { return rate || in_flight; }
   const HardwareChoice& hardware_of(const std::string& device) const;
   // Its devices with their numbers, those of prompts first where they are others.
   std::vector<std::pair<const HardwareChoice*, int64_t>> hardware_of(const ServingLayout& layout) const;

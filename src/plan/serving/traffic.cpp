@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/portable_math.h"
+#include "serving/load/closed_loop.h"
 #include "serving/load/listed_source.h"
 
 namespace foretoken {
@@ -183,6 +184,17 @@ std::unique_ptr<RequestSource> Traffic::part_at_rate(double rate, int64_t count,
   if (!conversations_) return at_rate(rate, count, usual_start_ + part * count);
   return conversations_->begun(rate / requests_each_,
                                conversations_of(count))(conversations_->seed + static_cast<uint64_t>(part));
+}
+
+std::unique_ptr<RequestSource> Traffic::part_in_flight(int64_t limit, int64_t count, int64_t part) const {
+  std::vector<Request> chosen;
+  chosen.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    chosen.push_back(numbered(part * count + i));
+    chosen.back().id = i;
+    chosen.back().arrival = 0;
+  }
+  return closed_loop(std::make_unique<ReplayedRequests>(std::move(chosen)), limit);
 }
 
 double Traffic::fresh_tokens_of_part(int64_t count, int64_t part) const {

@@ -63,6 +63,9 @@ class Traffic {
 
   // About so many requests at this rate for a run: part 0 begins at the usual start, or has the first seed.
   std::unique_ptr<RequestSource> part_at_rate(double rate, int64_t count, int64_t part) const;
+  // So many requests for a run, of which `limit` are in flight: the next is sent when one ends. Part 0 begins at the
+  // first request.
+  std::unique_ptr<RequestSource> part_in_flight(int64_t limit, int64_t count, int64_t part) const;
   // Tokens of the prompts of such a part that none before begins with; of conversations, as many as usual.
   double fresh_tokens_of_part(int64_t count, int64_t part) const;
   // How many conversations a part with about so many requests has, and how many requests these are.

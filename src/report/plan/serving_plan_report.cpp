@@ -106,6 +106,17 @@ std::string tie_words(const PlanPoint& winner, const PlanPoint& second) {
       rate_number(winner.usual_capacity), rate_number(second.usual_capacity));
 }
 
+// What a layout sustains; of a closed loop, what comes of the requests in flight.
+std::string sustained_words(const ServingQuestion& question, const PlanPoint& point) {
+  const PlanRun* run = point.at_capacity();
+  if (!question.in_flight || run == nullptr) {
+    return fmt::format("it sustains {} with {}", capacity_interval(point.capacity), slos_text(question));
+  }
+  return fmt::format("{} it keeps {} and serves {}, which are {:.0f} output tokens/s ({})",
+                     in_flight_words(*question.in_flight), slos_text(question), capacity_interval(point.capacity),
+                     run->output_tokens_per_s, achieved_text(question, *run));
+}
+
 // The layout whose capacity is promised, whether it serves the rate asked for or not.
 const PlanPoint* promised_point(const ServingPlanReport& report) {
   const PlanPoint* best = report.result.winner();
@@ -194,8 +205,9 @@ std::string decision_text(const ServingPlanReport& report) {
           page_width(), 4);
     }
   }
-  const std::string at = question.rate ? fmt::format("at {} requests/s", asked_rate_number(*question.rate))
-                                       : "at the most requests/s that it sustains";
+  const std::string at = question.rate        ? fmt::format("at {} requests/s", asked_rate_number(*question.rate))
+                         : question.in_flight ? in_flight_words(*question.in_flight)
+                                              : "at the most requests/s that it sustains";
   std::string text = wrap_lines(
       fmt::format("The best layout of each device and engine {} (latencies in ms at the percentiles asked for{}; ~ {}; "
                   "tied = within prediction error of the best{}):\n",
@@ -346,18 +358,33 @@ Json goal_seek_json(const ServingPlanReport& report) {
 // Latencies of the winner from a light load to more than it sustains.
 std::string curve_text(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
+  const bool is_closed = question.in_flight.has_value();
   const PlanRun* knee = knee_of(report.result.curve);
-  Table table({{"req/s"}, {names_of_limits(question)}, {"tok/s/user"}, {"tok/s/GPU"}, {"", Table::Align::left}});
+  std::vector<Table::Column> columns = {
+      {"req/s"}, {names_of_limits(question)}, {"tok/s/user"}, {"tok/s/GPU"}, {"", Table::Align::left}};
+  if (is_closed) columns.insert(columns.begin(), {"in flight"});
+  Table table(std::move(columns));
   const auto devices = static_cast<double>(report.result.winner()->layout.devices());
   const double capacity = report.result.winner()->capacity.value;
   for (const PlanRun& run : report.result.curve) {
-    std::string remark = !run.attained         ? "exceeds the limits"
-                         : run.rate > capacity ? "above the capacity"
-                         : &run == knee        ? "knee"
-                                               : "";
+    std::string remark = !run.attained                       ? "exceeds the limits"
+                         : !is_closed && run.rate > capacity ? "above the capacity"
+                         : &run == knee                      ? "knee"
+                                                             : "";
     if (question.rate && run.rate == *question.rate) remark += remark.empty() ? "asked for" : ", asked for";
-    table.add({rate_number(run.rate), milliseconds_of(run), fmt::format("{:.1f}", run.tokens_per_s_of_user),
-               fmt::format("{:.0f}", run.output_tokens_per_s / devices), remark});
+    if (is_closed && run.in_flight == *question.in_flight) remark += remark.empty() ? "asked for" : ", asked for";
+    std::vector<std::string> cells = {rate_number(run.rate), milliseconds_of(run),
+                                      fmt::format("{:.1f}", run.tokens_per_s_of_user),
+                                      fmt::format("{:.0f}", run.output_tokens_per_s / devices), remark};
+    if (is_closed) cells.insert(cells.begin(), fmt::format("{}", run.in_flight));
+    table.add(std::move(cells));
+  }
+  if (is_closed) {
+    return wrap_lines(
+               "Latency of the best layout against the number of requests in flight (ms at the percentiles asked "
+               "for; other numbers from short simulations):\n",
+               page_width(), 2) +
+           table.text();
   }
   std::string text = wrap_lines(
       fmt::format("Latency of the best layout against request rate, from a tenth of its capacity of {} requests/s to "
@@ -378,12 +405,14 @@ std::string curve_text(const ServingPlanReport& report) {
 }
 
 std::string explanation_text(const LayoutExplanation& explanation) {
-  return fmt::format("In one simulation at {} requests/s, {}\n", rate_number(explanation.rate),
-                     run_explanation_words(explanation.run));
+  const std::string load = explanation.in_flight > 0 ? in_flight_words(explanation.in_flight)
+                                                     : fmt::format("at {} requests/s", rate_number(explanation.rate));
+  return fmt::format("In one simulation {}, {}\n", load, run_explanation_words(explanation.run));
 }
 
 Json explanation_json(const LayoutExplanation& explanation) {
   Json json = Json::object({{"rate", explanation.rate}});
+  if (explanation.in_flight > 0) json.set("in_flight", explanation.in_flight);
   set_run_explanation(json, explanation.run);
   return json;
 }
@@ -412,6 +441,9 @@ std::string frontier_table(const ServingPlanReport& report) {
 // The rate that was asked for; without one, the search looks for the most that a layout sustains.
 std::string asked_rate_words(const ServingPlanReport& report) {
   const std::optional<double>& rate = report.question.rate;
+  if (report.question.in_flight) {
+    return fmt::format(", and {} are always in flight: the next one is sent when one ends", *report.question.in_flight);
+  }
   if (!rate) return "";
   const Traffic& traffic = report.traffic;
   const std::string conversations =
@@ -487,6 +519,7 @@ Json plan_run_json(const ServingPlanReport& report, const PlanPoint& point, cons
       joules.value > 0 ? Json::object({{"value", joules.value}, {"low", joules.low}, {"high", joules.high}}) : Json());
   for (size_t i = 0; i < question.slos.size(); ++i) json.set(slo_key(question.slos[i]), run.achieved_ms[i]);
   set_conversations(json, report.traffic, "conversations_per_s", run.rate);
+  if (run.in_flight > 0) json.set("in_flight", run.in_flight);
   return json;
 }
 
@@ -578,9 +611,9 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
   const PlanPoint* winner = report.result.winner();
   if (winner == nullptr) return unmet_plan_text(report);
-  std::string text = fmt::format("Serve {} on {} as {}: it sustains {} with {}", question.model.served_name(),
-                                 hardware_text(question, winner->layout), layout_text(winner->layout),
-                                 capacity_interval(winner->capacity), slos_text(question));
+  std::string text =
+      fmt::format("Serve {} on {} as {}: {}", question.model.served_name(), hardware_text(question, winner->layout),
+                  layout_text(winner->layout), sustained_words(question, *winner));
   text += cost_text(question, *winner) + energy_text(question, *winner) + ".";
   text += conversations_text(report.traffic, *winner);
   if (question.rate) {
@@ -595,7 +628,9 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
     }
   }
   constexpr double least_share = 0.33;
-  if (winner->capacity.low < least_share * winner->capacity.value) {
+  if (question.in_flight && winner->capacity.low <= 0) {
+    text += " At the slow end of the interval it does not keep the limits ({pessimistic} plans for that case).";
+  } else if (winner->capacity.low < least_share * winner->capacity.value) {
     text += report.result.by_closed_form ? " That interval is wide because nothing was simulated."
             : question.is_judged_by_slow_end(winner->layout)
                 ? " That interval is too wide to rely on: little was measured on this device."
@@ -707,6 +742,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
                             {"slos", std::move(slos)},
                             {"attainment_percent", number_or_null(question.joint_percent)},
                             {"rate", number_or_null(question.rate)},
+                            {"in_flight", question.in_flight ? Json(*question.in_flight) : Json()},
                             {"layouts", result.layouts},
                             {"pruned", std::move(pruned)},
                             {"merged", result.merged},

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 
 namespace foretoken {
@@ -30,6 +31,10 @@ std::string capacity_interval(const Headline& capacity) {
   if (capacity.low == capacity.high) return fmt::format("about {} requests/s", rate_number(capacity.value));
   return fmt::format("{} requests/s (90% interval {} to {})", rate_number(capacity.value), rate_number(capacity.low),
                      rate_number(capacity.high));
+}
+
+std::string in_flight_words(int64_t requests) {
+  return fmt::format("with {} in flight", counted(requests, "request"));
 }
 
 std::string requests_each_text(const Traffic& traffic) {

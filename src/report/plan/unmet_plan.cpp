@@ -117,7 +117,8 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
                                       : fmt::format("None of {} layouts serves", result.layouts - result.unexplored),
                   question.model.served_name());
   if (question.rate) text += fmt::format(" at {} requests/s", asked_rate_number(*question.rate));
-  text += fmt::format(" with {}.", slos_text(question));
+  if (question.in_flight) text += " " + in_flight_words(*question.in_flight);
+  text += fmt::format("{} {}.", question.in_flight ? " and" : " with", slos_text(question));
   if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";
   if (result.unexplored > 0) {
     text += fmt::format(" {} not tried and might succeed ({}).",

@@ -94,7 +94,8 @@ void LoadFlags::declare(Options& options) {
                  "With --ramp-up-strategy daily: length of a day in seconds");
   options.integer(
       "--max-concurrency", max_concurrency, any_count,
-      "Maximum number of requests in flight: a new request starts only when another one ends; 0 = no limit");
+      "Maximum number of requests in flight: a new request starts only when another one ends; 0 = no limit. In plan "
+      "serve: the load to plan for, in place of a rate");
   options.list("--priority-shares", priority_shares,
                "Share of requests at each priority, starting with priority 0 (most urgent), for example 0.1,0.9; used "
                "by --scheduling-policy priority");

@@ -63,6 +63,7 @@ class PlanServe : public Command {
       options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out", "--goal-seek", "--time-limit"}, {},
                        "--quick");
     if (demand_.load.conversations()) refuse_with_conversations();
+    if (demand_.load.max_concurrency > 0) refuse_with_closed_loop();
     // Closed forms know nothing of requests that wait for slots: they may be off by ten times.
     if (quick_) options_->refuse({"--enable-lora"}, {}, "--quick, which does not price waiting for adapter slots");
     // Ranks that share a store must all search alike; one that is killed is resumed from the store.
@@ -126,14 +127,32 @@ class PlanServe : public Command {
   // Closed forms know nothing of caches that conversations leave behind, and days only of requests that stand alone.
   void refuse_with_conversations() const {
     const auto refuse = [&](const char* flag, const char* instead) {
-      if (!options_->was_given(flag)) return;
-      throw InputError({.source = flag,
-                        .value = "cannot be combined with --dataset-name " + demand_.load.dataset,
-                        .expected = instead});
+      refuse_flag(flag, "--dataset-name " + demand_.load.dataset, instead);
     };
+    refuse("--max-concurrency", "conversations at a --request-rate, or requests of another --dataset-name in flight");
     refuse("--quick", "a search without --quick: the turns of conversations must be simulated");
     refuse("--day", "the conversations per second at the peak of the day as --request-rate");
     refuse("--users", "the conversations that begin per second as --request-rate");
+  }
+
+  void refuse_with_closed_loop() const {
+    const auto refuse = [&](const char* flag, const char* instead) { refuse_flag(flag, "--max-concurrency", instead); };
+    constexpr const char* either = "either requests per second or requests in flight";
+    refuse("--request-rate", either);
+    refuse("--users", either);
+    refuse("--day", either);
+    refuse("--trace", "the lengths of the trace as --dataset-path: its requests have arrival times of their own");
+    refuse("--quick", "a search without --quick: closed forms are of requests that arrive at a rate");
+    refuse("--goal-seek", "a --request-rate: changes are compared by the rate that they sustain");
+    refuse("--also", "a --request-rate for each model");
+    for (const char* flag : {"--html", "--trace-out"}) {
+      refuse(flag, "`foretoken serve --max-concurrency` with the winner's flags, which writes such a file");
+    }
+  }
+
+  void refuse_flag(const char* flag, const std::string& with, const char* instead) const {
+    if (!options_->was_given(flag)) return;
+    throw InputError({.source = flag, .value = "cannot be combined with " + with, .expected = instead});
   }
 
   void declare_question(Options& options) {
@@ -316,11 +335,12 @@ class PlanServe : public Command {
     if (asked.rate && *asked.rate <= 0) {
       throw InputError({.source = "--request-rate", .value = of.load.request_rate, .expected = "a number above 0"});
     }
+    if (of.load.max_concurrency > 0) asked.in_flight = of.load.max_concurrency;
     asked.budget_usd_per_hour = offer_.budget();
-    const bool cheap = objective_ == "cost" || (objective_ == "auto" && asked.rate);
-    asked.objective = !cheap       ? PlanObjective::capacity
-                      : asked.rate ? PlanObjective::cost
-                                   : PlanObjective::cost_per_request;
+    const bool cheap = objective_ == "cost" || (objective_ == "auto" && asked.has_demand());
+    asked.objective = !cheap               ? PlanObjective::capacity
+                      : asked.has_demand() ? PlanObjective::cost
+                                           : PlanObjective::cost_per_request;
     for (std::string& sentence : price_notes(asked)) asked.assumptions.push_back(std::move(sentence));
     asked.choices = layouts_.choices(asked.model, quick_);
     layouts_.check_runs_somewhere(asked);

@@ -124,15 +124,10 @@ Traffic planned_conversations(const LoadFlags& load, const AdapterLoadFlags& ada
 }  // namespace
 
 Traffic planned_traffic(const LoadFlags& load, const AdapterLoadFlags& adapters) {
-  if (load.max_concurrency > 0) {
-    throw InputError({.source = "--max-concurrency",
-                      .value = fmt::format("{}", load.max_concurrency),
-                      .expected = "requests that do not wait for each other: a trace, random, lognormal or "
-                                  "prefix_repetition"});
-  }
   if (load.conversations()) return planned_conversations(load, adapters);
   LoadFlags flags = load;
   flags.request_rate = load.trace.empty() ? "1" : "inf";
+  flags.max_concurrency = 0;  // of the runs
   if (flags.num_prompts == 0) flags.num_prompts = most_traffic;
   const std::unique_ptr<RequestSource> source = adapters.load(flags.load())(static_cast<uint64_t>(load.seed));
   return Traffic(Traffic::taken_from(*source, std::min(flags.num_prompts, most_traffic)));
