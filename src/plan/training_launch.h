@@ -13,6 +13,15 @@
 
 namespace foretoken {
 
+// What a framework's settings can keep in host memory.
+struct HostMemoryUse {
+  bool optimizer = false;               // its state alone
+  bool parts_of_optimizer = false;      // or a share of it
+  bool parameters = false;              // the weights alone
+  bool weights_with_optimizer = false;  // both together, and not one of them
+  bool activations = false;             // all of them
+};
+
 struct TrainingLauncher {
   std::string_view name;     // what users type
   std::string_view summary;  // the file it writes
@@ -23,11 +32,17 @@ struct TrainingLauncher {
   std::vector<Sharding> shardings = {};
   std::vector<Recompute> recomputes = {};
   bool has_pipelines = true;
-  bool recomputes_some_layers = true;   // not only all or none
-  bool has_experts = true;              // ranks that divide experts
-  bool has_model_ranks = true;          // tensor and context parallelism
-  bool splits_four_bit_weights = true;  // among tensor-parallel ranks
-  std::string_view stack = {};          // whose times are those of the framework; empty = the usual one
+  bool recomputes_some_layers = true;  // not only all or none
+  bool has_experts = true;             // ranks that divide experts
+  bool has_model_ranks = true;         // tensor and context parallelism
+  // Whether tensor-parallel ranks can divide the job's weights; nothing = those of every job.
+  bool (*splits_tensors)(const TrainingQuestion& question) = nullptr;
+  HostMemoryUse host_memory = {};
+  // Parts of the plan that the file has no settings for, which the user's own script must turn on; nothing = the file
+  // has all of it.
+  std::vector<std::string> (*left_to_script)(const TrainingQuestion& question) = nullptr;
+  std::string_view stack = {};             // whose times are those of the framework; empty = the usual one
+  std::optional<double> logit_bytes = {};  // at the loss that the file names; nothing = as the stack has it
 };
 
 std::span<const TrainingLauncher> training_launchers();
@@ -38,6 +53,6 @@ const TrainingLauncher* find_training_launcher(std::string_view name);
 bool has_four_bit_weights(const TrainingQuestion& question);
 
 // The choices without those that the framework cannot run; what users fixed stays.
-PlanChoices choices_of(const TrainingLauncher& launcher, PlanChoices choices, bool four_bits = false);
+PlanChoices choices_of(const TrainingLauncher& launcher, PlanChoices choices, const TrainingQuestion& question);
 
 }  // namespace foretoken

@@ -26,10 +26,26 @@ ImportedTraining read_back(const char* launcher, const TrainingQuestion& questio
   const TrainingLauncher* found = find_training_launcher(launcher);
   EXPECT_NE(found, nullptr) << launcher;
   EXPECT_EQ(found->refusal(question), "") << launcher;
-  const ImportedTraining imported = parse_training_config(found->write(question), launcher);
+  ImportedTraining imported = parse_training_config(found->write(question), launcher);
   EXPECT_TRUE(imported.ignored.empty()) << launcher << ": " << imported.ignored.front().key;
   EXPECT_TRUE(imported.notes.empty()) << launcher << ": " << imported.notes.front();
   return imported;
+}
+
+void expect_same_adapters(const char* launcher, const TrainingQuestion& question, const SaidSettings& said) {
+  const LoraAdapter& lora = question.job.lora;
+  EXPECT_EQ(said.lora_rank.value_or(0), lora.rank) << launcher;
+  if (lora.rank == 0) return;
+  EXPECT_EQ(said.lora_on_attention, lora.on_attention) << launcher;
+  EXPECT_EQ(said.lora_on_mlp, lora.on_mlp) << launcher;
+  EXPECT_EQ(base_weight_bytes(said.base_weights.value_or("bf16")), question.formats.frozen_weight_bytes) << launcher;
+}
+
+void expect_same_offloads(const char* launcher, const TrainingFormats& formats, const SaidSettings& said) {
+  const double share = said.optimizer_offload_fraction.value_or(1);
+  EXPECT_EQ(said.offloads_optimizer.value_or(false) ? share : 0, formats.offloaded_optimizer) << launcher;
+  EXPECT_EQ(said.offloads_parameters.value_or(false) ? 1 : 0, formats.offloaded_parameters) << launcher;
+  EXPECT_EQ(said.offloads_activations.value_or(false) ? 1 : 0, formats.offloaded_activations) << launcher;
 }
 
 void expect_same_plan(const char* launcher, const TrainingQuestion& question) {
@@ -56,7 +72,8 @@ void expect_same_plan(const char* launcher, const TrainingQuestion& question) {
     EXPECT_EQ(read.recompute, plan.recompute) << launcher;
     EXPECT_EQ(imported.said.sequence_length, question.job.sequence_length) << launcher;
   }
-  EXPECT_EQ(imported.said.lora_rank.value_or(0), question.job.lora.rank) << launcher;
+  if (std::string_view(launcher) != "deepspeed") expect_same_adapters(launcher, question, imported.said);
+  expect_same_offloads(launcher, question.formats, imported.said);
   EXPECT_EQ(imported.said.precision.value_or("bf16"), question.job.recipe.name) << launcher;
 }
 
@@ -118,21 +135,112 @@ TEST(TrainingLaunch, experts_and_recomputed_modules) {
   EXPECT_EQ(script.model->layers.size(), question.job.model.layers.size());
 }
 
+std::string refusal(const char* launcher, const TrainingQuestion& question) {
+  return find_training_launcher(launcher)->refusal(question);
+}
+
 TEST(TrainingLaunch, adapters_are_in_the_file_or_it_is_refused) {
   TrainingQuestion question = launched();
-  question.job.lora = {.rank = 16, .on_attention = true, .on_mlp = false};
-  question.formats.frozen_weight_bytes = 0.516;
-  for (const char* launcher : {"axolotl", "torchtune"}) {
-    expect_same_plan(launcher, question);
-    const ImportedTraining imported = read_back(launcher, question);
-    EXPECT_EQ(imported.said.base_weights, "nf4") << launcher;
-    EXPECT_EQ(imported.said.lora_on_attention, true) << launcher;
-    EXPECT_EQ(imported.said.lora_on_mlp, false) << launcher;
-    EXPECT_EQ(imported.said.model_name, "meta-llama/Llama-3.1-8B") << launcher;
+  for (const bool on_mlp : {false, true}) {
+    question.job.lora = {.rank = 16, .on_attention = true, .on_mlp = on_mlp};
+    question.formats.frozen_weight_bytes = 2;
+    for (const char* launcher : {"megatron-bridge", "axolotl", "torchtune"}) expect_same_plan(launcher, question);
+    question.formats.frozen_weight_bytes = base_weight_bytes("nf4").value();
+    for (const char* launcher : {"axolotl", "torchtune"}) {
+      expect_same_plan(launcher, question);
+      EXPECT_EQ(read_back(launcher, question).said.model_name, "meta-llama/Llama-3.1-8B") << launcher;
+    }
+    EXPECT_THAT(refusal("megatron-bridge", question), HasSubstr("frozen weights under adapters in 4 bits"));
+    EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("no adapters"));
+    EXPECT_THAT(refusal("torchtitan", question), HasSubstr("no adapters"));
   }
-  expect_same_plan("megatron-bridge", question);
-  EXPECT_THAT(find_training_launcher("megatron-lm")->refusal(question), HasSubstr("no adapters"));
-  EXPECT_THAT(find_training_launcher("torchtitan")->refusal(question), HasSubstr("no adapters"));
+  question.formats.frozen_weight_bytes = 1;
+  expect_same_plan("axolotl", question);
+  EXPECT_THAT(refusal("torchtune", question), HasSubstr("in 8 bits"));
+  question.job.lora = {.rank = 16, .on_attention = false, .on_mlp = true};
+  question.formats.frozen_weight_bytes = 2;
+  for (const char* launcher : {"megatron-bridge", "axolotl"}) expect_same_plan(launcher, question);
+  EXPECT_THAT(refusal("torchtune", question), HasSubstr("on attention"));
+}
+
+TEST(TrainingLaunch, what_is_in_host_memory_is_in_the_file_or_it_is_refused) {
+  TrainingQuestion question = launched();
+  question.formats.offloaded_optimizer = 1;
+  for (const char* launcher : {"megatron-lm", "megatron-bridge", "deepspeed"}) {
+    EXPECT_TRUE(find_training_launcher(launcher)->host_memory.optimizer) << launcher;
+    expect_same_plan(launcher, question);
+  }
+  for (const char* launcher : {"torchtitan", "axolotl", "torchtune"}) {
+    EXPECT_FALSE(find_training_launcher(launcher)->host_memory.optimizer) << launcher;
+    EXPECT_THAT(refusal(launcher, question), HasSubstr("together or not at all")) << launcher;
+  }
+  question.formats.offloaded_parameters = 1;
+  for (const char* launcher : {"torchtitan", "axolotl", "torchtune", "deepspeed"}) expect_same_plan(launcher, question);
+  for (const char* launcher : {"megatron-lm", "megatron-bridge"}) {
+    EXPECT_THAT(refusal(launcher, question), HasSubstr("does not keep the weights in host memory")) << launcher;
+  }
+  question.formats.offloaded_optimizer = 0.5;
+  question.formats.offloaded_parameters = 0;
+  for (const char* launcher : {"megatron-lm", "megatron-bridge"}) expect_same_plan(launcher, question);
+  EXPECT_THAT(refusal("deepspeed", question), HasSubstr("a part in host memory"));
+  question.plan.sharding = Sharding::none;
+  for (const char* launcher : {"megatron-lm", "megatron-bridge"}) {
+    EXPECT_THAT(refusal(launcher, question), HasSubstr("only where it is sharded")) << launcher;
+  }
+  question.plan.sharding = Sharding::parameters;
+  question.plan.recompute = Recompute::full;
+  question.formats = {.offloaded_activations = 1};
+  for (const char* launcher : {"axolotl", "torchtune"}) expect_same_plan(launcher, question);
+  for (const char* launcher : {"megatron-lm", "megatron-bridge", "torchtitan", "deepspeed"}) {
+    EXPECT_THAT(refusal(launcher, question), HasSubstr("activations in host memory")) << launcher;
+  }
+}
+
+TEST(TrainingLaunch, optimizers_are_in_the_file_or_it_is_refused) {
+  TrainingQuestion question = launched();
+  question.formats.optimizer = optimizer_state_from_name("adam-8bit").value();
+  for (const char* launcher : {"axolotl", "torchtune"}) {
+    EXPECT_EQ(read_back(launcher, question).said.optimizer, "adam-8bit") << launcher;
+  }
+  for (const char* launcher : {"megatron-lm", "megatron-bridge", "torchtitan", "deepspeed"}) {
+    EXPECT_THAT(refusal(launcher, question), HasSubstr("moments in fp32")) << launcher;
+  }
+}
+
+TEST(TrainingLaunch, torchtune_starts_a_recipe_that_can_run_the_plan) {
+  TrainingQuestion question = launched();
+  question.plan.parallel = {.tensor = 4, .data = 8, .sequence = true};
+  expect_same_plan("torchtune", question);
+  const TrainingLauncher& torchtune = *find_training_launcher("torchtune");
+  EXPECT_THAT(torchtune.write(question), HasSubstr("tensor_parallel_plan:\n  _component_: torchtune.models.llama3."));
+  EXPECT_FALSE(choices_of(torchtune, {}, question).tensor);
+  question.job.lora = {.rank = 16};
+  EXPECT_THAT(refusal("torchtune", question), HasSubstr("LoRA recipe has no tensor parallelism"));
+  EXPECT_EQ(choices_of(torchtune, {}, question).tensor, 1);
+  question.plan.parallel = {.data = 32};
+  const std::string file = torchtune.write(question);
+  for (const char* key :
+       {"\noutput_dir: ", "\ncheckpointer:\n", "\nseed: ", "\noptimizer:\n", "\nloss:\n", "\n  lora_alpha: 32 ",
+        "\nlr_scheduler:\n", "\nmetric_logger:\n", "\nepochs: ", "\nshuffle: ", "\ndevice: cuda\n", "\nlog_level: "}) {
+    EXPECT_THAT(file, HasSubstr(key));
+  }
+  EXPECT_EQ(file.find("${"), std::string::npos);  // names in braces would be printed as flags
+  EXPECT_EQ(read_back("torchtune", question).said.logit_bytes, torchtune.logit_bytes);
+  question = launched("Qwen/Qwen3-8B");
+  question.plan.parallel = {.tensor = 4, .data = 8, .sequence = true};
+  EXPECT_THAT(refusal("torchtune", question), HasSubstr("no plan for tensor parallelism of this model"));
+}
+
+TEST(TrainingLaunch, deepspeed_leaves_to_the_script_what_its_file_cannot_say) {
+  TrainingQuestion question = launched();
+  question.job.lora = {.rank = 16, .on_attention = true, .on_mlp = false};
+  question.formats.frozen_weight_bytes = base_weight_bytes("nf4").value();
+  question.plan.recompute = Recompute::full;
+  expect_same_plan("deepspeed", question);
+  const auto left = find_training_launcher("deepspeed")->left_to_script(question);
+  EXPECT_THAT(left, testing::ElementsAre(HasSubstr("Llama-3.1-8B, with sequences of 8192"),
+                                         HasSubstr("rank 16 on the linear layers of attention"), HasSubstr("NF4"),
+                                         HasSubstr("recomputation of all layers")));
 }
 
 TEST(TrainingLaunch, axolotl_combines_tensor_and_context_ranks_as_its_support_matrix_says) {
@@ -167,25 +275,25 @@ TEST(TrainingLaunch, a_file_of_axolotl_fills_its_sequences_and_scales_its_adapte
     EXPECT_THAT(file, HasSubstr(line));
   }
   EXPECT_EQ(read_back("axolotl", question).said.packed, true);
-  question.formats.frozen_weight_bytes = 0.516;
-  EXPECT_THAT(find_training_launcher("axolotl")->refusal(question), HasSubstr("4-bit weights"));
-  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}, true).tensor, 1);
-  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {.tensor = 2}, true).tensor, 2);
-  EXPECT_FALSE(choices_of(*find_training_launcher("torchtune"), {}, true).tensor);
+  question.formats.frozen_weight_bytes = base_weight_bytes("nf4").value();
+  EXPECT_THAT(refusal("axolotl", question), HasSubstr("4-bit weights"));
+  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}, question).tensor, 1);
+  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {.tensor = 2}, question).tensor, 2);
 }
 
 TEST(TrainingLaunch, a_search_for_a_framework_tries_what_it_can_run) {
-  const PlanChoices titan = choices_of(*find_training_launcher("torchtitan"), {});
+  const TrainingQuestion question = launched();
+  const PlanChoices titan = choices_of(*find_training_launcher("torchtitan"), {}, question);
   EXPECT_EQ(titan.shardings, (std::vector{Sharding::none, Sharding::parameters}));
   EXPECT_EQ(titan.parts_of_layers, 1);
   EXPECT_FALSE(titan.pipeline);
-  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}).pipeline, 1);
-  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}).expert, 1);
-  EXPECT_FALSE(choices_of(*find_training_launcher("axolotl"), {}).tensor);
-  EXPECT_EQ(choices_of(*find_training_launcher("deepspeed"), {}).tensor, 1);
+  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}, question).pipeline, 1);
+  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}, question).expert, 1);
+  EXPECT_FALSE(choices_of(*find_training_launcher("axolotl"), {}, question).tensor);
+  EXPECT_EQ(choices_of(*find_training_launcher("deepspeed"), {}, question).tensor, 1);
   EXPECT_EQ(find_training_launcher("axolotl")->stack, "pytorch-fsdp");
   EXPECT_EQ(find_training_launcher("megatron-lm")->stack, "");
-  const PlanChoices fixed = choices_of(*find_training_launcher("torchtune"), {.shardings = {Sharding::none}});
+  const PlanChoices fixed = choices_of(*find_training_launcher("torchtune"), {.shardings = {Sharding::none}}, question);
   EXPECT_EQ(fixed.shardings, std::vector{Sharding::none});
 }
 

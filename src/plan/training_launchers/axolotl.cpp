@@ -20,13 +20,37 @@ std::string unsupported_replicas(const TrainingPlan& plan) {
   return deepspeed && p.context > 1 ? "Axolotl does not run context parallelism under DeepSpeed's ZeRO" : "";
 }
 
+// FSDP moves weights and optimizer state; activations that are recomputed leave their inputs there.
+constexpr HostMemoryUse axolotl_host_memory{.weights_with_optimizer = true, .activations = true};
+
+std::string unsupported_offloads(const TrainingQuestion& question) {
+  const TrainingFormats& formats = question.formats;
+  if (formats.offloaded_parameters > 0 && question.plan.sharding != Sharding::parameters) {
+    return "Axolotl's file keeps weights in host memory with FSDP only";
+  }
+  return formats.offloaded_activations > 0 && question.plan.recompute != Recompute::full
+             ? "Axolotl keeps activations in host memory with recomputation of all layers only"
+             : "";
+}
+
+bool axolotl_splits_tensors(const TrainingQuestion& question) {
+  return !has_quantized_base(question);
+}
+
+std::string axolotl_optimizer(const TrainingQuestion& question) {
+  return has_eight_bit_moments(question) ? "adamw_bnb_8bit" : "adamw_torch_fused";
+}
+
 std::string axolotl_refusal(const TrainingQuestion& question) {
   return first_reason({without_pipeline(question, "Axolotl"), without_selection(question, "Axolotl"),
                        without_low_precision(question, "Axolotl"),
                        question.plan.parallel.expert > 1 ? "the file has no expert parallelism" : "",
-                       has_four_bit_weights(question) && question.plan.parallel.tensor > 1
-                           ? "Axolotl is not known to divide 4-bit weights among tensor-parallel ranks"
+                       !axolotl_splits_tensors(question) && question.plan.parallel.tensor > 1
+                           ? fmt::format("Axolotl is not known to divide {}-bit weights among tensor-parallel ranks",
+                                         has_four_bit_weights(question) ? 4 : 8)
                            : "",
+                       without_other_offloads(question, "Axolotl", axolotl_host_memory), unsupported_offloads(question),
+                       has_eight_bit_moments(question) ? "" : without_other_optimizers(question, "Axolotl"),
                        unsupported_replicas(question.plan)});
 }
 
@@ -38,9 +62,12 @@ std::string axolotl_file(const TrainingQuestion& question) {
                   launched_nodes(question), launched_devices_of_a_node(question));
   text += fmt::format(
       "base_model: {}\nsequence_len: {}\nmicro_batch_size: {}\ngradient_accumulation_steps: {}\n"
-      "gradient_checkpointing: {}\n{}: true\noptimizer: adamw_torch_fused\n",
-      job.model.name, job.sequence_length, plan.micro_batch, plan.micro_batches(), plan.recompute == Recompute::full,
-      job.recipe.name);
+      "gradient_checkpointing: {}\n{}: true\noptimizer: {}\n",
+      job.model.name, job.sequence_length, plan.micro_batch, plan.micro_batches(),
+      question.formats.offloaded_activations > 0 ? "offload"
+      : plan.recompute == Recompute::full        ? "true"
+                                                 : "false",
+      job.recipe.name, axolotl_optimizer(question));
   text += "datasets:  # replace with your own\n  - path: tatsu-lab/alpaca\n    type: alpaca\noutput_dir: ./outputs\n";
   // Steps are priced with full sequences.
   text += "sample_packing: true\npad_to_sequence_len: true\n";
@@ -49,7 +76,7 @@ std::string axolotl_file(const TrainingQuestion& question) {
     text +=
         fmt::format("adapter: {}\nlora_r: {}\nlora_alpha: {}  # replace with your own; no effect on time or memory\n",
                     four_bits ? "qlora" : "lora", job.lora.rank, 2 * job.lora.rank);
-    if (four_bits) text += "load_in_4bit: true\n";
+    if (has_quantized_base(question)) text += fmt::format("load_in_{}bit: true\n", four_bits ? 4 : 8);
     if (job.lora.on_attention && job.lora.on_mlp) {
       text += "lora_target_linear: true\n";
     } else {
@@ -61,6 +88,7 @@ std::string axolotl_file(const TrainingQuestion& question) {
   if (plan.parallel.context > 1) text += fmt::format("context_parallel_size: {}\n", plan.parallel.context);
   if (plan.sharding == Sharding::parameters) {
     text += "fsdp_version: 2\nfsdp: [full_shard, auto_wrap]\n";
+    if (question.formats.offloaded_parameters > 0) text += "fsdp_config:\n  offload_params: true\n";
   } else if (plan.sharding != Sharding::none) {
     text += fmt::format("deepspeed: deepspeed_configs/zero{}.json\n", static_cast<int>(plan.sharding));
   }
@@ -81,7 +109,8 @@ TrainingLauncher axolotl_launcher() {
           .has_pipelines = false,
           .recomputes_some_layers = false,
           .has_experts = false,
-          .splits_four_bit_weights = false,
+          .splits_tensors = axolotl_splits_tensors,
+          .host_memory = axolotl_host_memory,
           .stack = "pytorch-fsdp"};
 }
 

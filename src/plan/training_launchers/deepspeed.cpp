@@ -10,9 +10,44 @@
 namespace foretoken {
 namespace {
 
+constexpr HostMemoryUse deepspeed_host_memory{.optimizer = true, .parameters = true};
+
+std::string unsupported_stages(const TrainingQuestion& question) {
+  const Sharding sharding = question.plan.sharding;
+  if (question.formats.offloaded_parameters > 0 && sharding != Sharding::parameters) {
+    return "DeepSpeed keeps weights in host memory at ZeRO's stage 3 only";
+  }
+  return question.formats.offloaded_optimizer > 0 && sharding == Sharding::none
+             ? "DeepSpeed keeps the optimizer state in host memory at ZeRO's stages 1 to 3 only"
+             : "";
+}
+
+std::string adapters_text(const TrainingQuestion& question) {
+  const LoraAdapter& lora = question.job.lora;
+  return fmt::format("LoRA adapters of rank {} on {}", lora.rank,
+                     !lora.on_mlp         ? "the linear layers of attention"
+                     : !lora.on_attention ? "the linear layers of the MLP"
+                                          : "all linear layers");
+}
+
+std::vector<std::string> left_to_deepspeed_script(const TrainingQuestion& question) {
+  std::vector<std::string> parts{
+      fmt::format("the model {}, with sequences of {} tokens", question.job.model.name, question.job.sequence_length)};
+  if (question.job.lora.rank > 0) parts.push_back(adapters_text(question));
+  if (has_quantized_base(question)) {
+    parts.emplace_back(has_four_bit_weights(question) ? "frozen weights in 4 bits (NF4)" : "frozen weights in 8 bits");
+  }
+  parts.emplace_back(question.plan.recompute == Recompute::full ? "recomputation of all layers (gradient checkpointing)"
+                                                                : "no recomputation (gradient checkpointing off)");
+  return parts;
+}
+
 std::string deepspeed_refusal(const TrainingQuestion& question) {
   const ParallelPlan& p = question.plan.parallel;
   return first_reason({without_pipeline(question, "DeepSpeed's file"), without_low_precision(question, "DeepSpeed"),
+                       without_selection(question, "the usual script of DeepSpeed"),
+                       without_other_offloads(question, "DeepSpeed", deepspeed_host_memory),
+                       unsupported_stages(question), without_other_optimizers(question, "DeepSpeed"),
                        p.tensor > 1 || p.context > 1 || p.expert > 1 ? "the file has data parallelism only" : "",
                        question.plan.shard_ranks > 0 ? "DeepSpeed shards over all replicas" : ""});
 }
@@ -43,6 +78,8 @@ TrainingLauncher deepspeed_launcher() {
           .recomputes_some_layers = false,
           .has_experts = false,
           .has_model_ranks = false,
+          .host_memory = deepspeed_host_memory,
+          .left_to_script = left_to_deepspeed_script,
           .stack = "deepspeed"};
 }
 

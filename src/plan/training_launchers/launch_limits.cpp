@@ -47,11 +47,71 @@ std::string without_low_precision(const TrainingQuestion& question, std::string_
   return fmt::format("{} does not train in {}", framework, name);
 }
 
+bool has_quantized_base(const TrainingQuestion& question) {
+  const TrainingJob& job = question.job;
+  return job.lora.rank > 0 && question.formats.frozen_weight_bytes <
+                                  usual_formats(job.recipe, job.lora, question.stack.attention).frozen_weight_bytes;
+}
+
+bool has_eight_bit_moments(const TrainingQuestion& question) {
+  const OptimizerState& state = question.formats.optimizer;
+  return state.moments == 2 && state.moment_bytes == 1;
+}
+
+std::string without_quantized_base(const TrainingQuestion& question, std::string_view framework) {
+  if (!has_quantized_base(question)) return "";
+  return fmt::format("{} does not keep the frozen weights under adapters in {} bits", framework,
+                     has_four_bit_weights(question) ? 4 : 8);
+}
+
+std::string without_other_offloads(const TrainingQuestion& question, std::string_view framework,
+                                   const HostMemoryUse& host_memory) {
+  const TrainingFormats& formats = question.formats;
+  const bool optimizer = formats.offloaded_optimizer > 0, parameters = formats.offloaded_parameters > 0;
+  if (formats.offloaded_activations > 0 && !host_memory.activations) {
+    return fmt::format("{} does not keep such activations in host memory", framework);
+  }
+  if (host_memory.weights_with_optimizer) {
+    if (optimizer != parameters) {
+      return fmt::format("{} keeps weights and optimizer state in host memory together or not at all", framework);
+    }
+  } else if (optimizer && !host_memory.optimizer) {
+    return fmt::format("{} does not keep the optimizer state in host memory", framework);
+  } else if (parameters && !host_memory.parameters) {
+    return fmt::format("{} does not keep the weights in host memory", framework);
+  }
+  const auto is_part = [](double share) { return share > 0 && share < 1; };
+  if ((is_part(formats.offloaded_optimizer) && !host_memory.parts_of_optimizer) ||
+      is_part(formats.offloaded_activations)) {
+    return fmt::format("{} has no setting for a part in host memory", framework);
+  }
+  return "";
+}
+
+std::string without_other_optimizers(const TrainingQuestion& question, std::string_view framework) {
+  const OptimizerState &state = question.formats.optimizer, adam;
+  if (state.moments == adam.moments && state.moment_bytes == adam.moment_bytes) return "";
+  return fmt::format("the file of {} has Adam with moments in fp32", framework);
+}
+
 std::string first_reason(std::initializer_list<std::string> reasons) {
   for (const std::string& reason : reasons) {
     if (!reason.empty()) return reason;
   }
   return "";
+}
+
+std::string unsharded_offload(const TrainingQuestion& question) {
+  const TrainingPlan& plan = question.plan;
+  return question.formats.offloaded_optimizer > 0 && plan.sharding == Sharding::none && plan.sharded_over() > 1
+             ? "Megatron-Core keeps the optimizer state in host memory only where it is sharded"
+             : "";
+}
+
+TrainingPlan plan_for_megatron(const TrainingQuestion& question) {
+  TrainingPlan plan = question.plan;
+  if (question.formats.offloaded_optimizer > 0 && plan.sharding == Sharding::none) plan.sharding = Sharding::optimizer;
+  return plan;
 }
 
 InputError no_format_like(std::string_view recipe, std::string_view framework) {

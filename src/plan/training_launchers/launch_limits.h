@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "plan/training_launch.h"
 #include "training/estimate/training_estimate.h"
 
 namespace foretoken {
@@ -15,14 +16,30 @@ int64_t launched_devices_of_a_node(const TrainingQuestion& question);
 // How often what is sharded exists: once among each shard_ranks of the ranks.
 int64_t shard_copies(const TrainingPlan& plan);
 
+// Frozen weights below adapters in fewer bits than the job multiplies in.
+bool has_quantized_base(const TrainingQuestion& question);
+// Adam whose moments take 8 bits each.
+bool has_eight_bit_moments(const TrainingQuestion& question);
+
 // Why the framework cannot run the plan; empty = it can.
 std::string without_adapters(const TrainingQuestion& question, std::string_view framework);
 std::string without_pipeline(const TrainingQuestion& question, std::string_view framework);
 std::string without_other_schedules(const TrainingPlan& plan, std::string_view framework);    // than Megatron's
 std::string without_selection(const TrainingQuestion& question, std::string_view framework);  // all layers or none
 std::string without_low_precision(const TrainingQuestion& question, std::string_view framework);
+std::string without_quantized_base(const TrainingQuestion& question, std::string_view framework);
+std::string without_other_offloads(const TrainingQuestion& question, std::string_view framework,
+                                   const HostMemoryUse& host_memory);
+std::string without_other_optimizers(const TrainingQuestion& question, std::string_view framework);  // than Adam
 // The first that is not empty.
 std::string first_reason(std::initializer_list<std::string> reasons);
+
+// Of Megatron-Core: an optimizer in host memory must be the precision-aware one, and that must be sharded
+// (megatron/training/arguments.py).
+inline constexpr HostMemoryUse megatron_host_memory{.optimizer = true, .parts_of_optimizer = true};
+std::string unsharded_offload(const TrainingQuestion& question);
+// The plan, sharded in name where a single replica's optimizer is in host memory.
+TrainingPlan plan_for_megatron(const TrainingQuestion& question);
 
 InputError no_format_like(std::string_view recipe, std::string_view framework);
 

@@ -15,6 +15,9 @@ std::string bridge_refusal(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   return first_reason({without_other_schedules(plan, "Megatron-Bridge"),
                        plan.recompute == Recompute::op ? "Megatron-Bridge has no recomputation by operator" : "",
+                       without_quantized_base(question, "Megatron-Bridge"),
+                       without_other_offloads(question, "Megatron-Bridge", megatron_host_memory),
+                       without_other_optimizers(question, "Megatron-Bridge"), unsharded_offload(question),
                        plan.layout.empty() ? "" : "its file is read without the layout of stages"});
 }
 
@@ -65,15 +68,22 @@ std::string bridge_recompute(const TrainingPlan& plan) {
                      some ? "block" : "uniform", some ? plan.recompute_layers : 1);
 }
 
+std::string bridge_adapters(const LoraAdapter& lora) {
+  std::string modules = lora.on_attention ? "linear_qkv, linear_proj" : "";
+  if (lora.on_mlp) modules += fmt::format("{}linear_fc1, linear_fc2", modules.empty() ? "" : ", ");
+  return fmt::format("peft:\n  dim: {}\n  target_modules: [{}]\n", lora.rank, modules);
+}
+
 std::string bridge_file(const TrainingQuestion& question) {
-  const TrainingPlan& plan = question.plan;
+  const TrainingPlan plan = plan_for_megatron(question);
   const ParallelPlan& p = plan.parallel;
   std::string text = fmt::format(
-      "# Overrides of Megatron-Bridge's recipe of {}, for {} of {} GPUs\nmodel:\n  seq_length: {}\n"
+      "# Overrides of Megatron-Bridge's {}recipe of {}, for {} of {} GPUs\nmodel:\n  seq_length: {}\n"
       "  tensor_model_parallel_size: {}\n  pipeline_model_parallel_size: {}\n  context_parallel_size: {}\n"
       "  expert_model_parallel_size: {}\n  sequence_parallel: {}\n",
-      question.job.model.name, counted(launched_nodes(question), "node"), launched_devices_of_a_node(question),
-      question.job.sequence_length, p.tensor, p.pipeline, p.context, p.expert, p.sequence && p.tensor > 1);
+      question.job.lora.rank > 0 ? "LoRA (peft) " : "", question.job.model.name,
+      counted(launched_nodes(question), "node"), launched_devices_of_a_node(question), question.job.sequence_length,
+      p.tensor, p.pipeline, p.context, p.expert, p.sequence && p.tensor > 1);
   if (plan.virtual_stages > 1) {
     text += fmt::format("  virtual_pipeline_model_parallel_size: {}\n", plan.virtual_stages);
   }
@@ -85,8 +95,13 @@ std::string bridge_file(const TrainingQuestion& question) {
   text += fmt::format("train:\n  micro_batch_size: {}\n  global_batch_size: {}\nmixed_precision: {}\n",
                       plan.micro_batch, plan.global_batch, bridge_precision(question.job.recipe.name));
   text += bridge_sharding(plan);
-  if (question.formats.offloaded_optimizer > 0) text += "optimizer:\n  optimizer_cpu_offload: true\n";
-  if (question.job.lora.rank > 0) text += fmt::format("peft:\n  dim: {}\n", question.job.lora.rank);
+  if (const double share = question.formats.offloaded_optimizer; share > 0) {
+    text += fmt::format(
+        "optimizer:\n  use_precision_aware_optimizer: true\n  optimizer_cpu_offload: true\n"
+        "  optimizer_offload_fraction: {}\n",
+        share);
+  }
+  if (question.job.lora.rank > 0) text += bridge_adapters(question.job.lora);
   return text;
 }
 
@@ -96,7 +111,8 @@ TrainingLauncher megatron_bridge_launcher() {
   return {.name = "megatron-bridge",
           .summary = "YAML of Megatron-Bridge (NeMo)",
           .refusal = bridge_refusal,
-          .write = bridge_file};
+          .write = bridge_file,
+          .host_memory = megatron_host_memory};
 }
 
 }  // namespace foretoken

@@ -16,6 +16,8 @@ std::string megatron_refusal(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   return first_reason({without_adapters(question, "Megatron-LM's pretrain_gpt.py"),
                        without_other_schedules(plan, "Megatron-LM"),
+                       without_other_offloads(question, "Megatron-LM", megatron_host_memory),
+                       without_other_optimizers(question, "Megatron-LM"), unsharded_offload(question),
                        plan.recompute == Recompute::op ? "Megatron-LM has no recomputation by operator" : ""});
 }
 
@@ -71,6 +73,12 @@ std::string gradient_flag(const TrainingQuestion& question) {
   return question.formats.gradient_bytes < fp32_bytes ? " --grad-reduce-in-bf16" : "";
 }
 
+std::string offload_flags(const TrainingQuestion& question) {
+  const double share = question.formats.offloaded_optimizer;
+  if (share == 0) return "";
+  return fmt::format(" --use-precision-aware-optimizer --optimizer-cpu-offload --optimizer-offload-fraction {}", share);
+}
+
 std::string megatron_script(const TrainingQuestion& question) {
   const std::string sizes = megatron_sizes(question);
   std::string text = fmt::format("#!/bin/bash\n# {}\n", question.job.model.name);
@@ -78,12 +86,12 @@ std::string megatron_script(const TrainingQuestion& question) {
   text += fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py \\\n", launched_nodes(question),
                       launched_devices_of_a_node(question));
   if (!sizes.empty()) text += fmt::format("    {} \\\n", sizes);
-  return text +
-         fmt::format(
-             "    --seq-length {} --max-position-embeddings {} {} \\\n    {}{}{} \\\n    \"$@\"\n",
-             question.job.sequence_length, std::max(question.job.model.max_positions, question.job.sequence_length),
-             megatron_precision(question.job.recipe.name), megatron_flags(question.plan, question.job.dropout),
-             question.formats.offloaded_optimizer > 0 ? " --optimizer-cpu-offload" : "", gradient_flag(question));
+  return text + fmt::format("    --seq-length {} --max-position-embeddings {} {} \\\n    {}{}{} \\\n    \"$@\"\n",
+                            question.job.sequence_length,
+                            std::max(question.job.model.max_positions, question.job.sequence_length),
+                            megatron_precision(question.job.recipe.name),
+                            megatron_flags(plan_for_megatron(question), question.job.dropout), offload_flags(question),
+                            gradient_flag(question));
 }
 
 }  // namespace
@@ -92,7 +100,8 @@ TrainingLauncher megatron_lm_launcher() {
   return {.name = "megatron-lm",
           .summary = "a script of Megatron-LM's pretrain_gpt.py",
           .refusal = megatron_refusal,
-          .write = megatron_script};
+          .write = megatron_script,
+          .host_memory = megatron_host_memory};
 }
 
 }  // namespace foretoken

@@ -20,6 +20,8 @@ std::string titan_schedule(const TrainingPlan& plan) {
   return "";
 }
 
+constexpr HostMemoryUse titan_host_memory{.weights_with_optimizer = true};
+
 std::string titan_refusal(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   const std::string_view recipe = question.job.recipe.name;
@@ -30,6 +32,11 @@ std::string titan_refusal(const TrainingQuestion& question) {
                        plan.sharding == Sharding::none || plan.sharding == Sharding::parameters
                            ? ""
                            : "torchtitan shards parameters or nothing",
+                       without_other_offloads(question, "torchtitan", titan_host_memory),
+                       question.formats.offloaded_parameters > 0 && plan.sharding != Sharding::parameters
+                           ? "torchtitan keeps weights in host memory with FSDP only"
+                           : "",
+                       without_other_optimizers(question, "torchtitan"),
                        plan.recompute == Recompute::selective || some_layers
                            ? "torchtitan recomputes all layers, every other multiply, or nothing"
                            : "",
@@ -54,6 +61,7 @@ std::string titan_file(const TrainingQuestion& question) {
   text += fmt::format("\n[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\n",
                       p.pipeline > 1 ? plan.micro_batch * plan.micro_batches() : plan.micro_batch, plan.global_batch,
                       question.job.sequence_length);
+  if (question.formats.offloaded_parameters > 0) text += "enable_cpu_offload = true\n";
   text += fmt::format(
       "\n[parallelism]\ndata_parallel_replicate_degree = {}\ndata_parallel_shard_degree = {}\n"
       "tensor_parallel_degree = {}\npipeline_parallel_degree = {}\ncontext_parallel_degree = {}\n"
@@ -80,6 +88,7 @@ TrainingLauncher torchtitan_launcher() {
           .shardings = {Sharding::none, Sharding::parameters},
           .recomputes = {Recompute::none, Recompute::op, Recompute::full},
           .recomputes_some_layers = false,
+          .host_memory = titan_host_memory,
           .stack = "torchtitan"};
 }
 

@@ -136,10 +136,10 @@ int64_t ConfigValue::count(int64_t least, int64_t most) const {
   return *value;
 }
 
-bool ConfigValue::has_rate() const {
+double ConfigValue::rate() const {
   const auto value = parse_number(entry_.value);
   if (!value || *value < 0 || *value > 1) fail("a number from 0 to 1");
-  return *value > 0;
+  return *value;
 }
 
 bool ConfigValue::flag() const {

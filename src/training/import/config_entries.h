@@ -30,8 +30,8 @@ class ConfigValue {
 
   const std::string& text() const { return entry_.value; }
   int64_t count(int64_t least = 1, int64_t most = 1'000'000'000) const;
-  bool has_rate() const;  // a share from 0 to 1: whether it is above 0
-  bool flag() const;      // true, yes, on, 1 and a flag without a value; false, no, off, 0
+  double rate() const;  // a share from 0 to 1
+  bool flag() const;    // true, yes, on, 1 and a flag without a value; false, no, off, 0
   [[noreturn]] void fail(std::string expected, std::string suggestion = "") const;
 
  private:

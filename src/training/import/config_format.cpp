@@ -201,8 +201,8 @@ void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entri
 }
 
 void says_lora_targets(SaidSettings& said, const ConfigValue& value) {
-  constexpr std::string_view attention[] = {"q_proj", "k_proj",      "v_proj", "o_proj",
-                                            "qkv",    "output_proj", "c_attn", "query"};
+  constexpr std::string_view attention[] = {"q_proj",      "k_proj", "v_proj", "o_proj",     "qkv",
+                                            "output_proj", "c_attn", "query",  "linear_proj"};
   constexpr std::string_view mlp[] = {"gate_proj", "up_proj", "down_proj", "fc1", "fc2", "c_fc", "dense_h_to_4h"};
   const std::string& text = value.text();
   const auto names = [&](std::string_view word) { return contains_ignoring_case(text, word); };

@@ -63,7 +63,12 @@ void says_opposite(SaidSettings& said, const ConfigValue& value) {
 
 template <std::optional<bool> SaidSettings::*Member>
 void says_rate(SaidSettings& said, const ConfigValue& value) {  // a share that is more than nothing
-  said.*Member = value.has_rate();
+  said.*Member = value.rate() > 0;
+}
+
+template <std::optional<double> SaidSettings::*Member>
+void says_share(SaidSettings& said, const ConfigValue& value) {
+  said.*Member = value.rate();
 }
 
 template <std::optional<std::string> SaidSettings::*Member>

@@ -321,7 +321,10 @@ void TrainingFlags::set_offloads(TrainingSpec& spec, const ImportedTraining* imp
   const SaidSettings said = imported != nullptr ? imported->said : SaidSettings{};
   const bool offloads = given("--optimizer-cpu-offload") ? offload_optimizer_ : said.offloads_optimizer.value_or(false);
   if (!offloads) options_->refuse({"--optimizer-offload-fraction"}, {}, "the optimizer's state on the device");
-  spec.offloaded_optimizer = offloads ? optimizer_fraction_ : 0;
+  const double fraction = given("--optimizer-offload-fraction")
+                              ? optimizer_fraction_
+                              : said.optimizer_offload_fraction.value_or(optimizer_fraction_);
+  spec.offloaded_optimizer = offloads ? fraction : 0;
   const bool offloads_parameters =
       given("--param-cpu-offload") ? offload_parameters_ : said.offloads_parameters.value_or(false);
   spec.offloaded_parameters = offloads_parameters ? 1 : 0;
@@ -385,7 +388,8 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   } else if (imported != nullptr && spec.job.lora.rank > 0) {
     spec.base_weights = imported->said.base_weights.value_or("");
   }
-  if (imported != nullptr) spec.logit_bytes = imported->said.logit_bytes;
+  spec.logit_bytes =
+      imported != nullptr && imported->said.logit_bytes ? imported->said.logit_bytes : context.logit_bytes;
   spec.usable_memory = usable_memory_;
   if (given("--flops")) spec.flops = convention_;
   question = opened(library, spec, pool.has_value());

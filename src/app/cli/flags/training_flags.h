@@ -38,8 +38,9 @@ struct PoolMachine {
 
 // What a command knows beyond the flags.
 struct RequestContext {
-  std::optional<PoolMachine> pool;  // instead of the machine that the flags name
-  std::string stack;                // where neither flags nor file name one; empty = the usual one
+  std::optional<PoolMachine> pool;         // instead of the machine that the flags name
+  std::string stack;                       // where neither flags nor file name one; empty = the usual one
+  std::optional<double> logit_bytes = {};  // at the loss, where no file says; nothing = the stack's
 };
 
 struct TrainingFlags {

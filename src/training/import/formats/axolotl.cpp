@@ -45,6 +45,11 @@ void reshards(S& said, const ConfigValue& value) {
   said.sharding = value.flag() ? Sharding::parameters : Sharding::gradients;
 }
 
+// FSDP keeps the optimizer where the parameters are.
+void offloads_params(S& said, const ConfigValue& value) {
+  said.offloads_parameters = said.offloads_optimizer = value.flag();
+}
+
 constexpr KeyRule axolotl_rules[] = {
     {"base_model", says_text<&S::model_name>},
     {"sequence_len", says_count<&S::sequence_length>},
@@ -65,8 +70,8 @@ constexpr KeyRule axolotl_rules[] = {
     {"fsdp", says_fsdp_words},
     {"fsdp_config.fsdp_sharding_strategy", says_fsdp_strategy},
     {"fsdp_config.reshard_after_forward", reshards},
-    {"fsdp_config.fsdp_offload_params", says_flag<&S::offloads_parameters>},
-    {"fsdp_config.offload_params", says_flag<&S::offloads_parameters>},
+    {"fsdp_config.fsdp_offload_params", offloads_params},
+    {"fsdp_config.offload_params", offloads_params},
     {"fsdp_config.activation_checkpointing", says_gradient_checkpointing},
     {"tensor_parallel_size", says_small_count<&S::tensor>},
     {"context_parallel_size", says_small_count<&S::context>},

@@ -100,6 +100,8 @@ constexpr KeyRule megatron_rules[] = {
     {"use-megatron-fsdp", says_full_sharding},
     {"use-torch-fsdp2", says_full_sharding},
     {"optimizer-cpu-offload", says_flag<&S::offloads_optimizer>},
+    {"optimizer-offload-fraction", says_share<&S::optimizer_offload_fraction>},
+    {"use-precision-aware-optimizer", says_nothing},
     {"micro-batch-size", says_small_count<&S::micro_batch>},
     {"global-batch-size", says_count<&S::global_batch>},
     {"recompute-granularity", says_recompute_granularity},

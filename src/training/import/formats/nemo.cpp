@@ -134,8 +134,11 @@ constexpr KeyRule nemo_rules[] = {
     {"ddp.use_megatron_fsdp", says_full_sharding},
     {"model.fsdp", says_full_sharding},
     {"optimizer.optimizer_cpu_offload", says_flag<&S::offloads_optimizer>},
+    {"optimizer.optimizer_offload_fraction", says_share<&S::optimizer_offload_fraction>},
+    {"optimizer.use_precision_aware_optimizer", says_nothing},
     {"model.peft.lora_tuning.adapter_dim", says_count<&S::lora_rank>},
     {"peft.dim", says_count<&S::lora_rank>},
+    {"peft.target_modules", says_lora_targets},
     {"trainer.num_nodes", says_small_count<&S::nodes>},
     {"trainer.devices", says_count_or_none<&S::devices_per_node>},
 };

@@ -51,11 +51,10 @@ void tune_float8(S& said, const ConfigValue& value) {
   if (value.flag()) said.precision = "fp8-current";
 }
 
-// Losses that take the head's output in eight chunks have 16-bit logits and gradients, and fp32 copies of one chunk.
 void loss(S& said, const ConfigValue& value) {
   const bool chunked =
       contains_ignoring_case(value.text(), "chunked") || contains_ignoring_case(value.text(), "LinearCrossEntropy");
-  if (chunked) said.logit_bytes = 2 + 2 + 12.0 / 8;
+  if (chunked) said.logit_bytes = tune_chunked_logit_bytes;
 }
 
 // The distributed recipes shard by FSDP2; with one device there is nothing to shard.
@@ -73,6 +72,7 @@ constexpr KeyRule torchtune_rules[] = {
     {"model._component_", component},
     {"model.lora_rank", says_count<&S::lora_rank>},
     {"model.lora_attn_modules", lora_attention},
+    {"model.quantize_base", says_four_bits},
     {"model.apply_lora_to_mlp", says_flag<&S::lora_on_mlp>},
     {"tokenizer.max_seq_len", says_count<&S::sequence_length>},
     {"dataset.packed", says_flag<&S::packed>},

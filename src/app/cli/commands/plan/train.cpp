@@ -91,9 +91,11 @@ class PlanTrain : public Command {
   Answer run(const Library& library) const override {
     if (pools_.are_several()) return run_on_pools(library);
     const TrainingLauncher* launcher = find_training_launcher(launch_);
-    TrainingRequest request = flags_.request(
-        library, TrainingFlags::Use::search,
-        {.pool = pools_.only(), .stack = launcher != nullptr ? std::string(launcher->stack) : std::string()});
+    TrainingRequest request =
+        flags_.request(library, TrainingFlags::Use::search,
+                       {.pool = pools_.only(),
+                        .stack = launcher != nullptr ? std::string(launcher->stack) : std::string(),
+                        .logit_bytes = launcher != nullptr ? launcher->logit_bytes : std::nullopt});
     TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
     request.choices.most_tensor = most_tensor_;
@@ -102,8 +104,7 @@ class PlanTrain : public Command {
       throw InputError(
           {.source = "--launch-out", .value = launch_out_, .expected = "--launch too, with the framework of the file"});
     }
-    if (launcher != nullptr)
-      request.choices = choices_of(*launcher, std::move(request.choices), has_four_bit_weights(question));
+    if (launcher != nullptr) request.choices = choices_of(*launcher, std::move(request.choices), question);
     OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     show_progress("searching plans");
     const bool shows_megatron_flags = launcher == nullptr || launcher->name == "megatron-lm";
@@ -111,7 +112,8 @@ class PlanTrain : public Command {
         .choices = request.choices,
         .best = static_cast<size_t>(launcher == nullptr ? best_ : std::max(best_, plans_for_launch)),
         .threads = threads_to_use(threads_),
-        .may_offload = !options_->was_given("--optimizer-cpu-offload")};
+        .may_offload = !options_->was_given("--optimizer-cpu-offload") &&
+                       (launcher == nullptr || launcher->host_memory.optimizer)};
     TrainingSearchResult result;
     std::optional<JobSizing> sizing;
     try {
@@ -263,12 +265,28 @@ class PlanTrain : public Command {
         write_report(launch_out_, file);
         answer.text += fmt::format("wrote {}\n", launch_out_);
       }
-      answer.json.set("launch", Json::object({{"framework", launcher.name}, {"file", file}, {"slower", slower}}));
+      Json launch = Json::object({{"framework", launcher.name}, {"file", file}, {"slower", slower}});
+      if (launcher.left_to_script != nullptr) {
+        const std::vector<std::string> left = launcher.left_to_script(question);
+        answer.text += left_to_script_text(left);
+        launch.set("left_to_script", json_list(left));
+      }
+      answer.json.set("launch", std::move(launch));
       return;
     }
     throw InputError({.source = "--launch",
                       .value = std::string(launcher.name),
                       .expected = fmt::format("a framework that can run one of the plans: {}", why)});
+  }
+  static std::string left_to_script_text(const std::vector<std::string>& parts) {
+    std::string text = "\nThe file has no settings for these parts of the plan; set them in your training script:\n";
+    for (const std::string& part : parts) text += wrap_lines(fmt::format("  - {}\n", part), page_width(), 4);
+    return text;
+  }
+  static Json json_list(const std::vector<std::string>& parts) {
+    Json list = Json::array();
+    for (const std::string& part : parts) list.push(part);
+    return list;
   }
   static std::string launch_title(const TrainingLauncher& launcher, const std::string& why, double slower) {
     if (why.empty()) return fmt::format("\nThe fastest plan as {}:\n", launcher.summary);
