@@ -225,6 +225,15 @@ std::string side_channel(std::string_view role, LaunchStyle style, std::string_v
   return fmt::format("{}={} ", side_channel_variable, address);
 }
 
+// The same of a node that is not the server's first, whose address no other line has.
+void add_other_side_channel(std::string_view role, LaunchStyle style, const std::string& address,
+                            LaunchCommand& command) {
+  const std::string variable = side_channel(role, style, address);
+  if (variable.empty()) return;
+  command.line = variable + command.line;
+  command.note += fmt::format("{}replace {} with the address of this node", command.note.empty() ? "" : "; ", address);
+}
+
 // Devices and ports of its own, before the line and behind it.
 void add_place(const ServerPlace& place, int64_t devices, std::string_view role, LaunchStyle style,
                const LaunchPlatform& platform, LaunchCommand& command) {
@@ -413,13 +422,12 @@ void place_on_hosts_of_their_own(const ServingQuestion& question, const PoolOfRo
   const std::string host = host_name(of.role);
   int64_t node = 0;
   for (LaunchCommand& command : lines_on_nodes(question, *of.pool, of.role, max_model_len)) {
-    if (has_router) {
-      command.line =
-          side_channel(of.role, style, node == 0 ? host : fmt::format("{}-{}", host, node + 1)) + command.line;
-    }
     if (has_router && node == 0) {
+      command.line = side_channel(of.role, style, host) + command.line;
       add_open_address(style, command.line);
       if (style == LaunchStyle::sglang) command.line += " --port 8000";  // that of the others by themselves
+    } else if (has_router) {
+      add_other_side_channel(of.role, style, fmt::format("{}-{}", host, node + 1), command);
     }
     ++node;
     lines.commands.push_back(std::move(command));

@@ -204,6 +204,16 @@ TEST(LaunchCommand, each_engine_starts_a_server_on_several_nodes_in_its_own_way)
   EXPECT_THAT(commands("trtllm")[0].note, HasSubstr("`mpirun -n 16 --map-by ppr:8:node --hostfile HOSTS`"));
 }
 
+TEST(LaunchCommand, every_node_of_a_pool_has_an_address_for_its_cache) {
+  const ServingQuestion question = question_on("h200_sxm");
+  const EnginePool pool{.engine = {.device = "h200_sxm", .tensor = 16}};
+  const auto commands = launch_commands(question, {.pool = pool, .decode = pool}, 4096);
+  ASSERT_EQ(commands.size(), 5U);
+  EXPECT_THAT(commands[1].line, StartsWith("VLLM_NIXL_SIDE_CHANNEL_HOST=PREFILL-HOST-2 vllm serve "));
+  EXPECT_EQ(commands[1].note, "run this line on node 2 of 2; replace PREFILL-HOST-2 with the address of this node");
+  EXPECT_THAT(commands[2].line, StartsWith("VLLM_NIXL_SIDE_CHANNEL_HOST=DECODE-HOST vllm serve "));
+}
+
 TEST(LaunchCommand, notes_name_only_what_the_router_is_told) {
   const ServingQuestion question = question_on("h200_sxm");
   const auto router_of = [&](const char* name, bool pools) {
