@@ -35,7 +35,7 @@ ServingQuestion narrowed(const ServingQuestion& question, const ServingLayout& w
                     .separate_pools = false,
                     .host_gib = {winner.pool.host_gib},
                     .max_loras = {winner.pool.max_loras}};
-  narrow.drafts.reset();
+  if (!engine.speculates) narrow.drafts.reset();
   return narrow;
 }
 
@@ -151,17 +151,24 @@ class GoalSeeker {
  public:
   GoalSeeker(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
              const PlanPoint& winner, const std::function<void()>& check_wanted)
-      : question_(question), traffic_(traffic), facts_(facts), winner_(winner), check_wanted_(check_wanted) {}
+      : question_(question),
+        traffic_(traffic),
+        facts_(facts),
+        winner_(winner),
+        check_wanted_(check_wanted),
+        base_{.layout = winner.layout, .requests_per_s = winner.capacity.value} {}
 
   SoughtGoals seek(const std::vector<HardwareChoice>& others) {
     variants_ = variants_of(question_, winner_.layout, others);
     SoughtGoals goals;
     try {
+      find_base();
       judge_all();
       simulate_best();
     } catch (const SearchStopped&) {
       goals.stopped = true;
     }
+    goals.base = base_;
     for (Judged& one : judged_) {
       if (gain(one.change) >= least_gain) goals.changes.push_back(std::move(one.change));
     }
@@ -177,16 +184,44 @@ class GoalSeeker {
     double scale = 1;  // what simulations reach of the closed form
   };
 
-  void judge_all() {
-    double known = 0;  // of the winner by closed form
-    {
-      EngineShelf shelf(question_, facts_, traffic_);
-      LayoutSimulator simulator(question_, traffic_, shelf, check_wanted_);
-      const LayoutJudgement judgement = simulator.judge(winner_.layout);
-      known = judgement.most_requests_per_s * usually_reached(winner_.layout, judgement.shape).usual;
+  // What simulations reach of the closed form of the winner; 0 = not known.
+  double winners_scale() const {
+    EngineShelf shelf(question_, facts_, traffic_);
+    LayoutSimulator simulator(question_, traffic_, shelf, check_wanted_);
+    const LayoutJudgement judgement = simulator.judge(winner_.layout);
+    const double known = judgement.most_requests_per_s * usually_reached(winner_.layout, judgement.shape).usual;
+    return known > 0 ? winner_.capacity.value / known : 0;
+  }
+
+  // The search of the winner may have ended before it came to layouts that the search for changes finds.
+  void find_base() {
+    const double scale = winners_scale();
+    if (scale <= 0) return;
+    const Variant unchanged{"", "", narrowed(question_, winner_.layout)};
+    EngineShelf shelf(unchanged.question, facts_, traffic_);
+    LayoutSimulator simulator(unchanged.question, traffic_, shelf, check_wanted_);
+    const auto sustained = [&](const ServingLayout& layout) {
+      return simulator.evaluate(layout, Effort::quick).capacity.value;
+    };
+    const auto best = best_by_closed_form(unchanged.question, simulator, scale, check_wanted_);
+    if (best && best->requests_per_s > base_.requests_per_s && best->layout != winner_.layout) {
+      const double found = sustained(best->layout);
+      const double cost = cost_of_request(question_, best->layout, found);
+      const bool is_better =
+          found > base_.requests_per_s && cost <= cost_of_request(question_, winner_.layout, base_.requests_per_s);
+      if (is_better) base_ = {.layout = best->layout, .requests_per_s = found, .is_winner = false};
     }
-    if (known <= 0) return;
-    const double scale = winner_.capacity.value / known;
+    if (!question_.rate) return;
+    const ServingQuestion asked = for_rate(unchanged, question_, winner_.layout);
+    const auto cheapest = best_by_closed_form(asked, simulator, scale, check_wanted_);
+    if (!cheapest) return;
+    const double ratio = hourly_cost_ratio(asked, cheapest->layout, question_, winner_.layout);
+    if (ratio > 0 && ratio < 1 && sustained(cheapest->layout) >= *question_.rate) base_.at_rate = cheapest->layout;
+  }
+
+  void judge_all() {
+    const double scale = winners_scale();
+    if (scale <= 0) return;
     for (const Variant& variant : variants_) {
       EngineShelf shelf(variant.question, facts_, traffic_);
       LayoutSimulator simulator(variant.question, traffic_, shelf, check_wanted_);
@@ -203,9 +238,9 @@ class GoalSeeker {
   }
 
   void settle(Judged& one, double requests_per_s) const {
-    const double cost = cost_of_request(question_, winner_.layout, winner_.capacity.value);
+    const double cost = cost_of_request(question_, base_.layout, base_.requests_per_s);
     one.change.requests_per_s = requests_per_s;
-    one.change.capacity_ratio = requests_per_s / winner_.capacity.value;
+    one.change.capacity_ratio = requests_per_s / base_.requests_per_s;
     one.change.cost_ratio = cost > 0 && requests_per_s > 0
                                 ? cost_of_request(one.variant->question, one.change.layout, requests_per_s) / cost
                                 : 0;
@@ -218,9 +253,10 @@ class GoalSeeker {
     const ServingQuestion asked = for_rate(*one.variant, question_, winner_.layout);
     const auto best = best_by_closed_form(asked, simulator, one.scale, check_wanted_);
     if (!best) return;
-    one.change.at_rate = ChangeAtRate{.layout = best->layout,
-                                      .requests_per_s = best->requests_per_s,
-                                      .cost_ratio = hourly_cost_ratio(asked, best->layout, question_, winner_.layout)};
+    one.change.at_rate = ChangeAtRate{
+        .layout = best->layout,
+        .requests_per_s = best->requests_per_s,
+        .cost_ratio = hourly_cost_ratio(asked, best->layout, question_, base_.at_rate.value_or(winner_.layout))};
   }
 
   Judged* best_by(const std::function<double(const SoughtChange&)>& goodness) {
@@ -279,6 +315,7 @@ class GoalSeeker {
   const ServingFacts& facts_;
   const PlanPoint& winner_;
   const std::function<void()>& check_wanted_;
+  SoughtBase base_;
   std::vector<Variant> variants_;
   std::vector<Judged> judged_;
 };

@@ -18,7 +18,7 @@ struct ChangeAtRate {
   bool is_simulated = false;
 };
 
-// The winner with one thing changed, against the winner itself on as many devices as each uses.
+// The winner with one thing changed, against SoughtBase on as many devices as each uses.
 struct SoughtChange {
   std::string change;   // "weights in int4_wo"
   std::string caution;  // what else it changes, for people; empty = nothing
@@ -33,15 +33,18 @@ struct SoughtChange {
   double asked_cost_ratio(bool has_rate) const { return has_rate ? (at_rate ? at_rate->cost_ratio : 0) : cost_ratio; }
 };
 
-// What changes are judged against.
+// What changes are judged against: the winner, or what is better where nothing is changed and layouts are searched as
+// those of changes are.
 struct SoughtBase {
   ServingLayout layout;
   double requests_per_s = 0;
+  std::optional<ServingLayout> at_rate =
+      {};  // the cheapest that serves the rate asked for, where that is not the winner
+  bool is_winner = true;
 };
 
 struct SoughtGoals {
-  std::optional<SoughtBase> base;     // the winner; where the rate is too high,
-                                      // what sustains most; nothing = neither
+  std::optional<SoughtBase> base;     // nothing where there is no winner, and nothing sustains any rate
   std::vector<SoughtChange> changes;  // the largest gain first; those that gain
                                       // less than a tenth are left out
   bool stopped = false;               // before all changes were judged and the best simulated

@@ -111,6 +111,23 @@ TEST(GoalSeek, a_model_with_a_prediction_layer_drafts_with_that) {
   EXPECT_NE(named(with, "multi-token prediction"), nullptr);
 }
 
+TEST(GoalSeek, gains_are_counted_from_the_best_layout_of_the_unchanged_question) {
+  const ServingQuestion question = small_question();
+  const ServingFacts facts = engines_alone();
+  EngineShelf shelf(question, facts, small_traffic());
+  const ServingLayout poor{.pool = {.engine = {.device = "l4", .engine = "vllm"}, .max_num_seqs = 1}, .decode = {}};
+  const PlanPoint winner = LayoutSimulator(question, small_traffic(), shelf).evaluate(poor, Effort::quick);
+  ASSERT_GT(winner.capacity.value, 0);
+  const SoughtGoals goals = seek_goals(question, small_traffic(), facts, winner, {});
+  ASSERT_TRUE(goals.base.has_value());
+  EXPECT_FALSE(goals.base->is_winner);
+  EXPECT_EQ(goals.base->layout.pool.max_num_seqs, 0);
+  EXPECT_GT(goals.base->requests_per_s, 2 * winner.capacity.value);
+  for (const SoughtChange& one : goals.changes) {
+    EXPECT_DOUBLE_EQ(one.capacity_ratio, one.requests_per_s / goals.base->requests_per_s) << one.change;
+  }
+}
+
 TEST(GoalSeek, ends_with_what_it_has_when_nobody_waits) {
   const ServingQuestion question = small_question();
   const ServingFacts facts = roofline_facts();

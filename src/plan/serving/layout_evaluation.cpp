@@ -516,8 +516,9 @@ class LayoutSimulator::Evaluation {
     sort_runs();
   }
   void sort_runs() {
-    std::sort(point_.runs.begin(), point_.runs.end(),
-              [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
+    std::sort(point_.runs.begin(), point_.runs.end(), [](const PlanRun& a, const PlanRun& b) {
+      return std::pair(a.in_flight, a.rate) < std::pair(b.in_flight, b.rate);
+    });
   }
 
   void find_interval() {

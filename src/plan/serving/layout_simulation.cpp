@@ -46,7 +46,8 @@ std::string_view effort_name(Effort effort) {
 const PlanRun* PlanPoint::at_capacity() const {
   const PlanRun* best = nullptr;
   for (const PlanRun& run : runs) {
-    if (run.attained && run.rate <= capacity.value) best = &run;
+    const bool is_faster = best == nullptr || run.rate >= best->rate;
+    if (run.attained && run.rate <= capacity.value && is_faster) best = &run;
   }
   return best;
 }

@@ -68,8 +68,8 @@ struct PlanPoint {
   ServingLayout layout;
   Effort effort = Effort::quick;
   Headline capacity;  // requests/s; of quick effort without an interval, unless judged by its slow end
-  // Lowest rate first; where the rate asked for can be served, one is at that. Runs that were sure to break a limit
-  // were ended before and are not among them.
+  // Fewest in flight and lowest rate first; where the rate asked for can be served, one is at that. Runs that were sure
+  // to break a limit were ended before and are not among them.
   std::vector<PlanRun> runs;
   int64_t kv_tokens = 0;  // that the cache of one engine holds (of one that decodes)
   // Requests/s by shorter runs, that led to the capacity: of some hundred requests, and of a thousand or more. 0 where

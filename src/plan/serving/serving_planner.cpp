@@ -97,9 +97,7 @@ SoughtGoals ServingPlanner::seek(const ServingSearchResult& result) const {
     HardwareChoice other = hardware_choice(library, name, winner->layout.devices(), std::nullopt, tier);
     if (other.is_swept) others.push_back(std::move(other));
   }
-  SoughtGoals goals = seek_goals(question, traffic, facts(), *winner, others, check_wanted);
-  goals.base = SoughtBase{.layout = winner->layout, .requests_per_s = winner->capacity.value};
-  return goals;
+  return seek_goals(question, traffic, facts(), *winner, others, check_wanted);
 }
 
 std::optional<LayoutExplanation> ServingPlanner::explain(const ServingSearchResult& result) const {

@@ -109,7 +109,7 @@ std::string tie_words(const PlanPoint& winner, const PlanPoint& second) {
 // What a layout sustains; of a closed loop, what comes of the requests in flight.
 std::string sustained_words(const ServingQuestion& question, const PlanPoint& point) {
   const PlanRun* run = point.at_capacity();
-  if (!question.in_flight || run == nullptr) {
+  if (!question.in_flight || run == nullptr || run->in_flight == 0) {
     return fmt::format("it sustains {} with {}", capacity_interval(point.capacity), slos_text(question));
   }
   return fmt::format("{} it keeps {} and serves {}, which are {:.0f} output tokens/s ({})",
@@ -153,7 +153,7 @@ std::string decision_text(const ServingPlanReport& report) {
   std::vector<Table::Column> columns = {{"layout", Table::Align::left},
                                         {.title = "device", .align = Table::Align::left, .is_name = true},
                                         {"GPUs"},
-                                        {"max req/s"}};
+                                        {question.in_flight ? "req/s" : "max req/s"}};
   if (question.rate) columns.push_back({"headroom"});
   columns.insert(columns.end(),
                  {{names_of_limits(question)}, {"$/Mtok (90%)"}, {"J/tok"}, {"based on", Table::Align::left}});
@@ -192,11 +192,10 @@ std::string decision_text(const ServingPlanReport& report) {
                      page_width(), 4);
     }
     if (run != nullptr && point.capacity.low <= 0) {
-      reasons += wrap_lines(
-          fmt::format(
-              "  {} keeps the limits at no rate at the slow end of its step times: its cost has no upper end.\n",
-              engine),
-          page_width(), 4);
+      reasons +=
+          wrap_lines(fmt::format("  {} {} at the slow end of its step times: its cost has no upper end.\n", engine,
+                                 question.in_flight ? "does not keep the limits" : "keeps the limits at no rate"),
+                     page_width(), 4);
     }
     const double ranked = ranked_capacity(question, report.result, point);
     if (question.is_judged_by_slow_end(point.layout) && ranked < point.capacity.value) {
@@ -232,14 +231,26 @@ std::string best_in_text(const FrontierRun& one) {
   return text;
 }
 
-std::string stopped_note(const ServingSearchResult& result) {
+// What closed forms leave out of the question, as the end of a sentence.
+std::string unpriced_by_closed_form(const ServingPlanReport& report) {
+  const PlanPoint* winner = report.result.winner();
+  if (winner != nullptr && winner->layout.pool.max_loras > 0) {
+    return ", which does not price waiting for adapter slots: the service may sustain far less";
+  }
+  if (report.question.in_flight) return ", which is for requests that arrive at a rate, not for requests in flight";
+  if (report.traffic.has_conversations()) {
+    return ", which assumes that every turn finds the KV cache of its conversation: the service may sustain less";
+  }
+  return "";
+}
+
+std::string stopped_note(const ServingPlanReport& report) {
+  const ServingSearchResult& result = report.result;
   if (result.by_closed_form) {
-    const PlanPoint* winner = result.winner();
-    const bool has_adapters = winner != nullptr && winner->layout.pool.max_loras > 0;
     return fmt::format(
         "The search was stopped before it had simulated any layout: this answer is by closed form, as with "
         "{{quick}}{}.",
-        has_adapters ? ", which does not price waiting for adapter slots: the service may sustain far less" : "");
+        unpriced_by_closed_form(report));
   }
   const auto at_length = std::count_if(result.points.begin(), result.points.end(), [](const PlanPoint& point) {
     return point.effort == Effort::full || point.effort == Effort::promised;
@@ -263,7 +274,7 @@ std::vector<std::string> notes_of(const ServingPlanReport& report) {
     }
   }
   notes.insert(notes.begin(), report.question.assumptions.begin(), report.question.assumptions.end());
-  if (report.result.stopped) notes.insert(notes.begin(), stopped_note(report.result));
+  if (report.result.stopped) notes.insert(notes.begin(), stopped_note(report));
   return notes;
 }
 
@@ -299,6 +310,19 @@ std::string goal_seek_table(const ServingPlanReport& report) {
   return table.text();
 }
 
+// Where the search for changes finds a better layout though nothing is changed.
+std::string better_base_text(const SoughtBase& base) {
+  if (base.is_winner && !base.at_rate) return "";
+  const std::string what =
+      base.is_winner
+          ? fmt::format("{} serves this rate at a lower cost", layout_text(*base.at_rate))
+          : fmt::format("{} sustains more ({} requests/s)", layout_text(base.layout), rate_number(base.requests_per_s));
+  return wrap_lines(fmt::format("Without any change, {} by short simulations: gains are counted from that. Raise "
+                                "{{most_simulated}} so that the search above tries it too.\n",
+                                what),
+                    page_width(), 2);
+}
+
 std::string goal_seek_text(const ServingPlanReport& report) {
   const bool has_rate = report.question.rate.has_value();
   const SoughtGoals& sought = *report.sought;
@@ -325,7 +349,7 @@ std::string goal_seek_text(const ServingPlanReport& report) {
                        layout_text(sought.base->layout), rate_number(sought.base->requests_per_s)) +
            text;
   }
-  text = wrap_lines(text, page_width(), 2);
+  text = better_base_text(*sought.base) + wrap_lines(text, page_width(), 2);
   if (!sought.changes.empty()) text += goal_seek_table(report);
   if (sought.stopped) text += "The search for changes was stopped before its end: others may gain more.\n";
   if (!halves && !sought.stopped) text += "No single change halves the cost.\n";
@@ -452,6 +476,20 @@ std::string asked_rate_words(const ServingPlanReport& report) {
                         requests_each_text(traffic))
           : "";
   return fmt::format(" and arrive at {} requests/s{}", asked_rate_number(*rate), conversations);
+}
+
+// Tokens that engines are set up for, and how many requests have more.
+std::string longest_request_words(const ServingPlanReport& report) {
+  const std::vector<int64_t>& totals = report.traffic.lengths().totals;
+  const int64_t most = planned_model_len(report.question, report.traffic);
+  const auto longer = totals.end() - std::upper_bound(totals.begin(), totals.end(), most);
+  if (longer == 0) return "Engines are set up for the longest request.";
+  return fmt::format(
+      "Engines are set up for {} tokens, {}: {:.2g}% of the requests are longer (up to {} tokens). Engines refuse "
+      "them, "
+      "and they count as failed.",
+      most, report.question.max_model_len > 0 ? "as asked" : "the most that the model supports",
+      100 * static_cast<double>(longer) / static_cast<double>(totals.size()), totals.back());
 }
 
 // What a conversation rate of this capacity is, and how its requests reach several engines.
@@ -628,7 +666,7 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
     }
   }
   constexpr double least_share = 0.33;
-  if (question.in_flight && winner->capacity.low <= 0) {
+  if (question.in_flight && !report.result.by_closed_form && winner->capacity.low <= 0) {
     text += " At the slow end of the interval it does not keep the limits ({pessimistic} plans for that case).";
   } else if (winner->capacity.low < least_share * winner->capacity.value) {
     text += report.result.by_closed_form ? " That interval is wide because nothing was simulated."
@@ -698,16 +736,16 @@ std::string serving_plan_text(const ServingPlanReport& report) {
         frontier_table(report);
   }
   const TrafficLengths& lengths = report.traffic.lengths();
-  text += "\n" +
-          wrap_lines(
-              search_text(report.result) +
-                  fmt::format("Requests average {:.0f} prompt and {:.0f} output tokens{}. Engines are set up for the "
-                              "longest request. Intervals cover {}.\n",
-                              lengths.mean_input, lengths.mean_output, asked_rate_words(report),
-                              report.result.by_closed_form
-                                  ? "the range of shares of the bound that simulated layouts reached"
-                                  : "the error of step times and the variation between samples of such requests"),
-              page_width(), 0);
+  text +=
+      "\n" +
+      wrap_lines(search_text(report.result) +
+                     fmt::format("Requests average {:.0f} prompt and {:.0f} output tokens{}. {} Intervals cover {}.\n",
+                                 lengths.mean_input, lengths.mean_output, asked_rate_words(report),
+                                 longest_request_words(report),
+                                 report.result.by_closed_form
+                                     ? "the range of shares of the bound that simulated layouts reached"
+                                     : "the error of step times and the variation between samples of such requests"),
+                 page_width(), 0);
   return text + device_notes_text(plan_device_notes(report));
 }
 
