@@ -492,7 +492,9 @@ class LayoutSimulator::Evaluation {
                 lengthy = trial_of(long_part_, RunLength::lengthy);
     std::vector<RateTrial> trials;
     for (const double rate : simulator_.rates_of_curve(capacity())) {
-      const Trial& trial = !takes_long_runs(effort_) ? brief : rate < capacity() * below ? usual : lengthy;
+      const Trial& trial = !takes_long_runs(effort_)                         ? brief
+                           : rate < in_flight().value_or(capacity()) * below ? usual
+                                                                             : lengthy;
       const bool is_shown = rate == in_flight().value_or(capacity()) || rate == question_.rate;
       const auto shown = [&] { return in_flight() ? help_.known->at_capacity() : help_.known->at_rate(rate); };
       if (const PlanRun* known = is_shown ? shown() : nullptr) {

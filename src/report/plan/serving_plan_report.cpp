@@ -383,7 +383,7 @@ Json goal_seek_json(const ServingPlanReport& report) {
 std::string curve_text(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
   const bool is_closed = question.in_flight.has_value();
-  const PlanRun* knee = knee_of(report.result.curve);
+  const PlanRun* knee = is_closed ? nullptr : knee_of(report.result.curve);
   std::vector<Table::Column> columns = {
       {"req/s"}, {names_of_limits(question)}, {"tok/s/user"}, {"tok/s/GPU"}, {"", Table::Align::left}};
   if (is_closed) columns.insert(columns.begin(), {"in flight"});
@@ -406,7 +406,7 @@ std::string curve_text(const ServingPlanReport& report) {
   if (is_closed) {
     return wrap_lines(
                "Latency of the best layout against the number of requests in flight (ms at the percentiles asked "
-               "for; other numbers from short simulations):\n",
+               "for; other numbers from one simulation each):\n",
                page_width(), 2) +
            table.text();
   }
