@@ -28,7 +28,8 @@ bool keeps_expert_buffers(Scheme scheme) {
 double expert_buffers(const Model& model, std::span<const Layer> layers, const ParallelPlan& plan, int64_t tokens) {
   if (!keeps_expert_buffers(model.expert_scheme)) return 0;
   const int64_t shares = std::max<int64_t>(1, plan.tensor / plan.expert);
-  const int64_t gathered = tokens * lock_step_ranks(plan);  // of all who dispatch here
+  // Tokens of all who share the experts, or about as many as a rank has itself where each goes to its experts alone.
+  const int64_t gathered = plan.exchange == ExpertExchange::all_gather ? tokens * lock_step_ranks(plan) : tokens;
   double most = 0;
   for (const Layer& layer : layers) {
     const Moe* moe = std::get_if<Moe>(&layer.feed_forward);

@@ -104,6 +104,7 @@ constexpr EngineKind vllm = {.name = "vllm",
                              .limits = vllm_limits,
                              .decodes_share_token_budget = true,
                              .limits_of_all_ranks = false,
+                             .sends_tokens = TokenSending::one_kind,  // --all2all-backend
                              .prompts_stop_drafting_ranks = false,
                              .block_size = 16,
                              .latent_block_size = 64,  // FlashMLA's pages
@@ -138,10 +139,12 @@ constexpr EngineKind kinds[] = {
      .budget = MemoryBudget::of_free_before_weights,
      .memory_fraction = 0,
      .fraction = sglang_fraction,
+     .wide_memory_fraction = 0.85,  // docs: DeepSeek with large-scale expert parallelism and separate pools
      .limits = sglang_limits,
-     .decodes_share_token_budget = false,  // prompts and decodes run in steps of their own
-     .limits_of_all_ranks = true,          // --enable-dp-attention
-     .prompts_stop_drafting_ranks = true,  // managers/scheduler.py, get_next_batch_to_run
+     .decodes_share_token_budget = false,    // prompts and decodes run in steps of their own
+     .limits_of_all_ranks = true,            // --enable-dp-attention
+     .sends_tokens = TokenSending::by_step,  // --moe-a2a-backend deepep, --deepep-mode auto
+     .prompts_stop_drafting_ranks = true,    // managers/scheduler.py, get_next_batch_to_run
      .own_sequences = sglang_own_sequences,
      .running_for_pool = sglang_running,
      .block_size = 1,
@@ -218,6 +221,13 @@ const EngineKind& engine_kind(std::string_view name) {
 
 bool runs_on(const EngineKind& kind, const Device& device) {
   return software_runs_on(kind.family, device);
+}
+
+bool can_send_tokens(const EngineKind& kind, const Device& device, Scheme experts) {
+  constexpr int hopper = 90;  // DeepEP's requirement for kernels between nodes and with low latency
+  const bool has_kernels = experts == Scheme::fp8_block || experts == Scheme::bf16;
+  return kind.sends_tokens != TokenSending::none && has_kernels && device.vendor == "NVIDIA" &&
+         kernel_generation(device).cuda_capability >= hopper;
 }
 
 void check_engine_runs_on(const std::string& field, std::string_view name, const Device& device) {

@@ -25,6 +25,13 @@ enum class MemoryBudget {
 // Whose command line starts it.
 enum class LaunchStyle { vllm, sglang, trtllm };
 
+// Which of DeepEP's kernels carry tokens to experts of other ranks, where the engine is told to use them.
+enum class TokenSending {
+  none,      // it has no DeepEP, or none that is simulated
+  one_kind,  // those that its line names, for prompts and decodes alike
+  by_step    // normal ones for prompts and low-latency ones for decodes
+};
+
 struct EngineFlags;
 
 // What an engine takes where nobody says.
@@ -43,9 +50,13 @@ struct EngineKind {
   MemoryBudget budget;
   double memory_fraction;  // default; 0 = as `fraction` works out
   double (*fraction)(double memory_bytes, const EngineFlags& flags, const ParallelPlan& plan) = nullptr;
+  // The share that its guides set for ranks in lock step with DeepEP or on several nodes, where its own formula leaves
+  // too little; 0 = the default holds.
+  double wide_memory_fraction = 0;
   StepLimits (*limits)(double memory_gib, const Device& device, const ParallelPlan& plan);
-  bool decodes_share_token_budget;       // a step's limit of tokens holds for decodes too, not for prompts alone
-  bool limits_of_all_ranks;              // ranks in lock step share the limits that users give, and the engine's own
+  bool decodes_share_token_budget;  // a step's limit of tokens holds for decodes too, not for prompts alone
+  bool limits_of_all_ranks;         // ranks in lock step share the limits that users give, and the engine's own
+  TokenSending sends_tokens = TokenSending::none;
   bool sequences_of_each_stage = false;  // the limit of requests holds for the batch of each pipeline stage
   bool
       prompts_stop_drafting_ranks;  // with drafts, ranks in lock step decode nothing while one of them computes prompts
@@ -71,6 +82,9 @@ bool runs_on(const EngineKind& kind, const Device& device);
 std::span<const EngineKind> engine_kinds();
 std::vector<std::string> engine_names();
 const EngineKind& engine_kind(std::string_view name);  // InputError suggests the nearest
+
+// Whether the engine can send tokens to experts in this format by DeepEP on such devices, where NVLink joins them.
+bool can_send_tokens(const EngineKind& kind, const Device& device, Scheme experts);
 
 // InputError, which names those that do, where the engine does not run on the device. `name` is an engine, or a
 // software stack: those of no engine run anywhere.

@@ -208,6 +208,12 @@ std::vector<Remedy> remedies_for(const Model& model, const Device& device, const
     shorter.max_model_len = longest;
     try_out(model, plan, shorter, fmt::format("{{max_model_len}} {}", longest));
   }
+  // The engine's own share shrinks with the number of ranks.
+  if (const double usual = engine_kind(flags.engine).wide_memory_fraction; usual > flags.memory_fraction) {
+    EngineFlags larger = flags;
+    larger.memory_fraction = usual;
+    try_out(model, plan, larger, fmt::format("{{gpu_memory_utilization}} {:g}", usual));
+  }
   const auto has = [&](DType type) { return device.type_or_fallback(type) == type; };
   if (has(DType::fp8) && bytes_per_element(flags.kv_dtype) > 1) {
     EngineFlags narrow = flags;

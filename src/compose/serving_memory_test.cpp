@@ -19,6 +19,28 @@ ServingMemory llama_on(const char* gpu, const EngineFlags& flags, const Parallel
   return serving_memory(model("Llama-3.1-8B"), device(gpu), plan, flags);
 }
 
+// SGLang's own share shrinks with the ranks in lock step, to nothing with 32.
+TEST(ServingMemory, many_attention_ranks_are_told_to_set_the_memory_share) {
+  const ParallelPlan plan{.data = 32, .expert = 32};
+  const EngineFlags flags{.engine = "sglang", .max_model_len = 4096};
+  const ServingMemory memory = serving_memory(model("DeepSeek-V3"), device("h100_sxm"), plan, flags);
+  EXPECT_EQ(memory.flags.memory_fraction, 0);
+  ASSERT_FALSE(memory.remedies.empty());
+  EXPECT_EQ(memory.remedies.front().change, "{gpu_memory_utilization} 0.85");
+}
+
+// DeepEP brings a rank about as many tokens as it has itself; else it holds those of all ranks.
+TEST(ServingMemory, buffers_of_experts_hold_the_tokens_that_come) {
+  const EngineFlags flags{
+      .engine = "sglang", .memory_fraction = 0.85, .max_num_batched_tokens = 32 * 8192, .max_model_len = 4096};
+  const auto peak = [&](ExpertExchange exchange) {
+    const ParallelPlan plan{.data = 32, .expert = 32, .exchange = exchange};
+    return serving_memory(model("DeepSeek-V3"), device("h100_sxm"), plan, flags).profile.peak_bytes.value;
+  };
+  EXPECT_GT(peak(ExpertExchange::all_gather), 50e9);
+  EXPECT_LT(peak(ExpertExchange::all_to_all), 10e9);
+}
+
 // num_gpu_blocks of a recorded vLLM 0.19.0 run on an RTX 4090 (github.com/casys-kaist/LLMServingSim, bench/examples).
 TEST(ServingMemory, an_rtx_4090_has_the_blocks_it_really_had) {
   const ServingMemory memory = llama_on("rtx_4090", {.engine = "vllm-0.19",

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/exchange_name.h"
 #include "plan/serving/launch_platform.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/engine/launch_drafts.h"
@@ -91,12 +92,24 @@ void add_node_flags(const EngineChoice& engine, LaunchStyle style, const NodePla
                       : fmt::format("run this line on node {} of {}; ", node.number + 1, node.nodes);
 }
 
+void add_exchange_flags(const EngineChoice& engine, LaunchStyle style, std::string& line) {
+  if (engine.deepep) add_flag(style, "all2all_backend", deepep_name(*engine.deepep), line);
+  if (engine.expert_copies == 0) return;
+  line += " --enable-eplb";
+  if (style == LaunchStyle::vllm) {
+    add_flag(style, "eplb_config", fmt::format(R"('{{"num_redundant_experts":{}}}')", engine.expert_copies), line);
+  } else {
+    add_flag(style, "num_redundant_experts", engine.expert_copies, line);
+  }
+}
+
 void add_expert_flags(const EngineChoice& engine, LaunchStyle style, LaunchCommand& command) {
   if (!engine.expert_parallel) return;
   std::string& line = command.line;
   if (style == LaunchStyle::vllm) {
     if (engine.attention_ranks > 1) add_flag(style, "data_parallel_size", engine.attention_ranks, line);
     line += " " + launch_flag_name(style, "enable_expert_parallel");
+    add_exchange_flags(engine, style, line);
     return;
   }
   const int64_t experts = engine.plan().expert;
@@ -105,6 +118,7 @@ void add_expert_flags(const EngineChoice& engine, LaunchStyle style, LaunchComma
     line += " " + launch_flag_name(style, "enable_dp_attention");
   }
   add_flag(style, "expert_parallel_size", experts, line);
+  add_exchange_flags(engine, style, line);
   if (style == LaunchStyle::trtllm && engine.attention_ranks > 1) {
     add_option_of_file("enable_attention_dp: true", command);
   }
@@ -290,9 +304,8 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   add_flag(style, "max_model_len", max_model_len, line);
   if (pool.max_num_seqs > 0) add_flag(style, "max_num_seqs", pool.max_num_seqs, line);
   if (pool.max_num_batched_tokens > 0) add_flag(style, "max_num_batched_tokens", pool.max_num_batched_tokens, line);
-  if (question.memory_fraction > 0) {
-    add_flag(style, "gpu_memory_utilization", number_text(question.memory_fraction), line);
-  }
+  const double memory_fraction = pool.memory_fraction > 0 ? pool.memory_fraction : question.memory_fraction;
+  if (memory_fraction > 0) add_flag(style, "gpu_memory_utilization", number_text(memory_fraction), line);
   add_node_flags(engine, style, node, command);
   add_role_flags(role, style, place, command);
   if (question.lora) add_adapter_flags(*question.lora, pool.max_loras, style, line, command.note);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "model/exchange_name.h"
 #include "plan/serving/search_test_support.h"
 #include "serving/engine/launch_line.h"
 
@@ -46,12 +47,14 @@ void expect_same(const EnginePool& pool, const Json& fields, const std::string& 
   const int64_t experts =
       all != nullptr && all->boolean() ? plan.tensor * plan.data : whole(fields, "expert_parallel_size", 1);
   EXPECT_EQ(experts, plan.expert) << line;
+  EXPECT_EQ(text(fields, "all2all_backend"), engine.deepep ? deepep_name(*engine.deepep) : "") << line;
+  EXPECT_EQ(whole(fields, "num_redundant_experts", 0), engine.expert_copies) << line;
   EXPECT_EQ(whole(fields, "max_num_seqs", 0), pool.max_num_seqs) << line;
   EXPECT_EQ(whole(fields, "max_num_batched_tokens", 0), pool.max_num_batched_tokens) << line;
   EXPECT_EQ(whole(fields, "max_model_len", 0), 4096) << line;
   constexpr double gib = 1 << 30;
   EXPECT_NEAR(number(fields, "kv_offloading_size") * gib, host_cache_bytes(pool), 1) << line;
-  EXPECT_EQ(text(fields, "gpu_memory_utilization"), "0.85") << line;
+  EXPECT_EQ(text(fields, "gpu_memory_utilization"), pool.memory_fraction > 0 ? "0.8" : "0.85") << line;
   EXPECT_EQ(text(fields, "quantization"), engine.scheme ? "fp8" : "") << line;
   EXPECT_EQ(text(fields, "kv_cache_dtype"), engine.kv_dtype == DType::fp8 ? "fp8" : "") << line;
 }
@@ -152,6 +155,33 @@ TEST(LaunchCommand, lines_of_several_nodes_are_read_back_as_the_layout) {
       expect_same(pool, line.fields, command.line);
       EXPECT_TRUE(line.remarks.unknown.empty()) << command.line << ": " << line.remarks.unknown.front();
       EXPECT_THAT(command.line, Not(HasSubstr("ray")));
+    }
+  }
+}
+
+// Servers whose ranks send tokens by DeepEP, with the memory that the layout sets.
+TEST(LaunchCommand, deepep_is_turned_on_and_read_back) {
+  ServingQuestion question = small_question();
+  question.model.name = "org/model";
+  question.memory_fraction = 0.85;
+  question.hardware[0].node_devices = 8;
+  struct Server {
+    const char* engine;
+    ExchangeKernels kernels;
+    const char* flag;
+  };
+  for (const Server& server : {Server{"sglang", ExchangeKernels::by_tokens, " --moe-a2a-backend deepep"},
+                               Server{"vllm", ExchangeKernels::normal, " --all2all-backend deepep_high_throughput"},
+                               Server{"vllm", ExchangeKernels::low_latency, " --all2all-backend deepep_low_latency"}}) {
+    EngineChoice engine{.device = "l4", .engine = server.engine, .attention_ranks = 16, .expert_parallel = true};
+    engine.deepep = server.kernels;
+    engine.expert_copies = server.kernels == ExchangeKernels::normal ? 0 : 8;
+    const EnginePool pool{.engine = engine, .max_num_batched_tokens = 131072, .memory_fraction = 0.8};
+    for (const LaunchCommand& command : launch_commands(question, {.pool = pool, .decode = {}}, 4096)) {
+      EXPECT_THAT(command.line, HasSubstr(server.flag));
+      const LaunchLine line = read_launch_line(command.line, "line");
+      expect_same(pool, line.fields, command.line);
+      EXPECT_TRUE(line.remarks.not_simulated.empty()) << command.line;
     }
   }
 }

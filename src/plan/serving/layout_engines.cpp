@@ -61,16 +61,17 @@ const EngineShelf::Attempt& EngineShelf::engine(const EnginePool& pool) {
 
 EngineSpec EngineShelf::spec_of(const EnginePool& pool) const {
   const EngineChoice& choice = pool.engine;
-  EngineSpec spec{.model = question_->model_of(choice),
-                  .device = question_->hardware_of(choice.device).device,
-                  .plan = choice.plan(),
-                  .flags = {.engine = choice.engine,
-                            .memory_fraction = question_->memory_fraction,
-                            .max_num_batched_tokens = pool.max_num_batched_tokens,
-                            .max_num_seqs = pool.max_num_seqs,
-                            .max_model_len = max_model_len_,
-                            .kv_dtype = choice.kv_dtype},
-                  .boards = BoardState::metered};
+  EngineSpec spec{
+      .model = question_->model_of(choice),
+      .device = question_->hardware_of(choice.device).device,
+      .plan = choice.plan(),
+      .flags = {.engine = choice.engine,
+                .memory_fraction = pool.memory_fraction > 0 ? pool.memory_fraction : question_->memory_fraction,
+                .max_num_batched_tokens = pool.max_num_batched_tokens,
+                .max_num_seqs = pool.max_num_seqs,
+                .max_model_len = max_model_len_,
+                .kv_dtype = choice.kv_dtype},
+      .boards = BoardState::metered};
   if (question_->lora) {
     spec.lora = question_->lora;
     spec.lora->max_loras = pool.max_loras;

@@ -77,6 +77,16 @@ std::vector<int64_t> tensor_sizes(const ServingQuestion& question, const Hardwar
   return sizes;
 }
 
+// Numbers of nodes that groups of experts fill beside powers of two: EP24, EP48 and EP72 of eight devices each.
+constexpr int64_t usual_nodes[] = {3, 6, 9};
+
+// Copies that make experts divide by the ranks; nothing where that would be more than a quarter of them.
+std::optional<int64_t> copies_to_divide(const Model& model, int64_t ranks) {
+  const int64_t experts = routed_experts(model);
+  const int64_t copies = (ranks - experts % ranks) % ranks;
+  return copies <= experts / 4 ? std::optional(copies) : std::nullopt;
+}
+
 // Ways to cut an engine over devices.
 std::vector<EngineChoice> engine_cuts(const ServingQuestion& question, const HardwareChoice& hardware) {
   const LayoutChoices& choices = question.choices;
@@ -85,7 +95,8 @@ std::vector<EngineChoice> engine_cuts(const ServingQuestion& question, const Har
   const auto stages = choices.pipeline.empty() ? powers_of_two(most_stages) : choices.pipeline;
   std::vector<EngineChoice> cuts;
   const auto take = [&](const EngineChoice& cut) {
-    if (cut.devices() <= hardware.most_devices && suits(question.model, cut.plan())) cuts.push_back(cut);
+    const bool fits = cut.devices() <= hardware.most_devices;
+    if (fits && suits(with_expert_copies(question.model, cut.expert_copies), cut.plan())) cuts.push_back(cut);
   };
   for (const int64_t tensor : tensors) {
     if (!has_place_for(hardware, tensor)) continue;
@@ -101,9 +112,40 @@ std::vector<EngineChoice> engine_cuts(const ServingQuestion& question, const Har
         const bool fills_nodes = hardware.node && cut.devices() % hardware.node_devices == 0;
         if (cut.devices() <= domain || fills_nodes) take(cut);
       }
+      for (const int64_t nodes : usual_nodes) {
+        const int64_t devices = nodes * hardware.node_devices;
+        const std::optional<int64_t> copies = copies_to_divide(question.model, devices);
+        if (pipeline > 1 || !hardware.node || !copies || devices % tensor != 0 || devices == tensor) continue;
+        cut.attention_ranks = devices / tensor;
+        cut.expert_copies = *copies;
+        take(cut);
+      }
     }
   }
   return cuts;
+}
+
+// Which of DeepEP's kernels may carry tokens between these ranks; nothing = none do. NVLink must join the devices of a
+// node.
+std::vector<std::optional<ExchangeKernels>> exchanges_of(const ServingQuestion& question,
+                                                         const HardwareChoice& hardware, const EngineChoice& choice) {
+  std::vector<std::optional<ExchangeKernels>> all = {std::nullopt};
+  const EngineKind& kind = engine_kind(choice.engine);
+  const bool has_nvlink = hardware.node && hardware.node->fabric.kind == NodeFabricKind::nvswitch;
+  if (choice.attention_ranks == 1 || !has_nvlink) return all;
+  if (!can_send_tokens(kind, hardware.device, choice.scheme.value_or(question.model.expert_scheme))) return all;
+  if (kind.sends_tokens == TokenSending::by_step) {
+    all.emplace_back(ExchangeKernels::by_tokens);
+  } else if (question.choices.separate_pools) {
+    all.emplace_back(ExchangeKernels::normal);
+    all.emplace_back(ExchangeKernels::low_latency);
+  }
+  return all;
+}
+
+// Kernels for all steps suit a pool that computes prompts alone, or decodes alone.
+bool computes_all(const EngineChoice& engine) {
+  return !engine.deepep || *engine.deepep == ExchangeKernels::by_tokens;
 }
 
 // With every engine and number format.
@@ -124,9 +166,14 @@ std::vector<EngineChoice> engine_choices(const ServingQuestion& question, const 
           choice.engine = engine;
           choice.scheme = scheme;
           choice.kv_dtype = kv_dtype;
-          all.push_back(choice);
-          choice.speculates = true;
-          if (question.drafts && cut.pipeline == 1) all.push_back(choice);
+          for (const std::optional<ExchangeKernels>& kernels : exchanges_of(question, hardware, choice)) {
+            if (choice.expert_copies > 0 && !kernels) continue;  // engines place copies where tokens travel
+            choice.deepep = kernels;
+            choice.speculates = false;
+            all.push_back(choice);
+            choice.speculates = true;
+            if (question.drafts && cut.pipeline == 1) all.push_back(choice);
+          }
         }
       }
     }
@@ -150,11 +197,29 @@ std::vector<int64_t> host_sizes(const ServingQuestion& question, const EngineCho
   return sizes;
 }
 
+// Some engines divide their limit of tokens among ranks in lock step, and their formula for memory grows with the
+// number of ranks. With DeepEP, whose buffers hold a rank's own tokens, each rank gets the whole limit; with it or on
+// several nodes, the memory is what the engine's guides set.
+EnginePool pool_with(const ServingQuestion& question, EnginePool pool) {
+  const HardwareChoice& hardware = question.hardware_of(pool.engine.device);
+  const EngineKind& kind = engine_kind(pool.engine.engine);
+  const int64_t ranks = pool.engine.attention_ranks;
+  const bool leaves_node = pool.engine.devices() > hardware.node_devices;
+  if (ranks == 1 || (!pool.engine.deepep && !leaves_node)) return pool;
+  if (pool.engine.deepep && kind.limits_of_all_ranks && pool.max_num_batched_tokens == 0) {
+    const double memory_gib = allocatable_bytes(hardware.device).value / gibi;
+    pool.max_num_batched_tokens = ranks * kind.limits(memory_gib, hardware.device, pool.engine.plan()).tokens;
+  }
+  if (question.memory_fraction == 0) pool.memory_fraction = kind.wide_memory_fraction;
+  return pool;
+}
+
 // One engine with every limit, host memory and number of slots for adapters. Host memory that nobody asked for comes
 // with the first limits alone: such runs take long.
 std::vector<EnginePool> pools_of_engine(const ServingQuestion& question, const EngineChoice& engine) {
   const LayoutChoices& choices = question.choices;
   std::vector<EnginePool> pools;
+  if (!computes_all(engine)) return pools;
   const auto is_asked_for = [&](int64_t host) {
     return std::find(choices.host_gib.begin(), choices.host_gib.end(), host) != choices.host_gib.end();
   };
@@ -165,11 +230,11 @@ std::vector<EnginePool> pools_of_engine(const ServingQuestion& question, const E
           const bool is_first =
               seqs == choices.max_num_seqs.front() && tokens == choices.max_num_batched_tokens.front();
           if (!is_first && !is_asked_for(host)) continue;
-          pools.push_back({.engine = engine,
-                           .max_num_seqs = seqs,
-                           .max_num_batched_tokens = tokens,
-                           .host_gib = host,
-                           .max_loras = loras});
+          pools.push_back(pool_with(question, {.engine = engine,
+                                               .max_num_seqs = seqs,
+                                               .max_num_batched_tokens = tokens,
+                                               .host_gib = host,
+                                               .max_loras = loras}));
         }
       }
     }
@@ -261,10 +326,18 @@ bool for_mixed_pools(const ServingQuestion& question, const EngineChoice& prefil
   return true;
 }
 
+// Prompts travel with normal kernels and decodes with low-latency ones; where both pools have ranks in lock step, both
+// use DeepEP or neither does.
+bool exchange_alike(const EngineChoice& prefill, const EngineChoice& decode) {
+  if (prefill.deepep == ExchangeKernels::low_latency || decode.deepep == ExchangeKernels::normal) return false;
+  const bool both_in_lock_step = prefill.attention_ranks > 1 && decode.attention_ranks > 1;
+  return !both_in_lock_step || prefill.deepep.has_value() == decode.deepep.has_value();
+}
+
 // Engines that can hand caches over to each other: they differ only in how they are cut.
 bool share_caches(const EngineChoice& prefill, const EngineChoice& decode) {
   return prefill.engine == decode.engine && prefill.scheme == decode.scheme && prefill.kv_dtype == decode.kv_dtype &&
-         prefill.pipeline == 1 && decode.pipeline == 1 && !prefill.speculates;
+         prefill.pipeline == 1 && decode.pipeline == 1 && !prefill.speculates && exchange_alike(prefill, decode);
 }
 
 // Engines of one kind of hardware, and how many devices they may use.
@@ -472,8 +545,9 @@ LayoutSpace layout_space(const ServingQuestion& question, const std::function<vo
                                 int64_t decodes) {
     check_now_and_then();
     for (const int64_t seqs : choices.max_num_seqs) {
-      space.layouts.push_back({.pool = {.engine = prefill, .replicas = prompts},
-                               .decode = EnginePool{.engine = decode, .replicas = decodes, .max_num_seqs = seqs}});
+      space.layouts.push_back(
+          {.pool = pool_with(question, {.engine = prefill, .replicas = prompts}),
+           .decode = pool_with(question, {.engine = decode, .replicas = decodes, .max_num_seqs = seqs})});
     }
     return true;
   };

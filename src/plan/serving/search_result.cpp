@@ -20,8 +20,8 @@ std::tuple<int, int, int64_t> complexity(const ServingLayout& layout) {
     const EngineChoice& engine = pool.engine;
     kinds += (engine.tensor > 1 ? 1 : 0) + (engine.pipeline > 1 ? 1 : 0) + (engine.attention_ranks > 1 ? 1 : 0) +
              (engine.expert_parallel ? 1 : 0) + (engine.speculates ? 1 : 0);
-    changed +=
-        (pool.max_num_seqs > 0 ? 1 : 0) + (pool.max_num_batched_tokens > 0 ? 1 : 0) + (pool.host_gib > 0 ? 1 : 0);
+    changed += (engine.deepep ? 1 : 0) + (pool.max_num_seqs > 0 ? 1 : 0) + (pool.max_num_batched_tokens > 0 ? 1 : 0) +
+               (pool.host_gib > 0 ? 1 : 0);
     width = std::max(width, engine.devices());
   };
   add(layout.pool);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "compose/serving_engine.h"
+#include "model/exchange_name.h"
 #include "serving/engine/launch_flags.h"
 
 namespace foretoken {
@@ -13,6 +15,8 @@ std::string cut_text(const EngineChoice& engine) {
   std::string text = fmt::format("TP{}", engine.tensor);
   if (engine.attention_ranks > 1) text += fmt::format(" DP{}", engine.attention_ranks);
   if (engine.expert_parallel) text += fmt::format(" EP{}", engine.plan().expert);
+  if (engine.expert_copies > 0) text += fmt::format(" ({} copies of experts)", engine.expert_copies);
+  if (engine.deepep) text += " DeepEP";
   if (engine.pipeline > 1) text += fmt::format(" PP{}", engine.pipeline);
   return text;
 }
@@ -29,18 +33,20 @@ std::string limits_text(const EnginePool& pool) {
 }  // namespace
 
 ParallelPlan EngineChoice::plan() const {
-  // How the engines send tokens to experts where nobody says.
   return {.tensor = tensor,
           .pipeline = pipeline,
           .data = attention_ranks,
           .expert = expert_parallel ? tensor * attention_ranks : 1,
-          .exchange = ExpertExchange::all_gather};
+          .exchange = deepep ? ExpertExchange::all_to_all : ExpertExchange::all_gather,
+          .exchange_kernels = deepep.value_or(ExchangeKernels::by_tokens)};
 }
 
 std::string EngineChoice::key() const {
+  std::string experts = expert_parallel ? "/ep" : "";
+  if (expert_copies > 0) experts += fmt::format("/copies{}", expert_copies);
+  if (deepep) experts += fmt::format("/{}", deepep_name(*deepep));
   return fmt::format("{}/{}/{}/kv-{}/tp{}/pp{}/dp{}{}{}", device, engine, scheme ? facts(*scheme).name : "config",
-                     dtype_name(kv_dtype), tensor, pipeline, attention_ranks, expert_parallel ? "/ep" : "",
-                     speculates ? "/spec" : "");
+                     dtype_name(kv_dtype), tensor, pipeline, attention_ranks, experts, speculates ? "/spec" : "");
 }
 
 std::string EnginePool::key() const {
@@ -48,6 +54,7 @@ std::string EnginePool::key() const {
       fmt::format("{}/x{}/seqs{}/tokens{}", engine.key(), replicas, max_num_seqs, max_num_batched_tokens);
   if (host_gib > 0) text += fmt::format("/host{}", host_gib);
   if (max_loras > 0) text += fmt::format("/loras{}", max_loras);
+  if (memory_fraction > 0) text += fmt::format("/memory{}", number_text(memory_fraction));
   return text;
 }
 

@@ -19,6 +19,9 @@ struct EngineChoice {
   int64_t tensor = 1, pipeline = 1;
   int64_t attention_ranks = 1;   // that share experts, each with its own queue and cache
   bool expert_parallel = false;  // experts are spread over all ranks, not cut
+  // DeepEP carries tokens to experts of other ranks, with these kernels; nothing = all tokens go to all ranks.
+  std::optional<ExchangeKernels> deepep = {};
+  int64_t expert_copies = 0;  // more copies of experts, so that all of them divide by the ranks
   bool speculates = false;
 
   ParallelPlan plan() const;
@@ -34,6 +37,7 @@ struct EnginePool {
   int64_t max_num_seqs = 0, max_num_batched_tokens = 0;
   int64_t host_gib = 0;   // of host memory for each device, below the KV cache; 0 = none
   int64_t max_loras = 0;  // slots for adapters; 0 = it serves none
+  double memory_fraction = 0;
 
   int64_t devices() const { return replicas * engine.devices(); }
   std::string key() const;

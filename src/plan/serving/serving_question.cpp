@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "compose/device_formats.h"
+#include "model/expert_popularity.h"
 #include "model/step.h"
 
 namespace foretoken {
@@ -14,6 +15,22 @@ namespace foretoken {
 int64_t HardwareChoice::host_devices() const {
   const int64_t of_node = std::max<int64_t>(1, node_devices);
   return node && node->host_devices ? std::min<int64_t>(of_node, node->host_devices->value) : of_node;
+}
+
+int64_t routed_experts(const Model& model) {
+  for (const Layer& layer : model.layers) {
+    if (const auto* moe = std::get_if<Moe>(&layer.feed_forward)) return moe->experts;
+  }
+  return 0;
+}
+
+Model with_expert_copies(Model model, int64_t copies) {
+  if (copies == 0) return model;
+  ExpertPopularity popularity =
+      model.expert_popularity ? *model.expert_popularity : zipf_popularity(routed_experts(model), 0);
+  popularity.redundant = copies;
+  model.expert_popularity = std::make_shared<const ExpertPopularity>(std::move(popularity));
+  return model;
 }
 
 const HardwareChoice& ServingQuestion::hardware_of(const std::string& device) const {
@@ -61,7 +78,9 @@ bool ServingQuestion::is_judged_by_slow_end(const ServingLayout& layout) const {
 }
 
 Model ServingQuestion::model_of(const EngineChoice& choice) const {
-  return choice.scheme ? with_scheme(model, *choice.scheme) : run_on(model, hardware_of(choice.device).device);
+  return with_expert_copies(
+      choice.scheme ? with_scheme(model, *choice.scheme) : run_on(model, hardware_of(choice.device).device),
+      choice.expert_copies);
 }
 
 std::string ServingQuestion::key(const Traffic& traffic) const {

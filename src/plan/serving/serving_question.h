@@ -66,6 +66,10 @@ struct DraftChoice {
   std::string text = {};  // the config as it was given
 };
 
+int64_t routed_experts(const Model& model);  // of a layer; 0 = none
+// With more copies of experts, spread over the ranks.
+Model with_expert_copies(Model model, int64_t copies);
+
 struct ServingQuestion {
   Model model;
   std::vector<LatencySlo> slos;

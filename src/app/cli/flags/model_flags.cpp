@@ -2,30 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "model/exchange_name.h"
+
 namespace foretoken {
 namespace {
 
 constexpr Range<int64_t> ranks{.least = 1, .most = 1'000'000};
 
-struct ExchangeName {
-  const char* name;
-  ExpertExchange exchange;
-  ExchangeKernels kernels = ExchangeKernels::by_tokens;
-};
-
-// As vLLM (--all2all-backend) and SGLang (--moe-a2a-backend) call them.
-constexpr ExchangeName exchanges[] = {
-    {"allgather_reducescatter", ExpertExchange::all_gather},
-    {"all_to_all", ExpertExchange::all_to_all},
-    {"deepep", ExpertExchange::all_to_all},
-    {"deepep_high_throughput", ExpertExchange::all_to_all, ExchangeKernels::normal},
-    {"deepep_low_latency", ExpertExchange::all_to_all, ExchangeKernels::low_latency},
-    {"none", ExpertExchange::all_gather},
-};
-
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
-  for (const ExchangeName& one : exchanges) names.emplace_back(one.name);
+  for (const ExchangeName& one : expert_exchange_names()) names.emplace_back(one.name);
   return names;
 }
 
@@ -89,7 +75,7 @@ DType ModelFlags::kv_dtype(const Model& parsed) const {
 ParallelPlan ModelFlags::parallel_plan() const {
   ParallelPlan result = plan;
   if (enable_expert_parallel) result.expert = plan.tensor * plan.data;
-  for (const ExchangeName& one : exchanges) {
+  for (const ExchangeName& one : expert_exchange_names()) {
     if (all2all_backend != one.name) continue;
     result.exchange = one.exchange;
     result.exchange_kernels = one.kernels;
