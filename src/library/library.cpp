@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
+#include <map>
 #include <mutex>
 #include <system_error>
 
@@ -12,6 +13,7 @@
 #include "accelerator/device/designed_device.h"
 #include "accelerator/formats/mapper_constraints.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "hardware/generation.h"
 #include "hardware/rent.h"
 #include "kernel/calibration_files.h"
@@ -320,9 +322,20 @@ std::shared_ptr<const RankNetwork> Library::network(const Device& device, const 
     std::call_once(*once, [&] { *cluster = usual_cluster(catalogue, node); });
     return *cluster;
   };
-  facts->expert_kernels = [library = *this, device](const Node& node) {
-    auto found = library.collectives(device, node, {}, expert_laws);
-    return found ? std::make_shared<const CommunicationPredictor>(std::move(*found)) : nullptr;
+  // Searches ask for every plan, from all their threads.
+  struct ReadKernels {
+    std::mutex mutex;
+    std::map<std::string, std::shared_ptr<const CommunicationPredictor>> by_node;
+  };
+  facts->expert_kernels = [library = *this, device, read = std::make_shared<ReadKernels>()](const Node& node) {
+    const std::lock_guard lock(read->mutex);
+    const auto [place, is_new] =
+        read->by_node.try_emplace(node.name + " " + number_text(node.fabric.bandwidth.value.value()));
+    if (is_new) {
+      auto found = library.collectives(device, node, {}, expert_laws);
+      if (found) place->second = std::make_shared<const CommunicationPredictor>(std::move(*found));
+    }
+    return place->second;
   };
   return std::make_shared<const RankNetwork>(std::move(facts), plan);
 }
