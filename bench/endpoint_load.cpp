@@ -127,8 +127,7 @@ class Stream {
     static thread_local std::vector<char> buffer(64 * 1024);
     std::array<char, 128> control;  // NOLINT: the kernel fills it
     iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
-    msghdr message{
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = control.size()};
+    msghdr message{.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = control.size()};
     const ssize_t count = recvmsg(socket_.get(), &message, 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) return fail("the server closed the connection");

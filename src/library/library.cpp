@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "hardware/generation.h"
 #include "hardware/rent.h"
+#include "hardware/usual_cluster.h"
 #include "kernel/calibration_files.h"
 #include "kernel/forms/call.h"
 #include "library/deployment.h"
@@ -27,12 +28,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view expert_laws[] = {"deepep_low_latency", "deepep_normal"};
-
-// Where nobody knows the network of a node: a 200 Gbit/s card for every four devices.
-NetworkCards assumed_cards(int devices) {
-  return {.count = {.value = std::max(1, devices / 4), .source = "assumed", .assumed = true},
-          .bandwidth = {.value = BytesPerSecond(25e9), .source = "assumed", .assumed = true}};
-}
 
 // The first of these names that exists, seen from the program's folder, then from those above it: a Python module lies
 // a few folders deeper than an executable (build/python/foretoken, lib/python3/dist-packages/foretoken). Empty: none.
@@ -103,32 +98,6 @@ void set_links(Node& node, const LinkSpec& link) {
   if (!cards) cards = assumed_cards(node.device_count);
   if (link.nics > 0) cards->count = {.value = link.nics, .source = source};
   if (link.nic_bandwidth) cards->bandwidth = {.value = *link.nic_bandwidth, .source = source};
-}
-
-// The first that is built from such nodes, with the cards of this one; else its cards behind one fat tree.
-Cluster usual_cluster(const HardwareCatalogue& catalogue, Node node) {
-  const bool has_cards = node.network_cards.has_value();
-  for (const std::string& name : catalogue.cluster_names()) {
-    Cluster cluster = catalogue.cluster(name);
-    if (cluster.node.name != node.name) continue;
-    if (has_cards && node.network_cards->bandwidth.value != cluster.node.network_cards->bandwidth.value) {
-      cluster.fabric.nic_bandwidth = node.network_cards->bandwidth;
-    }
-    if (!has_cards) node.network_cards = cluster.node.network_cards;
-    cluster.node = std::move(node);
-    return cluster;
-  }
-  if (!has_cards) node.network_cards = assumed_cards(node.device_count);
-  Cluster cluster{.name = fmt::format("a fat tree of {}", node.name), .title = {}, .aliases = {}, .note = {}};
-  const BytesPerSecond rate = node.network_cards->bandwidth.value;
-  cluster.fabric = {.kind = ClusterFabricKind::fat_tree,
-                    .technology = fmt::format("{} network cards of {:.3g} Gbit/s", node.network_cards->count.value,
-                                              rate.value() * 8e-9),
-                    .nic_bandwidth = {.value = rate, .source = "assumed", .assumed = true},
-                    .oversubscription = {.value = 1, .source = "assumed", .assumed = true},
-                    .nodes_per_leaf = {.value = 16, .source = "assumed", .assumed = true}};
-  cluster.node = std::move(node);
-  return cluster;
 }
 
 std::shared_ptr<const DescribedKernels> kernels_of_design(AcceleratorDesign design) {

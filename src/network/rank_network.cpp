@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "hardware/usual_cluster.h"
 #include "model/work.h"
 #include "network/calibration/expert_kernels.h"
 #include "network/calibration/stack_collectives.h"
@@ -26,10 +27,6 @@ bool is_pcie(const NetworkFacts& facts) {
 
 BytesPerSecond slot_rate(const NetworkFacts& facts) {
   return facts.node ? facts.node->fabric.bandwidth.value : facts.device.host_bandwidth->value;
-}
-
-std::string rate_words(BytesPerSecond rate) {
-  return fmt::format("{:.3g} GB/s", rate.value() / 1e9);
 }
 
 }  // namespace
@@ -63,13 +60,7 @@ void RankNetwork::use_cluster(int64_t ranks) {
     }
   } else if (facts_->usual_cluster) {
     cluster_ = cluster_with_nodes(facts_->usual_cluster(node), static_cast<int>(nodes));
-    const std::optional<BytesPerSecond> rate = network_bandwidth_per_device(cluster_->node);
-    notes_.push_back(fmt::format(
-        "{} ranks span {} nodes of {} GPUs. No cluster was given, so foretoken assumes {} ({} between "
-        "nodes, {} a GPU). Give {{cluster}} to change this.",
-        ranks, nodes, node.device_count, cluster_->name, cluster_->fabric.technology,
-        rate_words(std::min(*rate, cluster_->fabric.nic_bandwidth.value * (cluster_->node.network_cards->count.value /
-                                                                           static_cast<double>(node.device_count))))));
+    notes_.push_back(assumed_cluster_text(*cluster_, ranks));
   }
   if (!cluster_) return;
   if (runs_rings()) {

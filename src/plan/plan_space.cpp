@@ -168,15 +168,18 @@ std::vector<TrainingPlan> pipeline_plans(const PlanSpace& space, const RankSizes
 
 std::vector<TrainingPlan> memory_plans(const PlanSpace& space, const TrainingPlan& plan) {
   const auto layers = static_cast<int64_t>(space.model->layers.size());
-  const bool is_open = space.choices.shardings.size() > 1;
+  const bool is_open = space.choices.shardings.size() != 1;
+  const std::vector<Sharding>& shardings = space.choices.shardings.empty() ? space.shardings : space.choices.shardings;
+  const std::vector<Recompute>& recomputes =
+      space.choices.recomputes.empty() ? space.recomputes : space.choices.recomputes;
   const LayerModules modules = cheap_modules(*space.model);
   std::vector<TrainingPlan> plans;
-  for (const Recompute recompute : space.choices.recomputes) {
+  for (const Recompute recompute : recomputes) {
     const std::vector<int64_t> counts = recompute == Recompute::full
                                             ? recompute_layers_to_try(plan, layers, space.choices.parts_of_layers)
                                             : std::vector<int64_t>{0};
     for (const int64_t count : counts) {
-      for (const Sharding sharding : space.choices.shardings) {
+      for (const Sharding sharding : shardings) {
         if (is_open && !is_sensible(sharding, plan)) continue;
         TrainingPlan& one = plans.emplace_back(plan);
         one.recompute = recompute;

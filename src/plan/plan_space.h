@@ -18,9 +18,9 @@ struct PlanChoices {
   int64_t most_micro_batch = 16;            // powers of two up to here
   int64_t fewest_context_tokens = 1024;     // of a sequence on one context rank
   std::vector<std::string> schedules = {};  // of pipelines; empty = those that the stack can run
-  std::vector<Sharding> shardings = {Sharding::none, Sharding::optimizer, Sharding::parameters};
-  int64_t parts_of_layers = 8;  // full recomputation of so many parts of a chunk's layers; 1 = of all
-  std::vector<Recompute> recomputes = {Recompute::none, Recompute::selective, Recompute::full};
+  std::vector<Sharding> shardings = {};     // empty = those of the stack
+  int64_t parts_of_layers = 8;              // full recomputation of so many parts of a chunk's layers; 1 = of all
+  std::vector<Recompute> recomputes = {};   // empty = those of the stack
 };
 
 // What a space of plans is drawn from. All devices take part.
@@ -30,6 +30,8 @@ struct PlanSpace {
   int64_t devices = 1, global_batch = 1;
   int64_t fast_domain = 1;                                       // devices that tensor ranks may lie in
   std::vector<std::string> schedules = {"1f1b", "interleaved"};  // where no choice names any
+  std::vector<Sharding> shardings = {Sharding::none, Sharding::optimizer, Sharding::parameters};  // the same
+  std::vector<Recompute> recomputes = {Recompute::none, Recompute::selective, Recompute::full};   // the same
   bool keeps_scores = false;                      // unfused attention: selective recomputation spares something
   TrainingPlan start;                             // what no choice is about: how context ranks exchange keys and values
   std::vector<std::vector<ChunkLayers>> layouts;  // balanced_layouts of the model

@@ -167,4 +167,17 @@ TEST(PlanSpace, stages_run_the_schedules_of_the_stack) {
   EXPECT_EQ(schedules, std::set<std::string>{"zb-h1"});
 }
 
+TEST(PlanSpace, shards_and_recomputes_what_the_stack_can) {
+  const Model model = llama_like();
+  PlanSpace space{.model = &model, .sequence_length = 4096, .devices = 8, .global_batch = 8, .fast_domain = 8};
+  space.shardings = {Sharding::none, Sharding::gradients};
+  space.recomputes = {Recompute::op};
+  std::set<Sharding> shardings;
+  for (const TrainingPlan& plan : all_plans(space)) {
+    shardings.insert(plan.sharding);
+    EXPECT_EQ(plan.recompute, Recompute::op);
+  }
+  EXPECT_EQ(shardings, (std::set<Sharding>{Sharding::none, Sharding::gradients}));
+}
+
 }  // namespace foretoken::plan_space_test

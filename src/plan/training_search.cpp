@@ -245,17 +245,20 @@ NoTrainingPlanFits::NoTrainingPlanFits(NearestPlan nearest)
       nearest_(std::move(nearest)) {}
 
 TrainingSearchResult search_training_plans(const TrainingSearch& search) {
-  const PlanSpace space{.model = &search.job.model,
-                        .sequence_length = search.job.sequence_length,
-                        .devices = search.devices,
-                        .global_batch = search.global_batch,
-                        .fast_domain = search.fast_domain,
-                        .schedules = search.stack.schedules,
-                        .keeps_scores = !search.formats.saved.flash_attention,
-                        .start = search.start,
-                        .layouts = balanced_layouts(search.job.model, search.job.sequence_length,
-                                                    static_cast<int64_t>(search.job.model.layers.size()) + 2),
-                        .choices = search.choices};
+  PlanSpace space{.model = &search.job.model,
+                  .sequence_length = search.job.sequence_length,
+                  .devices = search.devices,
+                  .global_batch = search.global_batch,
+                  .fast_domain = search.fast_domain,
+                  .schedules = search.stack.schedules,
+                  .shardings = search.stack.shardings,
+                  .recomputes = search.stack.recomputes,
+                  .keeps_scores = !search.formats.saved.flash_attention,
+                  .start = search.start,
+                  .layouts = balanced_layouts(search.job.model, search.job.sequence_length,
+                                              static_cast<int64_t>(search.job.model.layers.size()) + 2),
+                  .choices = search.choices};
+  if (!search.stack.recomputes_some_layers) space.choices.parts_of_layers = 1;
   TrainingSearchResult result;
   std::vector<JudgedPlan> candidates, frontier;
   std::optional<JudgedPlan> smallest;

@@ -44,18 +44,27 @@ std::vector<std::string> strings_of(const std::optional<JsonView>& list) {
   return strings;
 }
 
-std::vector<std::string> schedules_of(const JsonView& list) {
-  const std::vector<std::string> known = pipeline_schedule_names();
-  std::vector<std::string> schedules;
+// Names of a list, one at least, each turned into what it names.
+template <class Named>
+std::vector<Named> named_items(const JsonView& list, const std::vector<std::string>& known,
+                               const std::function<std::optional<Named>(std::string_view)>& from_name) {
+  std::vector<Named> found;
   for (const JsonView& item : list.items()) {
     const std::string name = item.string();
-    if (std::ranges::find(known, name) == known.end()) {
-      item.fail(fmt::format("one of {}", fmt::join(known, ", ")), nearest_name(name, known).value_or(""));
-    }
-    schedules.push_back(name);
+    std::optional<Named> one = from_name(name);
+    if (!one) item.fail(fmt::format("one of {}", fmt::join(known, ", ")), nearest_name(name, known).value_or(""));
+    found.push_back(*std::move(one));
   }
-  if (schedules.empty()) list.fail("at least one schedule");
-  return schedules;
+  if (found.empty()) list.fail(fmt::format("at least one of {}", fmt::join(known, ", ")));
+  return found;
+}
+
+std::vector<std::string> schedules_of(const JsonView& list) {
+  const std::vector<std::string> known = pipeline_schedule_names();
+  return named_items<std::string>(list, known, [&](std::string_view name) -> std::optional<std::string> {
+    if (std::ranges::find(known, name) == known.end()) return std::nullopt;
+    return std::string(name);
+  });
 }
 
 std::vector<StackRuns> read_runs(const std::optional<JsonView>& list) {
@@ -236,6 +245,10 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
                    "attention",
                    "unfused_sinks",
                    "schedules",
+                   "shardings",
+                   "recomputes",
+                   "recomputes_some_layers",
+                   "takes_megatron_flags",
                    "scatters_sends",
                    "gathers_always",
                    "scatters_always",
@@ -268,6 +281,14 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
     stack.attention = kind == "flash" ? AttentionKernel::flash : AttentionKernel::unfused;
   }
   if (root.has("schedules")) stack.schedules = schedules_of(root.at("schedules"));
+  if (root.has("shardings")) {
+    stack.shardings = named_items<Sharding>(root.at("shardings"), sharding_names(), sharding_from_name);
+  }
+  if (root.has("recomputes")) {
+    stack.recomputes = named_items<Recompute>(root.at("recomputes"), recompute_names(), recompute_from_name);
+  }
+  if (const auto some = root.find("recomputes_some_layers")) stack.recomputes_some_layers = some->boolean();
+  if (const auto takes = root.find("takes_megatron_flags")) stack.takes_megatron_flags = takes->boolean();
   if (root.has("unfused_sinks")) stack.unfused_sinks = strings_of(root.find("unfused_sinks"));
   if (const auto scatters = root.find("scatters_sends")) stack.scatters_sends = scatters->boolean();
   if (const auto gathers = root.find("gathers_always")) stack.gathers_always = gathers->boolean();

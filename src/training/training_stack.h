@@ -66,9 +66,14 @@ struct TrainingStack {
   // Attention with learned sinks runs unfused on these devices or generations; "all" = everywhere.
   std::vector<std::string> unfused_sinks;
   std::vector<std::string> schedules = {"1f1b", "interleaved"};  // of pipelines, that it can run
-  bool scatters_sends = true;    // each tensor rank sends its part to the next stage, not the whole
-  bool gathers_always = false;   // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
-  bool scatters_always = false;  // sharded gradients are reduced for each micro-batch (DeepSpeed's ZeRO-2)
+  // What it can share out among replicas and compute again, for searches.
+  std::vector<Sharding> shardings = {Sharding::none, Sharding::optimizer, Sharding::parameters};
+  std::vector<Recompute> recomputes = {Recompute::none, Recompute::selective, Recompute::full};
+  bool recomputes_some_layers = true;  // not only all or none
+  bool takes_megatron_flags = true;    // its plans can be written as arguments of Megatron-LM
+  bool scatters_sends = true;          // each tensor rank sends its part to the next stage, not the whole
+  bool gathers_always = false;         // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
+  bool scatters_always = false;        // sharded gradients are reduced for each micro-batch (DeepSpeed's ZeRO-2)
   Sharding usual_sharding = Sharding::none;  // what replicas share out unless someone says otherwise
   double held_gradient_bytes = 0;            // in memory, for each parameter; 0 = as they travel
   double held_logit_bytes = 4;     // in memory at the loss, for each logit: one fp32 copy where the loss is fused

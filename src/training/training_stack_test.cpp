@@ -275,4 +275,34 @@ TEST(TrainingStack, names_the_schedules_it_can_run) {
   EXPECT_THROW(read("[]"), InputError);
 }
 
+TEST(TrainingStack, names_what_it_can_shard_and_recompute) {
+  const TrainingStack usual = parse_training_stack(stack_text("plain"), "stack.json");
+  EXPECT_EQ(usual.shardings, (std::vector{Sharding::none, Sharding::optimizer, Sharding::parameters}));
+  EXPECT_TRUE(usual.takes_megatron_flags);
+  const TrainingStack own = parse_training_stack(
+      stack_text("own",
+                 R"("shardings": ["gradients"], "recomputes": ["op"], "recomputes_some_layers": false,
+        "takes_megatron_flags": false)"),
+      "stack.json");
+  EXPECT_EQ(own.shardings, std::vector{Sharding::gradients});
+  EXPECT_EQ(own.recomputes, std::vector{Recompute::op});
+  EXPECT_FALSE(own.recomputes_some_layers);
+  EXPECT_FALSE(own.takes_megatron_flags);
+  EXPECT_EQ(stack_problem(stack_text("x", R"("shardings": ["optimiser"])")).suggestion, "optimizer");
+  EXPECT_THAT(stack_problem(stack_text("x", R"("recomputes": [])")).expected, HasSubstr("at least one"));
+}
+
+TEST(TrainingStack, torchtitan_shards_parameters_or_nothing) {
+  const TrainingStackCatalogue shipped(FORETOKEN_SOURCE_DIR "/data/training/stacks");
+  for (const char* name : {"torchtitan", "torchtitan-eager"}) {
+    const TrainingStack stack = shipped.stack(name);
+    EXPECT_EQ(stack.shardings, (std::vector{Sharding::none, Sharding::parameters})) << name;
+    EXPECT_EQ(stack.recomputes, (std::vector{Recompute::none, Recompute::op, Recompute::full})) << name;
+    EXPECT_FALSE(stack.takes_megatron_flags) << name;
+  }
+  for (const TrainingStack& stack : shipped.all()) {
+    EXPECT_THAT(stack.shardings, testing::Contains(stack.usual_sharding)) << stack.name;
+  }
+}
+
 }  // namespace foretoken::training_stack_test

@@ -147,7 +147,7 @@ export interface TrainPlanPoint { plan: TrainingPlan; seconds: Estimate; tokens_
 
 export interface TrainPlanAnswer extends DeviceNotes {
   model: string; device: string; looked_at: number; too_large: number; best: TrainPlanPoint[]; frontier: TrainPlanPoint[];
-  megatron_flags: string; fastest: TrainAnswer | null;
+  megatron_flags?: string; fastest: TrainAnswer | null;
 }
 
 export interface CollectiveAnswer {

@@ -35,6 +35,19 @@ std::string recompute_text(const TrainingPlan& plan) {
   return text;
 }
 
+// In words, for frameworks that take no arguments of Megatron-LM.
+std::string plan_in_words(const TrainingPlan& plan) {
+  const ParallelPlan& p = plan.parallel;
+  return fmt::format(
+      "tp {}, cp {}, ep {}, pp {}, dp {}, {} per micro-batch, sharding {}, recompute {}", p.tensor, p.context, p.expert,
+      plan.virtual_stages > 1 ? fmt::format("{}x{}", p.pipeline, plan.virtual_stages) : fmt::format("{}", p.pipeline),
+      p.data, counted(plan.micro_batch, "sequence"), sharding_text(plan), recompute_text(plan));
+}
+
+std::string starting_text(const TrainingQuestion& question, const TrainingPlan& plan, bool as_megatron_flags) {
+  return as_megatron_flags ? megatron_flags(plan, question.job.dropout) : plan_in_words(plan);
+}
+
 bool is_schedule_of_megatron(const TrainingPlan& plan) {
   return plan.schedule == "1f1b" || plan.schedule == "interleaved";
 }
@@ -127,7 +140,7 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
         wrap_lines(fmt::format("\nMore headroom: {:.1f}% slower than the fastest, {} instead of {} of memory:\n  {}\n",
                                100 * (result.roomy->seconds.value / best.seconds.value - 1),
                                bytes_text(result.roomy->memory.value()), bytes_text(best.memory.value()),
-                               megatron_flags(result.roomy->plan, question.job.dropout)),
+                               starting_text(question, result.roomy->plan, with_megatron_flags)),
                    page_width(), 4);
   }
   if (!with_megatron_flags) return text + "\n";
@@ -147,7 +160,9 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
 
 Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {
   Json json = search_json(question, result);
-  json.set("megatron_flags", megatron_flags(result.best.front().plan, question.job.dropout));
+  if (question.stack.takes_megatron_flags) {
+    json.set("megatron_flags", megatron_flags(result.best.front().plan, question.job.dropout));
+  }
   return json;
 }
 
@@ -165,15 +180,18 @@ std::string unfit_training_search_text(const TrainingQuestion& question, const N
   return wrap_lines(unfit_training_search_sentence(question, nearest) + "\n", page_width(), 2) +
          "Use more devices, shorter sequences or a smaller model, or set fewer sizes by flag.\n\n" +
          fmt::format("The plan that needs the least memory{}:\n  ", for_megatron ? ", for Megatron-LM" : "") +
-         wrap_lines(megatron_flags(nearest.plan, question.job.dropout), page_width() - 2, 4);
+         wrap_lines(starting_text(question, nearest.plan, for_megatron), page_width() - 2, 4);
 }
 
 Json unfit_training_search_json(const TrainingQuestion& question, const NearestPlan& nearest) {
   Json json = search_json(question, {.looked_at = nearest.looked_at, .too_large = nearest.looked_at});
-  json.set("nearest", Json::object({{"plan", to_json(nearest.plan)},
-                                    {"memory_bytes", nearest.memory.value()},
-                                    {"capacity_bytes", nearest.capacity.value()},
-                                    {"megatron_flags", megatron_flags(nearest.plan, question.job.dropout)}}));
+  Json plan = Json::object({{"plan", to_json(nearest.plan)},
+                            {"memory_bytes", nearest.memory.value()},
+                            {"capacity_bytes", nearest.capacity.value()}});
+  if (question.stack.takes_megatron_flags) {
+    plan.set("megatron_flags", megatron_flags(nearest.plan, question.job.dropout));
+  }
+  json.set("nearest", std::move(plan));
   return json;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/catalogue.h"
 #include "model/step_test_models.h"
+#include "training/estimate/training_spec.h"
 #include "training/test_machine.h"
 
 namespace foretoken::training_estimate_test {
@@ -127,6 +128,23 @@ TEST(TrainingEstimate, a_base_in_four_bits_is_expanded_before_each_multiply) {
   const TrainingEstimate packed = estimate_of(question);
   EXPECT_GT(packed.iteration.seconds.value, whole.iteration.seconds.value);
   EXPECT_LT(packed.memory.most().parameters, 0.3 * whole.memory.most().parameters);
+}
+
+TEST(TrainingEstimate, nodes_whose_network_cards_are_not_known_form_the_usual_cluster) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  TrainingSpec spec{.job = {}, .cluster = "rtx_4090", .devices = 16};
+  for (const char* device : {"rtx_4090", "l40s", "h100_pcie"}) {
+    spec.cluster = device;
+    const Cluster cluster = open_cluster(hardware, spec);
+    EXPECT_GT(cluster.node_count, 1) << device;
+    EXPECT_EQ(total_devices(cluster), 16) << device;
+    EXPECT_TRUE(cluster.node.network_cards.has_value()) << device;
+    EXPECT_THAT(assumed_cluster_note(hardware, spec, cluster), HasSubstr("16 ranks span")) << device;
+  }
+  spec.cluster = "h100_sxm";
+  EXPECT_EQ(assumed_cluster_note(hardware, spec, open_cluster(hardware, spec)), "");
+  spec = {.job = {}, .cluster = "rtx_4090", .devices = 2};
+  EXPECT_EQ(assumed_cluster_note(hardware, spec, open_cluster(hardware, spec)), "");
 }
 
 }  // namespace foretoken::training_estimate_test

@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "hardware/usual_cluster.h"
 #include "library/library.h"
 #include "training/training_machine.h"
 
@@ -35,17 +36,12 @@ Node box_of(const HardwareCatalogue& hardware, const Device& device, int64_t dev
                      .bandwidth = {.value = link, .source = "the device's link to its host", .assumed = true}}};
 }
 
-// Several nodes without a cluster of their own: one leaf switch as fast as the nodes' cards.
-Cluster cluster_of_nodes(const Node& node, int64_t nodes) {
+// Several nodes without a cluster of their own: one leaf switch as fast as the nodes' cards, or the cluster that
+// serving assumes where those are not known.
+Cluster cluster_of_nodes(const HardwareCatalogue& hardware, const Node& node, int64_t nodes) {
   Cluster cluster{.name = node.name, .title = node.title, .node = node, .node_count = static_cast<int>(nodes)};
   if (nodes == 1) return cluster;
-  if (!node.network_cards) {
-    throw InputError(
-        {.field = "nodes",
-         .value = fmt::format("{}", nodes),
-         .expected = fmt::format(
-             "1, because the network cards of {} are not known; to use more nodes, write a cluster file", node.name)});
-  }
+  if (!node.network_cards) return cluster_with_nodes(usual_cluster(hardware, node), static_cast<int>(nodes));
   cluster.fabric = {.kind = ClusterFabricKind::fat_tree,
                     .technology = "one switch as fast as the network cards of the nodes (assumed)",
                     .nic_bandwidth = node.network_cards->bandwidth,
@@ -61,16 +57,20 @@ bool is_device(const HardwareCatalogue& hardware, const std::string& name) {
   return !JsonView(document, name).has("node");
 }
 
-Cluster named_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec) {
+// Of a spec that names a device or a node; nothing = it names a cluster.
+std::optional<Node> named_node(const HardwareCatalogue& hardware, const TrainingSpec& spec) {
   const std::string& name = spec.cluster;
-  const auto cluster_with = [&](const Node& node) {
-    const int64_t needed = (spec.devices + node.device_count - 1) / node.device_count;
-    return cluster_of_nodes(node, std::max<int64_t>(1, spec.nodes > 0 ? spec.nodes : needed));
-  };
-  if (is_known(hardware.cluster_names(), name)) return hardware.cluster(name);
-  if (is_device(hardware, name)) return cluster_with(box_of(hardware, hardware.device(name), spec.devices));
-  if (is_known(hardware.node_names(), name)) return cluster_with(hardware.node(name));
-  return hardware.cluster(name);
+  if (is_known(hardware.cluster_names(), name)) return std::nullopt;
+  if (is_device(hardware, name)) return box_of(hardware, hardware.device(name), spec.devices);
+  if (is_known(hardware.node_names(), name)) return hardware.node(name);
+  return std::nullopt;
+}
+
+Cluster named_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec) {
+  const std::optional<Node> node = named_node(hardware, spec);
+  if (!node) return hardware.cluster(spec.cluster);
+  const int64_t needed = (spec.devices + node->device_count - 1) / node->device_count;
+  return cluster_of_nodes(hardware, *node, std::max<int64_t>(1, spec.nodes > 0 ? spec.nodes : needed));
 }
 
 // Racks of 72 are used in powers of two: 64 of each where several are needed and the job does not fill them.
@@ -101,6 +101,13 @@ Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec
                                               counted(cluster.node_count, "node"))});
   }
   return cluster;
+}
+
+std::string assumed_cluster_note(const HardwareCatalogue& hardware, const TrainingSpec& spec, const Cluster& cluster) {
+  if (cluster.node_count == 1) return "";
+  const std::optional<Node> node = named_node(hardware, spec);
+  if (!node || node->network_cards) return "";
+  return assumed_cluster_text(cluster, spec.devices > 0 ? spec.devices : total_devices(cluster));
 }
 
 TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, TrainingStack stack) {

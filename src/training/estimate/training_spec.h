@@ -34,6 +34,9 @@ inline constexpr const char* usual_training_stack = "megatron-bridge-26.08";
 
 // With as many nodes as the spec asks for, or as its devices need.
 Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec);
+// What the cluster of open_cluster assumes of the network between its nodes, with `{cluster}` for the name of that
+// field; empty = it is known.
+std::string assumed_cluster_note(const HardwareCatalogue& hardware, const TrainingSpec& spec, const Cluster& cluster);
 // On that cluster, by that software. InputError names what is unknown.
 TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, TrainingStack stack);
 // With every name looked up. InputError names what is unknown or does not go together.

@@ -33,6 +33,7 @@ struct ConfigFormat {
   std::span<const std::string_view> harmless = {};
   // Keys that may change time or memory and are not modeled.
   std::span<const std::string_view> not_modeled = {};
+  bool leaves_recompute_open = false;  // where its file says nothing of it, the model's code decides
 };
 
 std::span<const ConfigFormat> config_formats();

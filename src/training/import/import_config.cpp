@@ -205,6 +205,7 @@ ImportedTraining parse_training_config(std::string_view text, const std::string&
   ImportedTraining imported{.format = std::string(config.format->name)};
   read_entries(imported, config);
   config.format->complete(imported.said, config.entries, imported.notes);
+  imported.leaves_recompute_open = config.format->leaves_recompute_open && !imported.said.recompute;
   count_virtual_stages(imported, source);
   imported.model = model_of_sizes(imported.said, source, imported.notes);
   return imported;

@@ -29,6 +29,7 @@ struct ImportedTraining {
   std::vector<IgnoredKey> ignored;
   std::vector<std::string> without_effect;  // keys that change neither time nor memory
   std::vector<std::string> not_modeled;     // keys that may, and are not read
+  bool leaves_recompute_open = false;       // to the model's code
   std::map<std::string, std::string> keys;  // of the file, by the field of the question that they set: seq_length
   std::vector<std::string> notes;           // a value that is chosen at run time, a size that is missing
 

@@ -1,5 +1,6 @@
 #include "training/import/import_config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -238,12 +239,32 @@ TEST(ImportConfig, a_config_of_deepspeed) {
   EXPECT_EQ(imported.said.precision, "bf16");
   EXPECT_EQ(imported.said.offloads_optimizer, true);
   EXPECT_EQ(imported.said.stack, "deepspeed");
-  EXPECT_EQ(imported.notes.size(), 1);  // on activation checkpointing
+  EXPECT_TRUE(imported.leaves_recompute_open);
+  EXPECT_TRUE(imported.notes.empty());
+  EXPECT_EQ(imported.not_modeled, std::vector<std::string>{"activation_checkpointing.partition_activations"});
   const TrainingPlan plan = plan_with({}, imported, 16);
   EXPECT_EQ(plan.sharding, Sharding::gradients);
   EXPECT_EQ(plan.overlaps.gradients, TrafficOverlap::on);
   EXPECT_EQ(plan.micro_batch, 4);
   EXPECT_EQ(plan.global_batch, 4 * 8 * 16);
+}
+
+TEST(ImportConfig, usual_keys_of_deepspeed_are_known) {
+  const ImportedTraining imported = import(R"({
+    "train_batch_size": 64, "gradient_clipping": 1.0, "steps_per_print": 10, "wall_clock_breakdown": false,
+    "optimizer": {"type": "AdamW", "params": {"lr": 3e-5, "betas": [0.9, 0.95], "weight_decay": 0.1}},
+    "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 100}},
+    "fp16": {"enabled": true, "loss_scale": 0, "initial_scale_power": 16},
+    "zero_optimization": {"stage": 3, "contiguous_gradients": true, "reduce_bucket_size": 5e8,
+      "stage3_prefetch_bucket_size": 5e7, "stage3_param_persistence_threshold": 1e5,
+      "stage3_max_live_parameters": 1e9, "stage3_gather_16bit_weights_on_model_save": true,
+      "offload_optimizer": {"device": "cpu", "pin_memory": true, "ratio": 0.5}}})");
+  EXPECT_TRUE(imported.ignored.empty()) << imported.ignored.front().key;
+  EXPECT_EQ(imported.said.optimizer, "adam");
+  EXPECT_EQ(imported.said.optimizer_offload_fraction, 0.5);
+  EXPECT_THAT(imported.without_effect, testing::Contains("gradient_clipping"));
+  EXPECT_THAT(imported.not_modeled, testing::Contains("zero_optimization.stage3_prefetch_bucket_size"));
+  EXPECT_EQ(import(R"({"zero_optimization": {"stage": 1}, "optimizer": {"type": "Lion"}})").notes.size(), 1);
 }
 
 TEST(ImportConfig, what_a_file_does_not_say_stays_as_it_was) {

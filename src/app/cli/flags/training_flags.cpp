@@ -240,6 +240,12 @@ void TrainingFlags::add_assumptions(const ImportedTraining& imported, std::vecto
     notes.push_back(fmt::format("{} has no sequence length, so {} tokens are assumed (--seq-length)", config_name(),
                                 sequence_length_));
   }
+  if (imported.leaves_recompute_open && !given("--recompute-granularity")) {
+    notes.push_back(
+        fmt::format("{} does not say what is recomputed, because the model's code decides that; no recomputation is "
+                    "assumed (--recompute-granularity full: all layers)",
+                    config_name()));
+  }
   if (!said.packed || given("--packed-length")) return;
   notes.push_back(*said.packed ? "sequences are packed; each is assumed to be one document. Give the mean length of an "
                                  "example with --packed-length for a lower attention cost"
@@ -393,6 +399,9 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   spec.usable_memory = usable_memory_;
   if (given("--flops")) spec.flops = convention_;
   question = opened(library, spec, pool.has_value());
+  if (const std::string note = assumed_cluster_note(library.hardware(), spec, question.cluster); !note.empty()) {
+    request.notes.push_back(with_flag_names(note));
+  }
   if (use == Use::one_plan) {
     const TrainingStack& stack = question.stack;
     question.plan =
@@ -408,6 +417,11 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
     request.choices = std::move(open.choices);
   }
   question.run = long_run(library, question.cluster);
+  if (question.run && !question.run->usd_per_device_hour) {
+    request.notes.push_back(
+        fmt::format("no list price of {} is known, so the cost of the run is left out; give a price with --gpu-price",
+                    question.cluster.node.device.title));
+  }
   return request;
 }
 

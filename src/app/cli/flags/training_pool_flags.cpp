@@ -1,5 +1,7 @@
 #include "app/cli/flags/training_pool_flags.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace foretoken {
@@ -52,7 +54,14 @@ PoolRequest TrainingPoolFlags::request(const Library& library, const TrainingFla
     TrainingRequest request = flags.request(library, use, of_pool);
     auto machine = machine_of(library, request.question.cluster, tier);
     result.pools.push_back({.question = request.question, .machine = std::move(machine), .devices = pool.devices});
-    if (result.pools.size() == 1) result.first = std::move(request);
+    if (result.pools.size() == 1) {
+      result.first = std::move(request);
+      continue;
+    }
+    std::vector<std::string>& notes = result.first.notes;
+    for (std::string& note : request.notes) {
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+    }
   }
   return result;
 }

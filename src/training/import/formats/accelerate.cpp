@@ -110,7 +110,8 @@ ConfigFormat accelerate_format() {
           .summary = "YAML of Hugging Face Accelerate",
           .rules = accelerate_rules,
           .complete = complete_accelerate,
-          .harmless = accelerate_harmless};
+          .harmless = accelerate_harmless,
+          .leaves_recompute_open = true};
 }
 
 }  // namespace foretoken

@@ -1,5 +1,4 @@
 // DeepSpeed's JSON (deepspeed.ai/docs/config-json). It says nothing of the model.
-#include "base/text.h"
 #include "training/import/formats/list.h"
 
 namespace foretoken {
@@ -15,15 +14,9 @@ void fp16_enabled(S& said, const ConfigValue& value) {
 }
 
 void complete_deepspeed(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
-  for (const ConfigEntry& entry : entries.entries) {
-    if (!entry.key.starts_with("activation_checkpointing.")) continue;
-    notes.emplace_back(
-        "activation_checkpointing says how activations are kept, but not which ones: the model's code decides what is "
-        "recomputed");
-    break;
-  }
   if (!said.sharding) said.sharding = Sharding::none;
   said.stack = "deepspeed";
+  note_unknown_optimizer(said, entries, "optimizer.type", notes);
   // ZeRO-3 always fetches ahead: as the stack has it.
   if (said.sharding == Sharding::parameters && said.overlaps_gradients.value_or(false)) said.overlaps_gradients.reset();
 }
@@ -42,16 +35,100 @@ constexpr KeyRule deepspeed_rules[] = {
     {"bfloat16.enabled", bf16_enabled},
     {"fp16.enabled", fp16_enabled},
     {"activation_checkpointing.cpu_checkpointing", says_flag<&S::offloads_activations>},
+    {"optimizer.type", says_optimizer},
+    {"zero_optimization.offload_optimizer.ratio", says_share<&S::optimizer_offload_fraction>},
     {"tensor_parallel.autotp_size", says_count_or_none<&S::tensor>},
     {"sequence_parallel_size", says_small_count<&S::context>},
     {"pipeline.stages", says_small_count<&S::pipeline>},
 };
 
+constexpr std::string_view deepspeed_harmless[] = {"optimizer.params.*",
+                                                   "optimizer.legacy_fusion",
+                                                   "scheduler.*",
+                                                   "gradient_clipping",
+                                                   "prescale_gradients",
+                                                   "gradient_predivide_factor",
+                                                   "steps_per_print",
+                                                   "wall_clock_breakdown",
+                                                   "memory_breakdown",
+                                                   "dump_state",
+                                                   "seed",
+                                                   "zero_allow_untested_optimizer",
+                                                   "zero_force_ds_cpu_optimizer",
+                                                   "fp16.*",
+                                                   "bf16.*",
+                                                   "flops_profiler.*",
+                                                   "comms_logger.*",
+                                                   "monitor_config.*",
+                                                   "tensorboard.*",
+                                                   "wandb.*",
+                                                   "comet.*",
+                                                   "csv_monitor.*",
+                                                   "checkpoint.*",
+                                                   "elasticity.*",
+                                                   "autotuning.*",
+                                                   "data_types.*",
+                                                   "zero_optimization.stage3_gather_16bit_weights_on_model_save",
+                                                   "zero_optimization.stage3_gather_fp16_weights_on_model_save",
+                                                   "zero_optimization.load_from_fp32_weights",
+                                                   "zero_optimization.elastic_checkpoint",
+                                                   "zero_optimization.ignore_unused_parameters",
+                                                   "zero_optimization.contiguous_gradients",
+                                                   "zero_optimization.allgather_partitions",
+                                                   "zero_optimization.reduce_scatter",
+                                                   "zero_optimization.offload_optimizer.pin_memory",
+                                                   "zero_optimization.offload_param.pin_memory",
+                                                   "activation_checkpointing.profile",
+                                                   "activation_checkpointing.synchronize_checkpoint_boundary",
+                                                   "activation_checkpointing.contiguous_memory_optimization",
+                                                   "activation_checkpointing.number_checkpoints"};
+
+constexpr std::string_view deepspeed_not_modeled[] = {"zero_optimization.stage3_prefetch_bucket_size",
+                                                      "zero_optimization.stage3_param_persistence_threshold",
+                                                      "zero_optimization.stage3_model_persistence_threshold",
+                                                      "zero_optimization.stage3_max_live_parameters",
+                                                      "zero_optimization.stage3_max_reuse_distance",
+                                                      "zero_optimization.stage3_use_all_reduce_for_fetch_params",
+                                                      "zero_optimization.stage3_module_granularity_threshold",
+                                                      "zero_optimization.allgather_bucket_size",
+                                                      "zero_optimization.reduce_bucket_size",
+                                                      "zero_optimization.use_multi_rank_bucket_allreduce",
+                                                      "zero_optimization.round_robin_gradients",
+                                                      "zero_optimization.sub_group_size",
+                                                      "zero_optimization.zero_quantized_*",
+                                                      "zero_optimization.mics_*",
+                                                      "zero_optimization.offload_optimizer.nvme_path",
+                                                      "zero_optimization.offload_optimizer.buffer_*",
+                                                      "zero_optimization.offload_optimizer.pipeline*",
+                                                      "zero_optimization.offload_optimizer.fast_init",
+                                                      "zero_optimization.offload_optimizer.super_offload",
+                                                      "zero_optimization.offload_param.nvme_path",
+                                                      "zero_optimization.offload_param.buffer_*",
+                                                      "zero_optimization.offload_param.max_in_cpu",
+                                                      "aio.*",
+                                                      "amp.*",
+                                                      "bf16.immediate_grad_update",
+                                                      "communication_data_type",
+                                                      "fp32_allreduce",
+                                                      "data_types.grad_accum_dtype",
+                                                      "activation_checkpointing.partition_activations",
+                                                      "compression_training.*",
+                                                      "curriculum_learning.*",
+                                                      "data_efficiency.*",
+                                                      "sparse_attention.*",
+                                                      "compile.*",
+                                                      "pipeline.*"};
+
 }  // namespace
 
 ConfigFormat deepspeed_format() {
-  return {
-      .name = "deepspeed", .summary = "JSON of DeepSpeed", .rules = deepspeed_rules, .complete = complete_deepspeed};
+  return {.name = "deepspeed",
+          .summary = "JSON of DeepSpeed",
+          .rules = deepspeed_rules,
+          .complete = complete_deepspeed,
+          .harmless = deepspeed_harmless,
+          .not_modeled = deepspeed_not_modeled,
+          .leaves_recompute_open = true};
 }
 
 }  // namespace foretoken

@@ -107,7 +107,8 @@ class PlanTrain : public Command {
     if (launcher != nullptr) request.choices = choices_of(*launcher, std::move(request.choices), question);
     OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     show_progress("searching plans");
-    const bool shows_megatron_flags = launcher == nullptr || launcher->name == "megatron-lm";
+    const bool shows_megatron_flags =
+        question.stack.takes_megatron_flags && (launcher == nullptr || launcher->name == "megatron-lm");
     const TrainingPlanOptions plan_options{
         .choices = request.choices,
         .best = static_cast<size_t>(launcher == nullptr ? best_ : std::max(best_, plans_for_launch)),
