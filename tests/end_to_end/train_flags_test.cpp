@@ -102,6 +102,49 @@ TEST_F(Train, a_short_run_is_told_in_hours) {
   EXPECT_NE(train("--devices 8 --train-tokens 100M").out.find(" hours (90% interval"), std::string::npos);
 }
 
+TEST_F(Train, a_run_without_a_list_price_names_the_flag_that_gives_one) {
+  const std::string job = "train --model Llama-3.2-1B --device a6000 --devices 8 --seq-length 2048 --train-tokens 1B ";
+  const Outcome without = run_foretoken(job);
+  ASSERT_EQ(without.status, 0) << without.err;
+  EXPECT_NE(in_one_line(without.out).find("no list price"), std::string::npos) << without.out;
+  EXPECT_NE(without.out.find("--gpu-price"), std::string::npos) << without.out;
+  EXPECT_EQ(in_one_line(run_foretoken(job + "--gpu-price 1").out).find("no list price"), std::string::npos);
+}
+
+TEST_F(Train, cards_in_several_boxes_are_on_the_cluster_that_steps_assume) {
+  const std::string job =
+      " --model Llama-3.2-1B --seq-length 2048 --global-batch-size 64 --device rtx_4090 --devices 16";
+  for (const char* command : {"train", "plan train --best 1"}) {
+    const Outcome run = run_foretoken(command + job);
+    ASSERT_EQ(run.status, 0) << run.err;
+    EXPECT_NE(in_one_line(run.out).find("16 ranks span 2 nodes of 8 GPUs"), std::string::npos) << run.out;
+    EXPECT_NE(in_one_line(run.out).find("Give --cluster to change this"), std::string::npos) << run.out;
+  }
+}
+
+TEST_F(Train, a_search_tries_what_the_stack_can_shard) {
+  const std::string job =
+      "plan train --model Llama-3.1-8B --device h100_sxm --devices 16 --seq-length 8192 "
+      "--global-batch-size 64 --stack torchtitan ";
+  const Json search = json_of(run_foretoken(job + "--json"));
+  for (const Json& one : search.find("best")->items()) {
+    const std::string& sharding = one.find("plan")->find("sharding")->string();
+    EXPECT_TRUE(sharding == "none" || sharding == "parameters") << sharding;
+  }
+  EXPECT_EQ(search.find("megatron_flags"), nullptr);
+  EXPECT_EQ(run_foretoken(job).out.find("Megatron"), std::string::npos);
+}
+
+TEST_F(Train, a_file_of_deepspeed_does_not_say_what_is_recomputed) {
+  const std::string file = "--devices 8 --config " + write("zero.json", R"({"train_batch_size": 64,
+      "zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 5e7}, "gradient_clipping": 1.0})");
+  const std::string text = in_one_line(train(file).out);
+  EXPECT_NE(text.find("does not say what is recomputed"), std::string::npos) << text;
+  EXPECT_EQ(text.find("unknown keys"), std::string::npos) << text;
+  EXPECT_EQ(in_one_line(train(file + " --recompute-granularity full").out).find("does not say what is recomputed"),
+            std::string::npos);
+}
+
 TEST_F(Train, a_timeline_is_in_the_json_too) {
   const Json json = json_of(train("--devices 8 -pp 4 --global-batch-size 16 --timeline --json"));
   EXPECT_EQ(json.find("timeline")->find("micro_batches")->integer(), 8);
