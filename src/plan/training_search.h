@@ -74,7 +74,7 @@ struct TrainingPlanOptions {
   PlanChoices choices = {};
   size_t best = 10;
   unsigned threads = 1;
-  bool may_offload = true;  // the optimizer's state, where nothing fits otherwise
+  bool may_offload = false;  // the optimizer's state, where nothing fits otherwise
 };
 // The same for a question, whose plan tells what no choice is about.
 TrainingSearchResult plan_training(const TrainingQuestion& question, const MachineModels& machine,

@@ -220,8 +220,7 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
   set(CostKind::attention, core);
   set(CostKind::experts, c[board_factor] * c[experts_factor] * c[job_.recipe.factor]);
   set(CostKind::passes, c[board_factor] * (kind < kinds_.size() ? c[passes_factor] : c[loss_factor]));
-  // Multiplies of the pass can hide what it sends; schedules that run two micro-batches beside each other, those of all
-  // passes.
+  // A pass hides traffic behind its own multiplies; with two micro-batches side by side, behind those of all passes.
   const auto work_of = [&](const PassCosts& one) {
     return factors.of[static_cast<size_t>(CostKind::linear)] * one.linear.value +
            factors.of[static_cast<size_t>(CostKind::quantized)] * one.quantized.value +

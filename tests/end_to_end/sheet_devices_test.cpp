@@ -190,7 +190,8 @@ TEST_F(SheetDevices, tensor_parallelism_beyond_a_node_is_told) {
 
 TEST_F(SheetDevices, a_plan_names_the_rule_that_leaves_a_tensor_size_out) {
   const std::string none = in_one_line(run_foretoken(plan("--hardware h100_sxm:16 --engines vllm -tp 12")).out);
-  EXPECT_THAT(none, HasSubstr("tensor parallelism over several nodes fills them, and nodes of h100_sxm have 8 GPUs"));
+  EXPECT_THAT(none,
+              HasSubstr("tensor parallelism across nodes must use whole nodes, and nodes of h100_sxm have 8 GPUs"));
   EXPECT_THAT(none, Not(HasSubstr("heads")));
   const std::string some = in_one_line(run_foretoken(plan("--hardware h100_sxm:8 --engines vllm -tp 8,16")).out);
   EXPECT_THAT(some, HasSubstr("TP16 was not tried on h100_sxm: --hardware offers only 8 x h100_sxm"));

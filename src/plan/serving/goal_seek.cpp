@@ -49,7 +49,7 @@ Variant with_drafts(const ServingQuestion& base) {
       has_own_layer ? "drafts of the model's multi-token prediction layer (1 token)"
                     : fmt::format("EAGLE-3 drafts ({} tokens)", drafts),
       has_own_layer
-          ? "it is assumed to accept as many drafts as such layers usually do"
+          ? "the usual draft acceptance of such layers is assumed"
           : "it needs a draft head trained for this model, and accepts as many drafts as such heads usually do",
       base};
   variant.question.drafts = DraftChoice{.config = config, .model = {}, .text = std::string(config.method->name)};

@@ -87,9 +87,11 @@ void add_node_flags(const EngineChoice& engine, LaunchStyle style, const NodePla
     command.line +=
         fmt::format(" --nnodes {} --node-rank {} --dist-init-addr {}:5000", node.nodes, node.number, first_host);
   }
-  command.note += node.number == 0
-                      ? fmt::format("run this line on the first node and replace {} with its address; ", first_host)
-                      : fmt::format("run this line on node {} of {}; ", node.number + 1, node.nodes);
+  command.note +=
+      node.number == 0
+          ? fmt::format("run this line on the server's first host, and replace {} with that host's address; ",
+                        first_host)
+          : fmt::format("run this line on host {} of {}; ", node.number + 1, node.nodes);
 }
 
 void add_exchange_flags(const EngineChoice& engine, LaunchStyle style, std::string& line) {

@@ -225,8 +225,9 @@ TEST(LaunchCommand, each_engine_starts_a_server_on_several_nodes_in_its_own_way)
   };
   EXPECT_THAT(commands("vllm")[0].line, EndsWith("--nnodes 2 --node-rank 0 --master-addr FIRST-HOST"));
   EXPECT_THAT(commands("vllm")[1].line, EndsWith("--nnodes 2 --node-rank 1 --master-addr FIRST-HOST --headless"));
-  EXPECT_THAT(commands("vllm")[0].note, HasSubstr("on the first node and replace FIRST-HOST with its address"));
-  EXPECT_THAT(commands("vllm")[1].note, HasSubstr("on node 2 of 2"));
+  EXPECT_THAT(commands("vllm")[0].note,
+              HasSubstr("on the server's first host, and replace FIRST-HOST with that host's address"));
+  EXPECT_THAT(commands("vllm")[1].note, HasSubstr("on host 2 of 2"));
   ASSERT_EQ(commands("trtllm").size(), 1U);
   EXPECT_THAT(commands("trtllm")[0].line,
               StartsWith("srun --nodes 2 --ntasks 16 --ntasks-per-node 8 --gres=gpu:8 --mpi=pmix "
@@ -240,7 +241,7 @@ TEST(LaunchCommand, every_node_of_a_pool_has_an_address_for_its_cache) {
   const auto commands = launch_commands(question, {.pool = pool, .decode = pool}, 4096);
   ASSERT_EQ(commands.size(), 5U);
   EXPECT_THAT(commands[1].line, StartsWith("VLLM_NIXL_SIDE_CHANNEL_HOST=PREFILL-HOST-2 vllm serve "));
-  EXPECT_EQ(commands[1].note, "run this line on node 2 of 2; replace PREFILL-HOST-2 with the address of this node");
+  EXPECT_EQ(commands[1].note, "run this line on host 2 of 2; replace PREFILL-HOST-2 with the address of this node");
   EXPECT_THAT(commands[2].line, StartsWith("VLLM_NIXL_SIDE_CHANNEL_HOST=DECODE-HOST vllm serve "));
 }
 

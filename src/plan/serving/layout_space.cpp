@@ -407,7 +407,7 @@ std::string too_many_ranks(const HardwareChoice& hardware, int64_t tensor) {
   if (tensor > hardware.most_devices)
     return fmt::format("{{hardware}} offers only {} x {}", hardware.most_devices, name);
   if (!hardware.node) return fmt::format("tensor parallelism stays inside a node, and no node of {} is known", name);
-  return fmt::format("tensor parallelism over several nodes fills them, and nodes of {} have {} GPUs", name,
+  return fmt::format("tensor parallelism across nodes must use whole nodes, and nodes of {} have {} GPUs", name,
                      hardware.node_devices);
 }
 

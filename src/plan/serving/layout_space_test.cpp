@@ -69,7 +69,7 @@ TEST(LayoutSpace, tensor_ranks_fill_two_nodes_where_one_is_too_small_or_they_are
   small.choices.tensor = {12};
   EXPECT_TRUE(layout_space(small).layouts.empty());
   EXPECT_EQ(why_no_layouts(small, small.hardware[0], "vllm"),
-            "TP12: tensor parallelism over several nodes fills them, and nodes of h100_sxm have 8 GPUs");
+            "TP12: tensor parallelism across nodes must use whole nodes, and nodes of h100_sxm have 8 GPUs");
 }
 
 TEST(LayoutSpace, ranks_never_hold_parts_of_scale_blocks) {

@@ -267,14 +267,16 @@ std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stret
     return std::nullopt;
   }
   const auto all = static_cast<double>(metrics.completed + metrics.rejected);
-  PlanRun result{.rate = is_closed ? metrics.request_throughput / share() : of.rate,
+  // Of the part that was simulated; of a closed loop, by those in flight, whose share was rounded up.
+  const double times = is_closed ? of.rate / static_cast<double>(whole_in_flight(own_load)) : 1 / share();
+  PlanRun result{.rate = is_closed ? metrics.request_throughput * times : of.rate,
                  .in_flight = is_closed ? whole_in_flight(of.rate) : 0,
                  .requests = metrics.completed + metrics.rejected,
                  .attained = true,
                  .achieved_ms = {},
-                 .output_tokens_per_s = metrics.output_throughput / share(),
+                 .output_tokens_per_s = metrics.output_throughput * times,
                  .tokens_per_s_of_user = metrics.tpot.mean_ms > 0 ? 1e3 / metrics.tpot.mean_ms : 0,
-                 .goodput = metrics.goodput.value_or(metrics.request_throughput) / share(),
+                 .goodput = metrics.goodput.value_or(metrics.request_throughput) * times,
                  .failed_share = static_cast<double>(metrics.rejected) / all,
                  .computed_again = 1,
                  .joules_per_token = {}};

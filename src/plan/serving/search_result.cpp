@@ -37,7 +37,9 @@ double search_error(const PlanPoint& point) {
 bool is_tied(const ServingQuestion& question, const PlanPoint& winner, const PlanPoint& other) {
   if (devices_text(winner.layout) != devices_text(other.layout)) {
     // A slow end below the rate asked for makes nothing else cheaper.
-    const double least = std::max(winner.capacity.low, question.rate.value_or(0));
+    const bool has_no_slow_end = question.in_flight && winner.capacity.low <= 0;  // limits are missed there
+    const double least =
+        has_no_slow_end ? winner.capacity.value : std::max(winner.capacity.low, question.rate.value_or(0));
     return layout_score(question, other.layout, other.capacity.high) >= layout_score(question, winner.layout, least);
   }
   const double error = 1 + search_error(winner) + search_error(other);

@@ -38,7 +38,7 @@ bool axolotl_splits_tensors(const TrainingQuestion& question) {
 }
 
 std::string axolotl_optimizer(const TrainingQuestion& question) {
-  return has_eight_bit_moments(question) ? "adamw_bnb_8bit" : "adamw_torch_fused";
+  return has_eight_bit_moments(question) ? "ao_adamw_8bit" : "adamw_torch_fused";
 }
 
 std::string axolotl_refusal(const TrainingQuestion& question) {

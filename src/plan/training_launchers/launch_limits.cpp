@@ -69,7 +69,7 @@ std::string without_other_offloads(const TrainingQuestion& question, std::string
   const TrainingFormats& formats = question.formats;
   const bool optimizer = formats.offloaded_optimizer > 0, parameters = formats.offloaded_parameters > 0;
   if (formats.offloaded_activations > 0 && !host_memory.activations) {
-    return fmt::format("{} does not keep such activations in host memory", framework);
+    return fmt::format("{} does not keep activations in host memory", framework);
   }
   if (host_memory.weights_with_optimizer) {
     if (optimizer != parameters) {

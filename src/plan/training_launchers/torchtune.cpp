@@ -105,7 +105,7 @@ std::string tune_step(const TrainingQuestion& question, const TuneFamily& family
       "optimizer:\n  _component_: {}\n  lr: 2e-5\nlr_scheduler:\n"
       "  _component_: torchtune.training.lr_schedulers.get_cosine_schedule_with_warmup\n  num_warmup_steps: 100\n"
       "loss:\n  _component_: torchtune.modules.loss.LinearCrossEntropyLoss\nepochs: 1\nmax_steps_per_epoch: null\n",
-      has_eight_bit_moments(question) ? "bitsandbytes.optim.AdamW8bit" : "torch.optim.AdamW");
+      has_eight_bit_moments(question) ? "torchao.optim.AdamW8bit" : "torch.optim.AdamW");
   text += fmt::format(
       "batch_size: {}\ngradient_accumulation_steps: {}\nclip_grad_norm: null\ncompile: {}\ndevice: cuda\ndtype: {}\n"
       "enable_activation_checkpointing: {}\nenable_activation_offloading: {}\n",

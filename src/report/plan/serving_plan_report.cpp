@@ -112,9 +112,9 @@ std::string sustained_words(const ServingQuestion& question, const PlanPoint& po
   if (!question.in_flight || run == nullptr || run->in_flight == 0) {
     return fmt::format("it sustains {} with {}", capacity_interval(point.capacity), slos_text(question));
   }
-  return fmt::format("{} it keeps {} and serves {}, which are {:.0f} output tokens/s ({})",
-                     in_flight_words(*question.in_flight), slos_text(question), capacity_interval(point.capacity),
-                     run->output_tokens_per_s, achieved_text(question, *run));
+  return fmt::format("it serves {} ({:.0f} output tokens/s) {} and keeps {} ({})", capacity_interval(point.capacity),
+                     run->output_tokens_per_s, in_flight_words(*question.in_flight), slos_text(question),
+                     achieved_text(question, *run));
 }
 
 // The layout whose capacity is promised, whether it serves the rate asked for or not.
@@ -466,7 +466,8 @@ std::string frontier_table(const ServingPlanReport& report) {
 std::string asked_rate_words(const ServingPlanReport& report) {
   const std::optional<double>& rate = report.question.rate;
   if (report.question.in_flight) {
-    return fmt::format(", and {} are always in flight: the next one is sent when one ends", *report.question.in_flight);
+    return fmt::format("; {} requests are always in flight (a new request starts when one ends)",
+                       *report.question.in_flight);
   }
   if (!rate) return "";
   const Traffic& traffic = report.traffic;

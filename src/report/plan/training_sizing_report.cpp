@@ -26,8 +26,8 @@ std::string goal_text(SizingGoal goal, const SizingLimits& limits) {
     case SizingGoal::speed:
       return "the fastest choice" + within;
     case SizingGoal::fewest_devices:
-      return limited ? "the fewest of the numbers tried that finish" + within
-                     : "the fewest of the numbers tried that it fits on";
+      return limited ? "the smallest number of GPUs tried that finishes" + within
+                     : "the smallest number of GPUs tried that has enough memory";
     case SizingGoal::cost:
       return "the cheapest choice" + within;
   }
@@ -36,7 +36,7 @@ std::string goal_text(SizingGoal goal, const SizingLimits& limits) {
 
 std::string run_text(const JobSize& size) {
   if (!size.estimate->run) {
-    return fmt::format("{} a step", duration_text(size.estimate->iteration.seconds.value));
+    return fmt::format("{} per step", duration_text(size.estimate->iteration.seconds.value));
   }
   const TrainingRun& run = size.estimate->run->run;
   std::string text =
@@ -140,11 +140,11 @@ std::string training_sizing_failure(const TrainingQuestion& question, const JobS
   const JobSize* const nearest = nearest_size(sizing);
   const int64_t most = sizing.sizes.back().devices;
   if (nearest == nullptr) {
-    return fmt::format("Out of memory: {} fits on no number of {} up to {}.", question.job.model.name,
+    return fmt::format("Out of memory: {} does not fit on any number of {} tried, up to {}.", question.job.model.name,
                        device_title(question), most);
   }
-  return fmt::format("No number of {} tried, up to {}, stays within {}. The nearest is {}: {}.", device_title(question),
-                     most, limits_text(sizing.limits), nearest->devices, run_text(*nearest));
+  return fmt::format("No number of GPUs tried, up to {} x {}, stays within {}. The nearest is {} GPUs: {}.", most,
+                     device_title(question), limits_text(sizing.limits), nearest->devices, run_text(*nearest));
 }
 
 std::string training_sizing_text(const TrainingQuestion& question, const JobSizing& sizing) {
@@ -155,7 +155,7 @@ std::string training_sizing_text(const TrainingQuestion& question, const JobSizi
                        goal_text(sizing.goal, sizing.limits), run_text(chosen));
     if (sizing.cautious && sizing.cautious != sizing.chosen) {
       const JobSize& safe = sizing.sizes[*sizing.cautious];
-      text += fmt::format(" To stay within {} at the slow end of the interval too, take {}: {}.",
+      text += fmt::format(" To stay within {} even at the slow end of the interval, use {} GPUs: {}.",
                           limits_text(sizing.limits), safe.devices, run_text(safe));
     } else if (!sizing.cautious) {
       text += fmt::format(" At the slow end of the interval, no number of GPUs up to {} stays within {}.",

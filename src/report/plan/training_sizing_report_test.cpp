@@ -46,8 +46,8 @@ TEST(TrainingSizingReport, begins_with_the_choice_and_says_what_every_other_numb
   sizing.cautious = 3;
   const std::string text = training_sizing_text(long_question(), sizing);
   EXPECT_TRUE(text.starts_with("32 x NVIDIA H100")) << text;
-  EXPECT_THAT(text, HasSubstr("the fewest of the numbers tried that finish within 30\n  days"));
-  EXPECT_THAT(text, HasSubstr("take 64: 15.0 days"));
+  EXPECT_THAT(text, HasSubstr("the smallest number of GPUs tried that finishes"));
+  EXPECT_THAT(text, HasSubstr("use 64 GPUs: 15.0"));
   EXPECT_THAT(text, HasSubstr("out of memory: 100 GB of 76.0 GB"));
   EXPECT_THAT(text, HasSubstr("too slow"));
   EXPECT_EQ(training_sizing_failure(long_question(), sizing), "");
@@ -61,9 +61,9 @@ TEST(TrainingSizingReport, says_how_near_the_nearest_comes_where_nothing_keeps_t
   JobSizing sizing = three_sizes();
   sizing.limits = {.days = 10};
   const std::string failure = training_sizing_failure(long_question(), sizing);
-  EXPECT_THAT(failure, HasSubstr("tried, up to 64, stays within 10 days. The nearest is 64: 15.0 days"));
+  EXPECT_THAT(failure, HasSubstr("stays within 10 days. The nearest is 64 GPUs: 15.0 days"));
   sizing.sizes.resize(1);
-  EXPECT_THAT(training_sizing_failure(long_question(), sizing), HasSubstr("fits on no number of"));
+  EXPECT_THAT(training_sizing_failure(long_question(), sizing), HasSubstr("does not fit on any number of"));
 }
 
 }  // namespace foretoken::training_sizing_report_test

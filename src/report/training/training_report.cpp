@@ -146,7 +146,7 @@ std::string interval_line(const TrainingQuestion& question, const IterationEstim
                 "{:.2f} to {:.2f} times the prediction is assumed for {}, whose constants were not fitted to runs",
                 runs.low, runs.high, question.stack.name)
       : runs.is_assumed
-          ? fmt::format("{:.2f} to {:.2f} times the prediction is assumed: too few runs of {} were published to tell",
+          ? fmt::format("{:.2f} to {:.2f} times the prediction is assumed, because too few runs of {} were published",
                         runs.low, runs.high, question.stack.name)
           : fmt::format("90% of the published runs of {} took {:.2f} to {:.2f} times the prediction",
                         question.stack.name, runs.low, runs.high);

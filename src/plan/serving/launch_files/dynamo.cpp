@@ -54,7 +54,7 @@ std::string dynamo_worker(const Question& asked, const PoolLaunch& pool) {
 
 std::string dynamo(const Question& asked) {
   if (asked.style == LaunchStyle::trtllm) {
-    refuse("A Dynamo file is not written for TensorRT-LLM, whose workers take other flags there than trtllm-serve.",
+    refuse("foretoken does not write Dynamo files for TensorRT-LLM: its Dynamo workers take different flags.",
            "Use {launch} kubernetes, or add {engines} vllm,sglang.");
   }
   refuse_other_than_nvidia(asked, "A Dynamo file");

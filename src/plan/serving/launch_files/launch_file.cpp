@@ -43,7 +43,7 @@ void refuse_other_than_nvidia(const Question& asked, std::string_view file) {
     if (platform.takes_nvidia_files) continue;
     const bool in_kubernetes = !platform.kubernetes_resource.empty();
     refuse(fmt::format("{} is written for NVIDIA GPUs only, not for {}.", file, platform.title),
-           in_kubernetes ? "Use {launch} kubernetes." : "Start the lines above.");
+           in_kubernetes ? "Use {launch} kubernetes." : "Run the command lines above instead.");
   }
 }
 
@@ -53,7 +53,7 @@ void refuse_unknown_images(const Question& asked, std::string_view file) {
     if (!platform.kubernetes_resource.empty() && !platform.image(asked.style).empty()) continue;
     refuse(fmt::format("{} needs an image, and no public image of {} for {} is known.", file,
                        asked.pool(pool).engine.engine, platform.title),
-           "Start the lines above.");
+           "Run the command lines above instead.");
   }
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 
 #include "app/cli/commands/plan/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
@@ -33,10 +32,11 @@ class PlanTrain : public Command {
     pools_.declare(options);
     options.heading("Number of GPUs");
     options.choice("--goal", goal_, sizing_goal_names(),
-                   "How many of the GPUs to use. With fewest-gpus, cost, --deadline-days or --budget, the search also "
-                   "chooses their number, up to --devices [fewest-gpus with --deadline-days]");
+                   "Objective for the number of GPUs. speed uses all of --devices, unless --deadline-days or --budget "
+                   "is given; fewest-gpus and cost choose the number, up to --devices [speed; fewest-gpus with "
+                   "--deadline-days]");
     options.number("--deadline-days", deadline_days_, {.least = 0, .most = 1e5},
-                   "Days in which --train-tokens must be trained; 0 = no limit");
+                   "Maximum days to train --train-tokens, for example 30; 0 = no limit");
     options.text("--budget", budget_, "Maximum cost of --train-tokens in USD, for example 250000, $250k or $2.5M");
     options.heading("Search");
     options.integer("--best", best_, {.least = 1, .most = 1000}, "Number of plans to show");
@@ -124,7 +124,7 @@ class PlanTrain : public Command {
           Answer answer{.text = model_warnings_text(question.job.model.notes) + training_sizing_text(question, *sizing),
                         .json = Json::object({{"sizing", training_sizing_json(*sizing)}}),
                         .failure = training_sizing_failure(question, *sizing)};
-          leave_unwritten(answer);
+          leave_unwritten(answer, "no number of GPUs stays within the limits");
           add_notes(answer, request.notes, *machine->machine().kernels);
           return answer;
         }
@@ -140,7 +140,7 @@ class PlanTrain : public Command {
                             unfit_training_search_text(question, error.nearest(), shows_megatron_flags),
                     .json = unfit_training_search_json(question, error.nearest()),
                     .failure = unfit_training_search_sentence(question, error.nearest())};
-      leave_unwritten(answer);
+      leave_unwritten(answer, "no plan fits");
       add_notes(answer, request.notes, *machine->machine().kernels);
       return answer;
     } catch (const InputError& error) {
@@ -239,11 +239,10 @@ class PlanTrain : public Command {
   }
 
   // Opening the file to see whether it can be written has made it.
-  void leave_unwritten(Answer& answer) const {
+  void leave_unwritten(Answer& answer, std::string_view why) const {
     if (launch_out_.empty()) return;
-    std::error_code failed;
-    if (std::filesystem::is_empty(launch_out_, failed)) std::filesystem::remove(launch_out_, failed);
-    answer.text += fmt::format("\n{} was not written: no plan fits.\n", launch_out_);
+    remove_if_empty(launch_out_);
+    answer.text += fmt::format("\n{} was not written: {}.\n", launch_out_, why);
   }
 
   // The file of the fastest plan that the framework can run.
