@@ -24,7 +24,7 @@ void add_flag(LaunchStyle style, std::string_view field, const Value& value, std
 }
 
 // A placeholder in the line, and what to write there.
-void replace_first(LaunchCommand& command, std::string_view placeholder, const std::string& by) {
+void note_placeholder(LaunchCommand& command, std::string_view placeholder, const std::string& by) {
   command.note += fmt::format("replace {} with {}; ", placeholder, by);
   command.has_placeholder = true;
 }
@@ -165,7 +165,7 @@ void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyl
     if (makes_fp8 && style != LaunchStyle::trtllm && !platform.fp8_weights.empty()) {
       add_flag(style, "quantization", platform.fp8_weights, line);
     } else {
-      replace_first(command, "MODEL", fmt::format("{} checkpoint of {}", with_article(scheme), model.served_name()));
+      note_placeholder(command, "MODEL", fmt::format("{} checkpoint of {}", with_article(scheme), model.served_name()));
       const size_t name = line.find(served);
       ensure(name != std::string::npos, "the line names the model");
       line.replace(name, served.size(), "MODEL");
@@ -282,7 +282,7 @@ void add_draft_flags(const SpeculativeConfig& drafts, LaunchStyle style, LaunchC
     for (const auto& [field, value] : draft_flags(style, drafts)) add_flag(style, field, value, command.line);
   }
   if (draft_weights(drafts) == draft_placeholder) {
-    replace_first(command, draft_placeholder, fmt::format("{} draft weights trained for this model", method));
+    note_placeholder(command, draft_placeholder, fmt::format("{} draft weights trained for this model", method));
   }
 }
 
