@@ -1,6 +1,7 @@
 // Numbers to text and back, the same bytes on every machine and locale.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,6 +35,11 @@ std::string rate_text(double per_second, std::string_view unit);  // "989 TFLOP/
 std::vector<std::string_view> split(std::string_view text, std::string_view separator);
 // Without the empty ones.
 std::vector<std::string_view> split_words(std::string_view text, std::string_view separator);
+// Pieces of a string that ends with the call would dangle.
+template <std::same_as<std::string> Text>
+std::vector<std::string_view> split(Text&& text, std::string_view separator) = delete;
+template <std::same_as<std::string> Text>
+std::vector<std::string_view> split_words(Text&& text, std::string_view separator) = delete;
 
 // One word of a command for a POSIX shell: in single quotes where it must be.
 std::string shell_word(std::string_view word);

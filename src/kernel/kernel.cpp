@@ -52,6 +52,19 @@ std::optional<KernelShape> as_weight_only(const KernelShape& shape, const Device
   return run;
 }
 
+// The call with its weights in sixteen bits, in which weight-only kernels multiply. Nothing for other calls.
+std::optional<KernelShape> with_unpacked_weights(const KernelShape& shape) {
+  const auto unpacked = [](auto call) -> std::optional<KernelShape> {
+    const SchemeFacts& scheme = facts(call.scheme);
+    if (scheme.math != DType::bf16 || scheme.weight_bytes >= facts(Scheme::bf16).weight_bytes) return std::nullopt;
+    call.scheme = Scheme::bf16;
+    return KernelShape(call);
+  };
+  if (const auto* gemm = std::get_if<GemmShape>(&shape)) return unpacked(*gemm);
+  if (const auto* moe = std::get_if<MoeShape>(&shape)) return unpacked(*moe);
+  return std::nullopt;
+}
+
 class DeratedSheet final : public DescribedKernels {
  public:
   // `widest`: the interval reaches at most that factor from the value; 0 = as far as the derates say.
@@ -181,15 +194,16 @@ std::shared_ptr<const DescribedKernels> derated_sheet(Device device, SheetDerate
 }
 
 std::shared_ptr<const DescribedKernels> derated_sheet_of_measured(Device device, SheetDerates derates) {
-  // What large multiplies reach on the GPUs behind the derates (docs/kernels.md, the port map), and how far the derates
-  // of attention were off on a GPU that they had not seen.
-  constexpr double usual_share = 0.68, seen_factor = 2;
+  // What large multiplies reach on the GPUs behind the derates (docs/kernels.md, the port map), how far the derates of
+  // attention were off on a GPU that they had not seen, and what is assumed for families that nobody measured.
+  constexpr double usual_share = 0.68, attention_factor = 2, other_factor = 4;
   const DeviceTraits traits = traits_of(device).traits;
   for (size_t type = 0; type < device.dense_peak.size(); ++type) {
     const double share = reached_share(traits, static_cast<DType>(type)) / usual_share;
     if (device.dense_peak[type] && share < 1) device.dense_peak[type]->value = device.dense_peak[type]->value * share;
   }
-  return std::make_shared<const DeratedSheet>(std::move(device), std::move(derates), seen_factor);
+  const double widest = kernel_generation(device).amd ? attention_factor : other_factor;
+  return std::make_shared<const DeratedSheet>(std::move(device), std::move(derates), widest);
 }
 
 KernelPredictor KernelPredictor::with_description(std::shared_ptr<const DescribedKernels> described) const {
@@ -270,6 +284,7 @@ KernelEstimate KernelPredictor::work_out(const KernelShape& shape, std::string_v
       result.seconds = at_least(learned->seconds, least);
       result.tier = learned->tier;
       result.inside_envelope = learned->inside_envelope;
+      if (result.tier != Tier::measured) result.seconds = no_faster_than_unpacked(result.seconds, shape);
       return result;
     }
   }
@@ -287,6 +302,16 @@ KernelEstimate KernelPredictor::work_out(const KernelShape& shape, std::string_v
   // The factors were measured with warm caches.
   result.seconds = caches_ == Caches::cold ? at_least(bound, std::min(least, seconds)) : bound;
   return result;
+}
+
+// Weight-only kernels of another device may have been closer to its peak than this one's come.
+Estimate KernelPredictor::no_faster_than_unpacked(const Estimate& seconds, const KernelShape& shape) const {
+  const std::optional<KernelShape> unpacked = with_unpacked_weights(shape);
+  if (!unpacked) return seconds;
+  const KernelEstimate wide = work_out(*unpacked, {}, nullptr);
+  // Only multiplying takes as long; there are fewer bytes to read.
+  const double multiplying = wide.seconds.value * std::min(1.0, wide.compute / wide.memory);
+  return seconds.value < multiplying ? scaled(seconds, multiplying / seconds.value) : seconds;
 }
 
 bool KernelPredictor::is_known_by_sheet_only() const {

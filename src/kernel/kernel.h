@@ -114,6 +114,7 @@ class KernelPredictor {
 
  private:
   KernelEstimate work_out(const KernelShape& shape, std::string_view variant, LearnedBasis* basis) const;
+  Estimate no_faster_than_unpacked(const Estimate& seconds, const KernelShape& shape) const;
   KernelEstimate in_memory(const KernelShape& shape) const;
 
   Device device_;

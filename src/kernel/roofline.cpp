@@ -95,6 +95,16 @@ WaveStretch stretch_of(const KernelShape& shape, int processors) {
   return grid ? wave_stretch(*grid, processors) : WaveStretch{};
 }
 
+// Such a device multiplies single rows as fast as whole tiles.
+bool lacks_matrix_units(const Device& device) {
+  const auto peak = [&](DType type) {
+    const auto& known = device.dense_peak[static_cast<size_t>(type)];
+    return known ? known->value.value() : 0.0;
+  };
+  const double half = std::max(peak(DType::fp16), peak(DType::bf16));
+  return half > 0 && half <= peak(DType::fp32);
+}
+
 }  // namespace
 
 WaveStretch wave_stretch(const TileGrid& grid, int processors) {
@@ -140,7 +150,8 @@ Roofline roofline(const KernelShape& shape, const Work& work, const Device& devi
                       .value = std::string(dtype_name(work.math)),
                       .expected = fmt::format("a dtype this device can multiply in, for {}", family_name(shape))});
   }
-  const WaveStretch wave = stretch_of(shape, device.processors ? device.processors->value : 0);
+  const bool has_tiles = device.processors && !lacks_matrix_units(device);
+  const WaveStretch wave = stretch_of(shape, has_tiles ? device.processors->value : 0);
   result.compute = work.flops / *peak * wave.stretch;
   result.waves = wave.waves;
   result.wave_efficiency = 1 / wave.stretch;

@@ -36,6 +36,15 @@ TEST(Roofline, without_a_processor_count_there_are_no_waves) {
   EXPECT_EQ(estimate.wave_efficiency, 1);
 }
 
+TEST(Roofline, one_row_fills_no_tile_on_a_device_without_matrix_units) {
+  Device device = device_of(10, 1000, 20);
+  const GemmShape row{.m = 1, .n = 4096, .k = 4096};
+  const double ideal = 2.0 * 4096 * 4096 / 10e12;
+  EXPECT_GT(KernelPredictor(device).estimate(row).compute.value(), 10 * ideal);
+  device.dense_peak[static_cast<size_t>(DType::fp32)] = device.dense_peak[static_cast<size_t>(DType::bf16)];
+  EXPECT_DOUBLE_EQ(KernelPredictor(device).estimate(row).compute.value(), ideal);
+}
+
 TEST(Roofline, tiles_that_just_fill_the_processors_lose_nothing_and_one_more_starts_a_wave) {
   const TileGrid full{.m = 16 * 10, .n = 64, .k = 64};
   EXPECT_EQ(wave_stretch(full, 10).stretch, 1);

@@ -401,10 +401,8 @@ KernelPredictor Library::predictor_with(const Device& device, const std::vector<
   auto learned = std::make_shared<LearnedKernels>(device, folder, caches, swept, std::move(more_swept));
   KernelPredictor predictor(device, roofline_intervals(), std::move(learned), tier, caches, error_correlations());
   if (predictor.is_known_by_sheet_only()) return predictor.with_description(derated_sheet(device, sheet_derates()));
-  // Forms of attention and of kernels that move memory describe NVIDIA's.
-  if (kernel_generation(device).amd)
-    return predictor.with_description(derated_sheet_of_measured(device, sheet_derates()));
-  return predictor;
+  // Nobody has measured every family everywhere: attention on AMD, some recurrences on NVIDIA.
+  return predictor.with_description(derated_sheet_of_measured(device, sheet_derates()));
 }
 
 }  // namespace foretoken

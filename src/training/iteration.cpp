@@ -368,9 +368,12 @@ void IterationModel::add_sharded_traffic(const PieceCosts& costs, const Training
   const double slower = c[traffic_factor] * c[sharded_factor];
   Estimate sent;
   double of_gradients = 0;
+  // A quantized base is gathered as it is kept and expanded after.
+  const double of_base = std::min(job_.gathered_parameter_bytes, job_.frozen_weight_bytes);
   const auto add_traffic = [&](double held, double trained, const ProcessGroup& ranks) {
-    add_same_links(sent, collective(CollectiveKind::all_gather, job_.gathered_parameter_bytes * held, ranks),
-                   gathers * slower);
+    const double frozen = job_.lora.rank > 0 ? held - trained : 0;
+    const double gathered = job_.gathered_parameter_bytes * (held - frozen) + of_base * frozen;
+    add_same_links(sent, collective(CollectiveKind::all_gather, gathered, ranks), gathers * slower);
     const Estimate scatter = collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * trained, ranks);
     add_same_links(sent, scatter, slower);
     of_gradients += slower * scatter.value;

@@ -46,6 +46,34 @@ void expect_mentions(const Outcome& run, const std::string& text) {
   EXPECT_NE(run.out.find(text), std::string::npos) << "should mention: " << text << "\n" << run.out;
 }
 
+TEST_F(KernelCommand, weights_of_few_bits_are_multiplied_no_faster_than_whole_ones) {
+  const auto seconds = [](const std::string& device, const std::string& rows, const std::string& format) {
+    return json_of("kernel gemm --device " + device + " --n 57344 --k 8192 --m " + rows + " --dtype " + format)
+        .find("estimate")
+        ->find("seconds")
+        ->find("value")
+        ->number();
+  };
+  for (const std::string device : {"b200_sxm", "a100_sxm", "rtx_4090", "mi300x"}) {
+    for (const std::string format : {"int4_wo", "int8_wo"}) {
+      EXPECT_GE(seconds(device, "8192", format), 0.999 * seconds(device, "8192", "bf16")) << device << " " << format;
+      EXPECT_LT(seconds(device, "8", format), seconds(device, "8", "bf16")) << device << " " << format;
+    }
+  }
+}
+
+TEST_F(KernelCommand, a_family_that_nobody_measured_there_is_derated_and_not_the_bare_roofline) {
+  for (const std::string line :
+       {"kernel linattn_mamba2 --device h200_sxm --phase decode --batch 1 --seq-len 1 --heads 16 --head-dim 64 "
+        "--groups 1 --d-state 256",
+        "kernel linattn_lightning --device b200_sxm --phase decode --batch 8 --seq-len 1 --k-heads 8 --v-heads 8"}) {
+    const Json json = json_of(line);
+    const Json& seconds = *json.find("estimate")->find("seconds");
+    EXPECT_GT(seconds.find("value")->number(), 1e-6) << line;  // no kernel starts and ends in less
+    EXPECT_LT(seconds.find("high")->number(), 20 * seconds.find("low")->number()) << line;
+  }
+}
+
 TEST_F(KernelCommand, the_parts_and_the_correction_make_up_the_time) {
   for (const std::string line :
        {"kernel gemm --device h100_sxm --m 4096 --n 8192 --k 8192",

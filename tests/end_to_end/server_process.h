@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <future>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,9 +22,13 @@ class ServerProcess {
     thread_ = std::thread([this, line] {
       const std::vector<std::string> arguments = {"sh", "-c", line};
       status = run_child(arguments, [this](std::string_view text) { take(std::string(text)); });
+      if (!named_port_) port_.set_value(0);  // it ended before
     });
     pid = pid_.get_future().get();
     port = port_.get_future().get();
+    if (port > 0) return;
+    thread_.join();
+    throw std::runtime_error("the server ended at once: " + said);
   }
   ~ServerProcess() { stop(); }
   void stop() {
@@ -41,12 +46,14 @@ class ServerProcess {
     constexpr std::string_view before_port = "http://127.0.0.1:";
     if (lines_++ == 0) return pid_.set_value(std::stoi(line));
     if (const size_t at = line.find(before_port); at != std::string::npos) {
+      named_port_ = true;
       return port_.set_value(std::stoi(line.substr(at + before_port.size())));
     }
     said += line + "\n";
   }
 
   int lines_ = 0;
+  bool named_port_ = false;
   std::promise<pid_t> pid_;
   std::promise<int> port_;
   std::thread thread_;

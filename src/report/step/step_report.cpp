@@ -6,7 +6,6 @@
 
 #include "base/counted.h"
 #include "base/text.h"
-#include "hardware/generation.h"
 #include "report/kernel/roofline_plot.h"
 #include "report/parts/json_parts.h"
 #include "report/parts/model_notes.h"
@@ -203,18 +202,20 @@ std::string work_sentence(const StepRequest& request) {
 void add_step_notes(DeviceNotes& notes, const StepEstimate& step, const Device& device) {
   notes.add_like(device);
   constexpr double much = 0.3;
-  double total = 0, bare = 0, derated = 0, mapped = 0;
+  double total = 0, bare = 0, derated = 0, mapped = 0, measured = 0;
   for (const StageEstimate& stage : step.stages) {
     for (const TimedOperator& timed : stage.operators) {
       total += timed.seconds.value;
       if (!timed.kernel) continue;
-      if (timed.kernel->tier == Tier::mapped) mapped += timed.seconds.value;
-      if (timed.kernel->tier == Tier::roofline) (timed.kernel->derated ? derated : bare) += timed.seconds.value;
+      double& part = timed.kernel->tier == Tier::mapped     ? mapped
+                     : timed.kernel->tier != Tier::roofline ? measured
+                     : timed.kernel->derated                ? derated
+                                                            : bare;
+      part += timed.seconds.value;
     }
   }
   if (derated > much * total) {
-    // Multiplies of AMD's GPUs were measured, the rest was not.
-    if (kernel_generation(device).amd && derated < total)
+    if (measured > 0)
       notes.add_partly_measured(device);
     else
       notes.add_sheet_only(device);

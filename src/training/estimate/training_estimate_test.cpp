@@ -130,6 +130,20 @@ TEST(TrainingEstimate, a_base_in_four_bits_is_expanded_before_each_multiply) {
   EXPECT_LT(packed.memory.most().parameters, 0.3 * whole.memory.most().parameters);
 }
 
+TEST(TrainingEstimate, a_sharded_base_in_four_bits_is_gathered_in_four_bits) {
+  TrainingQuestion question = large_question();
+  question.plan.sharding = Sharding::parameters;
+  question.stack.constants[sharded_exposed] = 1;
+  question.job.lora = question.formats.lora = {.rank = 16};
+  const auto gathered = [&] {
+    return estimate_of(question).iteration.parts[static_cast<size_t>(TimePart::sharded)].value;
+  };
+  const double whole = gathered();
+  question.job.frozen_weight_bytes = question.formats.frozen_weight_bytes = *base_weight_bytes("nf4");
+  EXPECT_LT(gathered(), 0.4 * whole);
+  EXPECT_GT(gathered(), 0.2 * whole);
+}
+
 TEST(TrainingEstimate, nodes_whose_network_cards_are_not_known_form_the_usual_cluster) {
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   TrainingSpec spec{.job = {}, .cluster = "rtx_4090", .devices = 16};

@@ -81,8 +81,9 @@ struct Question::Declared {
 
 Question::Question(Json spec, std::string source) : source_(std::move(source)), naming_(Naming::fields) {
   const JsonView command = JsonView(spec, source_).at(command_key);
+  const std::string named_command = command.string();
   std::vector<std::string> words;
-  for (const std::string_view word : split_words(command.string(), " ")) words.emplace_back(word);
+  for (const std::string_view word : split_words(named_command, " ")) words.emplace_back(word);
   try {
     const size_t named = choose(words);
     if (named < words.size()) fail_word(command_name(), words[named], {});
