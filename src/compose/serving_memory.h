@@ -49,6 +49,9 @@ struct ServingMemory {
   // How many sequences of this length fit, when a step brings in `step_tokens` of each at once.
   int64_t sequences_of(int64_t tokens_each, int64_t step_tokens) const;
 
+  // It begins to start, and ends for want of memory before it takes requests.
+  bool runs_out_while_starting() const { return unused.value < 0; }
+
   // Something beside the model leaves room for requests of `longest` tokens only. False: the engine would not start.
   bool shorten_context(int64_t longest);
 };

@@ -48,6 +48,18 @@ TEST(GoalSeek, a_device_with_thrice_the_memory_bandwidth_at_the_same_price_costs
   EXPECT_EQ(faster, &changes.front());
 }
 
+TEST(GoalSeek, no_change_is_offered_that_runs_out_of_memory_while_it_starts) {
+  ServingQuestion question = small_question();
+  const ServingFacts facts = engines_alone();
+  const PlanPoint winner =
+      *search_serving_layouts(question, *threaded_evaluator(question, facts, small_traffic(), 1)).winner();
+  HardwareChoice other = question.hardware.front();
+  other.device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm");
+  ASSERT_FALSE(seek_goals(question, small_traffic(), facts, winner, {other}).changes.empty());
+  question.memory_fraction = 0.999;
+  EXPECT_TRUE(seek_goals(question, small_traffic(), facts, winner, {other}).changes.empty());
+}
+
 TEST(GoalSeek, changes_that_gain_nothing_are_left_out_and_others_say_what_they_change_beside) {
   const ServingQuestion question = small_question();
   HardwareChoice dear = question.hardware.front();

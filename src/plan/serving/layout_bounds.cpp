@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/error.h"
 #include "serving/fleet/replica_capacity.h"
 
 namespace foretoken {
@@ -152,6 +153,18 @@ PruneReason reason_of_slow(SloMetric metric) {
                                      : PruneReason::slow_answer;
 }
 
+PruneReason reason_of_failure(StartFailure failure) {
+  switch (failure) {
+    case StartFailure::no_room:
+      return PruneReason::no_room;
+    case StartFailure::runs_out:
+      return PruneReason::runs_out;
+    case StartFailure::refuses_limits:
+      return PruneReason::clash;
+  }
+  throw InternalError("every failure is a reason");
+}
+
 }  // namespace
 
 std::string_view prune_reason_text(PruneReason reason) {
@@ -160,6 +173,8 @@ std::string_view prune_reason_text(PruneReason reason) {
       return "weights and the longest request do not fit in memory";
     case PruneReason::clash:
       return "the limits contradict each other, or there is no room for the draft model";
+    case PruneReason::runs_out:
+      return "the server runs out of memory while it starts";
     case PruneReason::cache_too_small:
       return "the KV cache is too small for the requests";
     case PruneReason::slow_decode:
@@ -177,7 +192,7 @@ std::string_view prune_reason_text(PruneReason reason) {
 EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traffic, const LayoutEngines& engines) {
   EngineBounds bounds;
   if (!engines.start()) {
-    bounds.pruned = engines.clash ? PruneReason::clash : PruneReason::no_room;
+    bounds.pruned = reason_of_failure(engines.failure.value());
     return bounds;
   }
   const TrafficLengths& lengths = traffic.lengths();

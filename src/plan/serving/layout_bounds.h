@@ -10,16 +10,18 @@
 
 namespace foretoken {
 
+// Stores keep the numbers: new ones come last.
 enum class PruneReason : uint8_t {
-  no_room,          // weights, activations and one sequence of the longest length do not fit
-  clash,            // its limits do not go together, or a drafter finds no room
-  cache_too_small,  // more requests than may fail are longer than the KV cache
-  slow_decode,      // the decode step of a single sequence breaks the TPOT limit
-  slow_prefill,     // the prompt alone breaks the TTFT limit
-  slow_answer,      // all steps of a request alone break the E2E limit
-  too_few_requests  // cannot serve the rate asked for, however long the queue; a search says so, not judge_layout
+  no_room,           // weights, activations and one sequence of the longest length do not fit
+  clash,             // its limits do not go together, or a drafter finds no room
+  cache_too_small,   // more requests than may fail are longer than the KV cache
+  slow_decode,       // the decode step of a single sequence breaks the TPOT limit
+  slow_prefill,      // the prompt alone breaks the TTFT limit
+  slow_answer,       // all steps of a request alone break the E2E limit
+  too_few_requests,  // cannot serve the rate asked for, however long the queue; a search says so, not judge_layout
+  runs_out           // of memory while it starts: StartFailure::runs_out
 };
-inline constexpr size_t prune_reasons = 7;
+inline constexpr size_t prune_reasons = 8;
 std::string_view prune_reason_text(PruneReason reason);
 
 // What keeps a layout below its bound of throughput.

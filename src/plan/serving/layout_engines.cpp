@@ -32,7 +32,7 @@ LayoutEngines EngineShelf::engines(const ServingLayout& layout) {
   if (!is_known && engines_.size() > most_engines_kept) engines_.clear();
   const Attempt& first = engine(layout.pool);
   const Attempt& second = layout.decode ? engine(*layout.decode) : first;
-  if (!first.engine || !second.engine) return {.clash = first.clash || second.clash};
+  if (!first.engine || !second.engine) return {.failure = std::max(first.failure, second.failure)};
   return {.pool = &*first.engine, .decode = layout.decode ? &*second.engine : nullptr};
 }
 
@@ -44,19 +44,24 @@ const EngineShelf::Attempt& EngineShelf::engine(const EnginePool& pool) {
   const std::string key = key_of(pool);
   auto found = engines_.find(key);
   if (found == engines_.end()) {
-    Attempt attempt;
-    try {
-      attempt.engine = made(pool);
-      // It would start, and refuse the longest requests.
-      if (attempt.engine->group.memory.asked_model_len > 0) attempt.engine.reset();
-    } catch (const EngineDoesNotFit&) {
-      // Its weights and cache are too large: nothing that other limits or no drafter would mend.
-    } catch (const InputError&) {
-      attempt.clash = true;
-    }
-    found = engines_.emplace(key, std::move(attempt)).first;
+    found = engines_.emplace(key, attempted(pool)).first;
   }
   return found->second;
+}
+
+EngineShelf::Attempt EngineShelf::attempted(const EnginePool& pool) {
+  try {
+    ReadyEngine engine = made(pool);
+    const ServingMemory& memory = engine.group.memory;
+    // One with a shorter context would start, and refuse the longest requests.
+    if (memory.asked_model_len > 0) return {.failure = StartFailure::no_room};
+    if (memory.runs_out_while_starting()) return {.failure = StartFailure::runs_out};
+    return {.engine = std::move(engine)};
+  } catch (const EngineDoesNotFit&) {
+    return {.failure = StartFailure::no_room};  // nothing that other limits or no drafter would mend
+  } catch (const InputError&) {
+    return {.failure = StartFailure::refuses_limits};
+  }
 }
 
 EngineSpec EngineShelf::spec_of(const EnginePool& pool) const {

@@ -19,11 +19,17 @@ struct ReadyEngine {
   SustainedGrid* draw() const { return group.sustained_grid.get(); }  // null where that is not known
 };
 
+enum class StartFailure : uint8_t {
+  no_room,         // for its weights and a cache of one sequence
+  runs_out,        // of memory while it starts, although its cache would do (ServingMemory::runs_out_while_starting)
+  refuses_limits,  // they do not go together, or a drafter finds no room
+};
+
 // Those of one layout.
 struct LayoutEngines {
   const ReadyEngine* pool = nullptr;    // null where one of its engines does not start
   const ReadyEngine* decode = nullptr;  // null where one pool does all
-  bool clash = false;  // does not start for other reasons than its weights and cache: limits, or a drafter
+  std::optional<StartFailure> failure = {};
 
   bool start() const { return pool != nullptr; }
 };
@@ -39,10 +45,11 @@ class EngineShelf {
  private:
   struct Attempt {
     std::optional<ReadyEngine> engine;
-    bool clash = false;
+    std::optional<StartFailure> failure = {};  // where there is no engine
   };
   static std::string key_of(const EnginePool& pool);
   const Attempt& engine(const EnginePool& pool);
+  Attempt attempted(const EnginePool& pool);
   EngineSpec spec_of(const EnginePool& pool) const;
   ReadyEngine made(const EnginePool& pool);
 

@@ -103,6 +103,16 @@ TEST(ServingSearch, the_cheapest_layout_that_serves_the_rate_wins) {
   EXPECT_EQ(none.without_rate->winner()->capacity.value, search_with(question, {}, 1).winner()->capacity.value);
 }
 
+TEST(ServingSearch, a_server_that_runs_out_of_memory_while_it_starts_is_left_out_and_counted) {
+  ServingQuestion question = small_question();
+  question.memory_fraction = 0.999;  // nothing is left for the context
+  for (const bool closed_form : {false, true}) {
+    const ServingSearchResult found = search_with(question, {.closed_form = closed_form}, 1);
+    EXPECT_EQ(found.winner(), nullptr);
+    EXPECT_EQ(found.pruned[static_cast<size_t>(PruneReason::runs_out)], found.layouts);
+  }
+}
+
 // Of many replicas, one less would not do: short runs of one replica tell the number only roughly.
 TEST(ServingSearch, no_more_replicas_are_asked_for_than_serve_the_rate) {
   ServingQuestion question = small_question();

@@ -78,7 +78,7 @@ std::string parts_table(const ServingMemory& memory, const EngineKind& kind) {
   add("CUDA context", memory.context, in_total ? outside : "");
   add("KV cache", memory.kv_pool, "");
   table.add_rule();
-  add("unused", memory.unused, memory.unused.value < 0 ? "OUT OF MEMORY while starting" : "");
+  add("unused", memory.unused, memory.runs_out_while_starting() ? "OUT OF MEMORY while starting" : "");
   return table.text();
 }
 
