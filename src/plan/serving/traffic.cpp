@@ -67,19 +67,38 @@ TrafficLengths lengths_of(const std::vector<Request>& requests) {
   return lengths;
 }
 
-// How far the prompts of these requests are from those of `all`, in rising order, as logarithms.
-double distance_of_lengths(std::span<const Request> some, const std::vector<int64_t>& all) {
-  std::vector<int64_t> own;
-  own.reserve(some.size());
-  for (const Request& request : some) own.push_back(request.input_tokens);
+// How far these values are from `all`, in rising order, as logarithms.
+double distance_of_values(std::span<const double> some, const std::vector<double>& all) {
+  std::vector<double> own(some.begin(), some.end());
   std::sort(own.begin(), own.end());
+  const auto at = [](const std::vector<double>& sorted, double percentile) {
+    return std::max(1.0, sorted[static_cast<size_t>(percentile / 100 * static_cast<double>(sorted.size() - 1))]);
+  };
   double distance = 0;
   for (const double percentile : {50.0, 90.0, 95.0, 99.0}) {
-    const auto usual = static_cast<double>(TrafficLengths::at_percentile(all, percentile));
-    const auto here = static_cast<double>(TrafficLengths::at_percentile(own, percentile));
-    distance += std::abs(portable_log(std::max(1.0, here) / std::max(1.0, usual)));
+    distance += std::abs(portable_log(at(own, percentile) / at(all, percentile)));
   }
   return distance;
+}
+
+// Of each request: its prompt and what is left of those before it, where one prompt is computed after the other and
+// this share of the time. A few long prompts that come close to others delay many requests, which their lengths alone
+// do not tell.
+std::vector<double> tokens_until_answered(const std::vector<Request>& requests, double load) {
+  double tokens = 0;
+  for (const Request& request : requests) tokens += static_cast<double>(request.input_tokens);
+  const double tokens_per_picosecond = tokens / load / static_cast<double>(requests.back().arrival);
+  std::vector<double> until;
+  until.reserve(requests.size());
+  double left = 0;
+  Picoseconds now = 0;
+  for (const Request& request : requests) {
+    left = std::max(0.0, left - static_cast<double>(request.arrival - now) * tokens_per_picosecond);
+    now = request.arrival;
+    left += static_cast<double>(request.input_tokens);
+    until.push_back(left);
+  }
+  return until;
 }
 
 // Seconds between the first and the last request of each conversation, of all together. Sessions with higher numbers
@@ -95,19 +114,26 @@ double pauses_of_all(const std::vector<Request>& requests, int64_t conversations
   return sum;
 }
 
-int64_t start_of_usual_lengths(const std::vector<Request>& requests) {
+int64_t usual_start_of(const std::vector<Request>& requests) {
   constexpr size_t few = 200, many = 1000, step = 200;
   if (requests.size() < 2 * many) return 0;
-  std::vector<int64_t> all;
-  all.reserve(requests.size());
-  for (const Request& request : requests) all.push_back(request.input_tokens);
-  std::sort(all.begin(), all.end());
-  const std::span<const Request> listed(requests);
+  std::vector<double> lengths;
+  lengths.reserve(requests.size());
+  for (const Request& request : requests) lengths.push_back(static_cast<double>(request.input_tokens));
+  // Loads at which engines are usually within limits of the TTFT.
+  const std::vector<std::vector<double>> measures = {lengths, tokens_until_answered(requests, 0.25),
+                                                     tokens_until_answered(requests, 0.5)};
+  std::vector<std::vector<double>> usual = measures;
+  for (std::vector<double>& all : usual) std::sort(all.begin(), all.end());
   size_t best = 0;
   double least = std::numeric_limits<double>::infinity();
   for (size_t start = 0; start + many <= requests.size(); start += step) {
-    const double distance =
-        distance_of_lengths(listed.subspan(start, few), all) + distance_of_lengths(listed.subspan(start, many), all);
+    double distance = 0;
+    for (size_t i = 0; i < measures.size(); ++i) {
+      const std::span<const double> listed(measures[i]);
+      distance += distance_of_values(listed.subspan(start, few), usual[i]) +
+                  distance_of_values(listed.subspan(start, many), usual[i]);
+    }
     if (distance >= least) continue;
     least = distance;
     best = start;
@@ -146,7 +172,7 @@ Traffic::Traffic(std::vector<Request> requests) : requests_(std::move(requests))
   }
   own_rate_ = static_cast<double>(requests_.size() - 1) / to_seconds(requests_.back().arrival).value();
   lengths_ = lengths_of(requests_);
-  usual_start_ = start_of_usual_lengths(requests_);
+  usual_start_ = usual_start_of(requests_);
 }
 
 Traffic::Traffic(std::vector<Request> drawn, int64_t drawn_conversations, Conversations conversations)

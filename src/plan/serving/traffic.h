@@ -79,8 +79,9 @@ class Traffic {
   // times as fast: it is as much shorter. Where nobody comes in the last part
   // of the day, one request comes at its very end, so that runs last a day.
   std::unique_ptr<RequestSource> over_day(const DayRates& day, double scale, double speed) const;
-  // Where to begin so that the next few hundred requests, and the next thousand, are as long as all of them are: the
-  // longest prompts of so few decide whether limits at high percentiles can be kept at all.
+  // Where to begin so that the next few hundred requests, and the next thousand, are as long as all of them are, and
+  // come as close after long ones: the longest prompts of so few, and those that wait behind them, decide whether
+  // limits at high percentiles can be kept at all.
   int64_t usual_start() const { return usual_start_; }
   // Tokens of these prompts that none before begins with; at least one of each.
   int64_t fresh_tokens(int64_t count, int64_t first = 0) const;

@@ -51,6 +51,20 @@ TEST(Traffic, short_runs_begin_where_prompts_are_as_long_as_usual) {
   EXPECT_EQ(Traffic(random_requests(1, 500, 3, 1000, 100)).usual_start(), 0) << "too few to choose from";
 }
 
+TEST(Traffic, short_runs_begin_where_as_many_as_usual_wait_behind_long_prompts) {
+  std::vector<Request> requests = random_requests(1, 6000, 3, 1, 1);
+  constexpr Picoseconds second = 1'000'000'000'000;
+  Picoseconds now = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const bool is_long = i % 50 == 0, comes_after_a_long_one = i % 50 == 1;
+    requests[i].input_tokens = is_long ? 50'000 : 500;
+    // The first thousand leave each long prompt alone; later, requests come close behind it.
+    const bool waits_for_it = i < 1000 && comes_after_a_long_one;
+    requests[i].arrival = now += waits_for_it ? 49 * second : i < 1000 ? second / 50 : second;
+  }
+  EXPECT_GE(Traffic(requests).usual_start(), 1000);
+}
+
 TEST(Traffic, adapters_are_counted_and_tell_requests_apart) {
   const std::vector<Request> plain = random_requests(1, 10, 3, 100, 10);
   std::vector<Request> adapted = plain;
