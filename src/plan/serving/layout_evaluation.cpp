@@ -177,6 +177,8 @@ class LayoutSimulator::Evaluation {
     }
     point_.short_capacity = short_capacity_;
     point_.usual_capacity = usual_capacity_;
+    if (is_promised()) point_.lengthy_capacity = help_.known->lengthy_capacity;
+    if (effort_ == Effort::full) point_.lengthy_capacity = capacity();
     return std::move(point_);
   }
 
@@ -504,7 +506,18 @@ class LayoutSimulator::Evaluation {
       }
     }
     run_to_their_ends(trials);
-    for (const RateTrial& one : trials) point_.runs.push_back(*one.decision()->run);
+    std::vector<RateTrial> again;
+    for (const RateTrial& one : trials) {
+      const PlanRun& run = *one.decision()->run;
+      if (!in_flight() && run.attained != (run.rate <= capacity())) {
+        again.emplace_back(trial_of(long_part_, judging_of(Effort::promised)), run.rate, true);
+      } else {
+        point_.runs.push_back(run);
+      }
+    }
+    // What contradicts the promise is judged as it was.
+    run_to_their_ends(again);
+    for (const RateTrial& one : again) point_.runs.push_back(*one.decision()->run);
     sort_runs();
   }
 

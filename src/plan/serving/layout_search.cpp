@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -172,11 +173,8 @@ class LayoutSearch {
   // stopped before, by what there is.
   bool is_final(const PlanPoint& point) const {
     if (limits_.closed_form) return point.effort == Effort::closed_form;
-    if (serves_by(Effort::promised)) return is_at_length(point);
-    return result_.stopped && (is_at_length(point) || !serves_by(Effort::full));
-  }
-  static bool is_at_length(const PlanPoint& point) {
-    return point.effort == Effort::full || point.effort == Effort::promised;
+    if (serves_by(Effort::promised)) return is_at_length(point.effort);
+    return result_.stopped && (is_at_length(point.effort) || !serves_by(Effort::full));
   }
   bool serves_by(Effort effort) const {
     return std::any_of(candidates_.begin(), candidates_.end(),
@@ -500,7 +498,7 @@ class LayoutSearch {
     std::map<std::string, size_t> of_group;
     const bool has_promise = serves_by(Effort::promised);
     for (const Candidate& one : candidates_) {
-      if (!one.point || !is_at_length(*one.point)) continue;
+      if (!one.point || !is_at_length(one.point->effort)) continue;
       if (!has_promise || one.point->effort == Effort::promised) best = std::max(best, found(one));
       ++of_group[one.plain_group.empty() ? one.group : one.plain_group];
     }
@@ -596,7 +594,7 @@ class LayoutSearch {
     std::optional<LayoutScore> promised = to_beat_, best;
     std::vector<const Candidate*> at_length;
     for (const Candidate& one : candidates_) {
-      if (!one.point || !is_at_length(*one.point)) continue;
+      if (!one.point || !is_at_length(one.point->effort)) continue;
       at_length.push_back(&one);
       if (one.point->effort == Effort::promised) promised = std::max(promised, found(one));
     }
@@ -605,7 +603,7 @@ class LayoutSearch {
     std::vector<size_t> chosen;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& one = candidates_[i];
-      if (one.point && is_at_length(*one.point)) continue;
+      if (one.point && is_at_length(one.point->effort)) continue;
       const std::optional<LayoutScore> expected =
           layout_score(question_, *one.layout, capacity_by_scaling(one, at_length));
       if (expected <= std::max(best, promised)) continue;
@@ -695,8 +693,11 @@ class LayoutSearch {
     return best && candidates_[*best].point->effort == Effort::quick ? best : std::nullopt;
   }
 
-  std::pair<std::optional<LayoutScore>, double> shown_rank(size_t i) const {
-    return {found(candidates_[i]), candidates_[i].point->capacity.value};
+  // Short runs flatter some layouts: what was simulated at length comes first.
+  std::tuple<bool, bool, std::optional<LayoutScore>, double> shown_rank(size_t i) const {
+    const PlanPoint& point = *candidates_[i].point;
+    const std::optional<LayoutScore> own = found(candidates_[i]);
+    return {own.has_value(), is_at_length(point.effort), own, point.capacity.value};
   }
 
   void finish() {

@@ -29,10 +29,14 @@ enum class Effort : uint8_t {
   full,         // the same as ranged, and a longer run of several replicas, capacity within 2%
   promised,   // the same with six long stretches, judged together: what is sure to hold for other requests of the kind
   curve,      // short runs at rates from a tenth of the promised capacity to beyond it, to their end; the runs at
-              // capacity and at the rate asked for are those of the promise
+              // capacity and at the rate asked for are those of the promise, and rates at which short runs contradict
+              // it are judged as it was
   long_curve  // the same by long runs
 };
 std::string_view effort_name(Effort effort);
+constexpr bool is_at_length(Effort effort) {
+  return effort == Effort::full || effort == Effort::promised;
+}
 // Of the capacity by one stretch, what several are sure to sustain.
 inline constexpr double usually_promised = 0.9;
 
@@ -75,6 +79,7 @@ struct PlanPoint {
   // Requests/s by shorter runs, that led to the capacity: of some hundred requests, and of a thousand or more. 0 where
   // there were none.
   double short_capacity = 0, usual_capacity = 0;
+  double lengthy_capacity = 0;  // by one stretch of a lengthy run, which all that were simulated at length have had
 
   const PlanRun* at_capacity() const;         // the fastest run that keeps the limits; null = none does
   const PlanRun* at_rate(double rate) const;  // null = there was none

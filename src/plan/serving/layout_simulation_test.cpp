@@ -28,6 +28,26 @@ TEST(LayoutSimulation, a_curve_tells_the_same_at_capacity_as_the_search_for_it) 
   }
 }
 
+TEST(LayoutSimulation, rates_at_which_short_runs_contradict_the_promise_are_judged_as_it_was) {
+  const ServingQuestion question = small_question();
+  const ServingFacts facts = roofline_facts();
+  int64_t judged_again = 0;
+  for (const uint64_t seed : {1, 2, 3}) {
+    const Traffic traffic(random_requests(seed, 400, 10, 600, 60));
+    EngineShelf shelf(question, facts, traffic);
+    LayoutSimulator simulator(question, traffic, shelf);
+    const PlanPoint promised = simulator.evaluate(one_engine, Effort::promised);
+    for (const PlanRun& run : simulator.evaluate(one_engine, Effort::curve).runs) {
+      const bool is_judged_as_promised = run.requests >= 6 * 5000;
+      if (run.attained != (run.rate <= promised.capacity.value)) {
+        EXPECT_TRUE(is_judged_as_promised) << seed << " " << run.rate;
+      }
+      if (is_judged_as_promised && run.rate != promised.capacity.value) ++judged_again;
+    }
+  }
+  EXPECT_GT(judged_again, 0);
+}
+
 LoadMaker begun_conversations(double per_s, int64_t count) {
   return make_load({.num_prompts = count,
                     .arrivals = {.rate = per_s},

@@ -115,6 +115,7 @@ Json point_json(const PlanPoint& point) {
                        {"kv_tokens", point.kv_tokens},
                        {"short_capacity", point.short_capacity},
                        {"usual_capacity", point.usual_capacity},
+                       {"lengthy_capacity", point.lengthy_capacity},
                        {"runs", std::move(runs)}});
 }
 
@@ -153,6 +154,7 @@ PlanPoint read_point(const JsonView& json, const ServingLayout& layout, Effort e
                   .kv_tokens = json.at("kv_tokens").integer(),
                   .short_capacity = json.at("short_capacity").number(),
                   .usual_capacity = json.at("usual_capacity").number()};
+  if (const auto lengthy = json.find("lengthy_capacity")) point.lengthy_capacity = lengthy->number();
   for (const JsonView& run : json.at("runs").items()) point.runs.push_back(read_run(run));
   return point;
 }

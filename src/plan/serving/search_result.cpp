@@ -31,7 +31,7 @@ std::tuple<int, int, int64_t> complexity(const ServingLayout& layout) {
 
 // By so much, a capacity may be off that was not promised.
 double search_error(const PlanPoint& point) {
-  return point.effort == Effort::full || point.effort == Effort::promised ? 2 * tie_tolerance : short_run_error;
+  return is_at_length(point.effort) ? 2 * tie_tolerance : short_run_error;
 }
 
 bool is_tied(const ServingQuestion& question, const PlanPoint& winner, const PlanPoint& other) {

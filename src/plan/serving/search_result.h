@@ -50,7 +50,6 @@ struct ServingSearchResult {
   std::vector<size_t> ranking;
   std::vector<FrontierRun> frontier;        // most tokens/s of a user first
   std::vector<PlanRun> curve;               // of the winner; lowest rate first
-  bool curve_is_long = false;               // by long runs, because short ones contradict its capacity
   std::vector<FastestAlone> fastest_alone;  // of each limit; empty where no layout starts
   std::vector<TriedEngine> tried;           // every device on offer with every engine, in the question's order
   // Devices known by their sheets were ranked by the slow end of their intervals.

@@ -192,15 +192,9 @@ class SearchOfParts {
       if (question_.in_flight) {
         // Short runs of a closed loop begin and end with fewer in flight: they say too little of throughput.
         result.curve = curve_by(Effort::long_curve);
-        result.curve_is_long = true;
         return;
       }
       result.curve = curve_by(Effort::curve);
-      const double capacity = result.winner()->capacity.value;
-      result.curve_is_long = std::any_of(result.curve.begin(), result.curve.end(), [&](const PlanRun& run) {
-        return run.attained ? run.rate > capacity * (1 + short_run_error) : run.rate < capacity / (1 + short_run_error);
-      });
-      if (result.curve_is_long) result.curve = curve_by(Effort::long_curve);
     } catch (const SearchStopped&) {
       result.stopped = true;  // the answer is there but for its curve
     }

@@ -96,7 +96,7 @@ std::string usd_interval_text(const ServingQuestion& question, const PlanPoint& 
 // Capacities are compared as far as they were found alike: only the winner's is promised, and by shorter simulations
 // it sustains more.
 std::string tie_words(const PlanPoint& winner, const PlanPoint& second) {
-  const bool is_fair = winner.effort == second.effort || winner.usual_capacity <= 0 || second.usual_capacity <= 0;
+  const bool is_fair = winner.effort == second.effort || winner.lengthy_capacity <= 0 || second.lengthy_capacity <= 0;
   if (is_fair) {
     return fmt::format("the second sustains {}, and the difference is smaller than the prediction error",
                        capacity_interval(second.capacity));
@@ -104,7 +104,7 @@ std::string tie_words(const PlanPoint& winner, const PlanPoint& second) {
   return fmt::format(
       "in simulations of the same length they sustain {} and {} requests/s, and the difference is smaller than the "
       "prediction error",
-      rate_number(winner.usual_capacity), rate_number(second.usual_capacity));
+      rate_number(winner.lengthy_capacity), rate_number(second.lengthy_capacity));
 }
 
 // What a layout sustains; of a closed loop, what comes of the requests in flight.
@@ -128,12 +128,12 @@ const PlanPoint* promised_point(const ServingPlanReport& report) {
 std::string estimate_words(const ServingPlanReport& report) {
   if (report.result.by_closed_form) return "by closed form";
   const PlanPoint* promised = promised_point(report);
-  if (promised == nullptr || rate_number(promised->usual_capacity) == rate_number(promised->capacity.value)) {
+  if (promised == nullptr || rate_number(promised->lengthy_capacity) == rate_number(promised->capacity.value)) {
     return "from shorter simulations";
   }
   return fmt::format("from shorter simulations, in which {} sustains {} requests/s",
                      report.result.winner() != nullptr ? "the best layout" : "the layout of the first row",
-                     rate_number(promised->usual_capacity));
+                     rate_number(promised->lengthy_capacity));
 }
 
 size_t simulated_layouts(const ServingPlanReport& report, const TriedEngine& tried) {
@@ -253,9 +253,8 @@ std::string stopped_note(const ServingPlanReport& report) {
         "{{quick}}{}.",
         unpriced_by_closed_form(report));
   }
-  const auto at_length = std::count_if(result.points.begin(), result.points.end(), [](const PlanPoint& point) {
-    return point.effort == Effort::full || point.effort == Effort::promised;
-  });
+  const auto at_length = std::count_if(result.points.begin(), result.points.end(),
+                                       [](const PlanPoint& point) { return is_at_length(point.effort); });
   return fmt::format(
       "The search was stopped before its end: this is the best of {} simulated layouts, {} of them simulated at "
       "length. Another layout may be better.",
@@ -279,6 +278,15 @@ std::vector<std::string> notes_of(const ServingPlanReport& report) {
   return notes;
 }
 
+// Of a run that does not keep its limits: several stretches may keep them together, and leave a doubt for others.
+std::string broken_words(const ServingQuestion& question, const PlanRun& run) {
+  for (size_t i = 0; i < question.slos.size(); ++i) {
+    if (!(run.achieved_ms[i] <= question.slos[i].limit_ms)) return "exceeds the limits";
+  }
+  return question.joint_percent || run.failed_share > 0 ? "exceeds the limits"
+                                                        : "may exceed the limits with other requests";
+}
+
 // Latencies of the winner from a light load to more than it sustains.
 std::string curve_text(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
@@ -291,7 +299,7 @@ std::string curve_text(const ServingPlanReport& report) {
   const auto devices = static_cast<double>(report.result.winner()->layout.devices());
   const double capacity = report.result.winner()->capacity.value;
   for (const PlanRun& run : report.result.curve) {
-    std::string remark = !run.attained                       ? "exceeds the limits"
+    std::string remark = !run.attained                       ? broken_words(question, run)
                          : !is_closed && run.rate > capacity ? "above the capacity"
                          : &run == knee                      ? "knee"
                                                              : "";
@@ -314,11 +322,8 @@ std::string curve_text(const ServingPlanReport& report) {
       fmt::format("Latency of the best layout against request rate, from a tenth of its capacity of {} requests/s to "
                   "25% above it (ms at the percentiles asked for, {}):\n",
                   rate_number(capacity),
-                  report.result.curve_is_long
-                      ? "each from one long simulation; the figures above are from several and differ a little"
-                      : fmt::format("from short simulations, which may exceed the limits at a rate up to {:.0f}% "
-                                    "below or above the capacity",
-                                    100 * short_run_error)),
+                  "from short simulations; at the capacity, and where short simulations contradict it, from the long "
+                  "ones that the capacity is judged by"),
       page_width(), 2);
   text += table.text();
   if (knee == nullptr) return text;

@@ -35,13 +35,13 @@ struct Ranked {
   std::optional<LayoutScore> score(const PlanPoint& point) const {
     return layout_score(*question, point.layout, ranked_capacity(*question, *result, point));
   }
-  // The best that keeps the limits at any rate; simulated at length before others.
+  // The best that keeps the limits at any rate; simulated at length before others, which short runs may flatter.
   const PlanPoint* best(const std::function<bool(const ServingLayout&)>& is_its) const {
     const PlanPoint* best = nullptr;
     const auto rank = [&](const PlanPoint& point) {
       const std::optional<LayoutScore> own = score(point);
       const bool is_promised = point.effort == Effort::promised;
-      return std::tuple(own.has_value(), is_promised, own, point.capacity.value);
+      return std::tuple(own.has_value(), is_promised, is_at_length(point.effort), own, point.capacity.value);
     };
     for (const PlanPoint& point : result->points) {
       if (point.capacity.value <= 0 || !is_its(point.layout)) continue;
