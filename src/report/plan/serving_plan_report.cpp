@@ -261,11 +261,41 @@ std::string stopped_note(const ServingPlanReport& report) {
       result.points.size(), at_length);
 }
 
+// Of a layout that keeps numbers in narrower formats than the checkpoint, where the checkpoint's were tried as well:
+// nobody asked for them. Empty where there is nothing to say.
+std::string changed_numbers_note(const ServingQuestion& question, const ServingLayout& layout) {
+  const LayoutChoices& choices = question.choices;
+  const auto is_tried = [](const auto& formats, const auto& wanted) {
+    return std::any_of(formats.begin(), formats.end(), wanted);
+  };
+  std::vector<std::string> formats, flags;
+  const std::optional<Scheme>& scheme = layout.pool.engine.scheme;
+  if (scheme && is_tried(choices.schemes, [](const std::optional<Scheme>& one) { return !one; })) {
+    formats.push_back(fmt::format("weights in {}", facts(*scheme).name));
+    flags.emplace_back("{quantizations} config");
+  }
+  const DType cache = layout.pool.engine.kv_dtype;
+  const auto is_wider = [&](DType one) { return bytes_per_element(one) > bytes_per_element(cache); };
+  if (is_tried(choices.kv_dtypes, is_wider)) {
+    formats.push_back(fmt::format("the KV cache in {}", dtype_name(cache)));
+    flags.emplace_back("{kv_cache_dtype} auto");
+  }
+  if (formats.empty()) return "";
+  return fmt::format(
+      "The best layout keeps {}, which is not the checkpoint's own format, so the quality of answers may change: test "
+      "it first, or keep the checkpoint's format with {}.",
+      fmt::join(formats, " and "), fmt::join(flags, " "));
+}
+
 // What the reader should know of the model, and of engines that were not tried.
 std::vector<std::string> notes_of(const ServingPlanReport& report) {
   std::vector<std::string> notes = report.question.model.notes;
   if (const PlanPoint* winner = report.result.winner(); winner != nullptr && !winner->layout.pool.engine.scheme) {
     notes = run_on(report.question.model, report.question.hardware_of(winner->layout.pool.engine.device).device).notes;
+  }
+  if (const PlanPoint* winner = report.result.winner()) {
+    std::string note = changed_numbers_note(report.question, winner->layout);
+    if (!note.empty()) notes.push_back(std::move(note));
   }
   for (std::string& sentence : left_out(report.question)) notes.push_back(std::move(sentence));
   if (const std::optional<DraftChoice>& drafts = report.question.drafts) {
