@@ -324,7 +324,8 @@ struct ServerUrl {
 };
 
 // Before several servers; nothing in front of one alone.
-LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, int64_t router_port) {
+LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, int64_t router_port,
+                     bool has_conversations) {
   LaunchCommand command{.role = "router", .line = {}, .note = {}, .options = {}};
   const bool pools = !servers.front().role.empty();
   if (style == LaunchStyle::trtllm) {
@@ -341,6 +342,13 @@ LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, i
           "pools.yaml: {{hostname: localhost, port: {}, context_servers: {{urls: [{}]}}, "
           "generation_servers: {{urls: [{}]}}}}",
           router_port, urls("prefill"), urls("decode"));
+      if (has_conversations) {
+        command.note += "; add a router to pools.yaml that sends all requests of a conversation to the same server";
+      }
+    } else if (has_conversations) {
+      command.note =
+          "put an HTTP load balancer with sticky sessions in front of these servers: all requests of a conversation "
+          "must reach the same server";
     } else {
       command.note = "put any HTTP load balancer in front of these servers";
     }
@@ -358,6 +366,12 @@ LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, i
     }
   }
   command.line += fmt::format(" --port {}", router_port);
+  if (!has_conversations) return command;
+  command.line += policy_of_conversations(style);
+  if (style == LaunchStyle::vllm) {
+    command.note =
+        "send the same X-Session-ID header with all requests of a conversation, so that they reach the same server";
+  }
   return command;
 }
 
@@ -497,6 +511,21 @@ int64_t servers_of_host(const ServingQuestion& question, const EnginePool& pool)
 
 }  // namespace
 
+// What was simulated: turns reach the server that has the KV cache of their conversation. vLLM's router hashes the
+// session that a request names (vllm-project/router, docs/load_balancing); SGLang's knows which server had the longest
+// part of a prompt (sglang, docs/advanced_features/sgl_model_gateway.md).
+std::string_view policy_of_conversations(LaunchStyle style) {
+  switch (style) {
+    case LaunchStyle::vllm:
+      return " --policy consistent_hash";
+    case LaunchStyle::sglang:
+      return " --policy cache_aware";
+    case LaunchStyle::trtllm:
+      break;
+  }
+  return "";
+}
+
 std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, const ServingLayout& layout,
                                            int64_t max_model_len, const std::optional<HostPlace>& shared) {
   const HostPlace host = shared.value_or(HostPlace{});
@@ -522,7 +551,7 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
         fmt::format("run these lines on host {}{}{}", host.first_device / of_host + 1, note.empty() ? "" : "; ", note);
   }
   if (servers == 1) return lines.commands;
-  lines.commands.push_back(router(style, lines.urls, host.router_port));
+  lines.commands.push_back(router(style, lines.urls, host.router_port, question.has_conversations));
   LaunchCommand& before_servers = lines.commands.back();
   const bool names_servers = !before_servers.line.empty();
   if (names_servers && !lines.note.empty()) {
@@ -547,7 +576,7 @@ std::vector<PoolLaunch> pool_launches(const ServingQuestion& question, const Ser
 }
 
 std::string pool_router_line(const std::string& engine, const std::vector<std::string>& prefill_hosts,
-                             const std::vector<std::string>& decode_hosts) {
+                             const std::vector<std::string>& decode_hosts, bool has_conversations) {
   std::vector<ServerUrl> urls;
   for (const std::string& host : prefill_hosts) {
     urls.push_back({.url = host + ":8000", .role = "prefill", .bootstrap_port = first_bootstrap_port});
@@ -555,7 +584,7 @@ std::string pool_router_line(const std::string& engine, const std::vector<std::s
   for (const std::string& host : decode_hosts) {
     urls.push_back({.url = host + ":8000", .role = "decode", .bootstrap_port = {}});
   }
-  return router(engine_kind(engine).launch, urls, 8000).line;
+  return router(engine_kind(engine).launch, urls, 8000, has_conversations).line;
 }
 
 }  // namespace foretoken

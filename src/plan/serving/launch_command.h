@@ -46,6 +46,8 @@ inline constexpr const char* first_launch_host = "FIRST-HOST";  // in lines of s
 
 // The line of the router in front of pools, in the words of their engine. TensorRT-LLM's reads a file.
 std::string pool_router_line(const std::string& engine, const std::vector<std::string>& prefill_hosts,
-                             const std::vector<std::string>& decode_hosts);
+                             const std::vector<std::string>& decode_hosts, bool has_conversations);
+// Flags of the router by which all requests of a conversation reach the same server; empty where its users see to it.
+std::string_view policy_of_conversations(LaunchStyle style);
 
 }  // namespace foretoken

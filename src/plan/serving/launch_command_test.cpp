@@ -261,6 +261,23 @@ TEST(LaunchCommand, notes_name_only_what_the_router_is_told) {
 }
 
 // All lines together start one server.
+TEST(LaunchCommand, the_router_keeps_the_requests_of_a_conversation_on_one_server) {
+  ServingQuestion question = small_question();
+  const auto router_of = [&](const char* name, bool pools) {
+    const EnginePool pool{.engine = {.device = "l4", .engine = name}, .replicas = pools ? 1 : 2};
+    return launch_commands(question, {.pool = pool, .decode = pools ? std::optional(pool) : std::nullopt}, 4096).back();
+  };
+  for (const bool pools : {false, true}) {
+    question.has_conversations = false;
+    EXPECT_EQ(router_of("vllm", pools).line.find("--policy"), std::string::npos);
+    question.has_conversations = true;
+    EXPECT_THAT(router_of("vllm", pools).line, HasSubstr("--policy consistent_hash"));
+    EXPECT_THAT(router_of("vllm", pools).note, HasSubstr("X-Session-ID"));
+    EXPECT_THAT(router_of("sglang", pools).line, HasSubstr("--policy cache_aware"));
+    EXPECT_THAT(router_of("trtllm", pools).note, HasSubstr("requests of a conversation"));
+  }
+}
+
 TEST(LaunchCommand, lines_of_several_nodes_are_one_server) {
   const ServingQuestion question = question_on("h200_sxm");
   for (const char* name : {"vllm", "sglang", "trtllm"}) {

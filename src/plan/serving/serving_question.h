@@ -80,7 +80,8 @@ struct ServingQuestion {
   // In place of a rate, so many requests are always in flight: the next is sent when one ends (a closed loop). A layout
   // is judged by that alone, and its capacity is the requests/s that come of it.
   std::optional<int64_t> in_flight = {};
-  bool pessimistic = false;  // steps are as slow as their interval allows
+  bool has_conversations = false;  // their turns go where the KV cache of their conversation is
+  bool pessimistic = false;        // steps are as slow as their interval allows
   std::optional<double> budget_usd_per_hour;
   PlanObjective objective = PlanObjective::capacity;
   std::vector<HardwareChoice> hardware;

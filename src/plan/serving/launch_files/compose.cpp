@@ -34,12 +34,13 @@ std::string compose_router(const Question& asked, const std::vector<std::string>
   all.insert(all.end(), decode.begin(), decode.end());
   std::string line;
   if (asked.layout.decode) {
-    line = pool_router_line(asked.layout.pool.engine.engine, prefill, decode);
+    line = pool_router_line(asked.layout.pool.engine.engine, prefill, decode, asked.question.has_conversations);
   } else {
     line = asked.style == LaunchStyle::sglang ? "python -m sglang_router.launch_router --worker-urls"
                                               : "vllm-router --worker-urls";
     for (const std::string& name : all) line += fmt::format(" http://{}:{}", name, served_port);
     line += fmt::format(" --port {}", served_port);
+    if (asked.question.has_conversations) line += policy_of_conversations(asked.style);
   }
   return fmt::format("router:\n  image: {0}\n  entrypoint: {1}\n  ports: [\"{2}:{2}\"]\n  depends_on: {3}\n",
                      router_image(asked.platform(asked.pools.front()), asked.style),

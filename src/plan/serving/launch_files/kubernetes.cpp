@@ -94,8 +94,8 @@ std::vector<std::string> pod_hosts(const PoolLaunch& pool) {
 }
 
 std::string router_of_pools(const Question& asked) {
-  const std::string line =
-      pool_router_line(asked.layout.pool.engine.engine, pod_hosts(asked.pools[0]), pod_hosts(asked.pools[1]));
+  const std::string line = pool_router_line(asked.layout.pool.engine.engine, pod_hosts(asked.pools[0]),
+                                            pod_hosts(asked.pools[1]), asked.question.has_conversations);
   return fmt::format(
       "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: llm}}\nspec:\n  replicas: 1\n"
       "  selector: {{matchLabels: {{app: llm}}}}\n  template:\n    metadata: {{labels: {{app: llm}}}}\n    spec:\n"

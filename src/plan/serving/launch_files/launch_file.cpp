@@ -78,6 +78,10 @@ std::string indented(std::string_view text, size_t spaces) {
 std::string header(const Question& asked, std::string_view use) {
   std::string text = fmt::format("# {} on {}; {}\n", layout_text(asked.layout), devices_text(asked.layout), use);
   text += "# Set the tags of images to the versions that you tested.\n";
+  if (asked.question.has_conversations && (asked.pools.size() > 1 || asked.pools.front().servers > 1)) {
+    text +=
+        "# All requests of a conversation must reach the same server, which has its KV cache: use session affinity.\n";
+  }
   for (const PoolLaunch& pool : asked.pools) {
     for (const LaunchCommand& line : pool.lines) {
       if (line.has_placeholder) {
