@@ -9,6 +9,7 @@
 #include "hardware/node_file.h"
 #include "library/deployment.h"
 #include "library/facts_digest.h"
+#include "plan/serving/most_in_flight.h"
 #include "plan/serving/stored_evaluator.h"
 
 namespace foretoken {
@@ -110,6 +111,21 @@ std::optional<LayoutExplanation> ServingPlanner::explain(const ServingSearchResu
   } catch (const SearchStopped&) {
     return std::nullopt;
   }
+}
+
+std::optional<ServingPlanner::MostInFlight> ServingPlanner::most_in_flight(const ServingSearchResult& result) const {
+  constexpr size_t compared = 3;
+  MostInFlight most;
+  try {
+    for (size_t i = 0; i < std::min(compared, result.ranking.size()); ++i) {
+      const PlanPoint& point = result.points[result.ranking[i]];
+      const int64_t requests = foretoken::most_in_flight(question, traffic, facts(), point, check_wanted);
+      if (requests > most.requests) most = {.requests = requests, .layout = point.layout};
+    }
+  } catch (const SearchStopped&) {
+    return std::nullopt;
+  }
+  return most.requests > 0 ? std::optional(most) : std::nullopt;
 }
 
 std::optional<DayPlan> ServingPlanner::day(const ServingSearchResult& result, const DaySettings& settings) const {

@@ -48,6 +48,13 @@ struct ServingPlanner {
   SoughtGoals seek(const ServingSearchResult& result) const;
   // Of the winner at the rate asked for, else at its capacity; nothing where nothing was simulated, or nobody waits.
   std::optional<LayoutExplanation> explain(const ServingSearchResult& result) const;
+  // Requests that may always be in flight: the most of any of the best layouts, as a search for a rate found them.
+  // Nothing where none keeps the limits, or nobody waits.
+  struct MostInFlight {
+    int64_t requests = 0;
+    ServingLayout layout;
+  };
+  std::optional<MostInFlight> most_in_flight(const ServingSearchResult& result) const;
   // Of the best layouts; nothing where none serves what is asked, or nobody waits.
   std::optional<DayPlan> day(const ServingSearchResult& result, const DaySettings& settings) const;
 
