@@ -55,10 +55,11 @@ auto find(const std::string& typed, const PathOf& path_of, const std::vector<std
                name, count)});
     }
   }
-  throw InputError({.source = std::string(kind),
-                    .value = printable(typed),
-                    .expected = fmt::format("the name of a {} or a path to its .json file", kind),
-                    .suggestion = nearest_name(typed, candidates).value_or("")});
+  throw InputError(
+      {.source = std::string(kind),
+       .value = printable(typed),
+       .expected = fmt::format("the name of a {} (`foretoken devices` lists them) or a path to its .json file", kind),
+       .suggestion = nearest_name(typed, candidates).value_or("")});
 }
 
 }  // namespace

@@ -10,7 +10,9 @@
 
 namespace foretoken::plan_serve_test {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class PlanServeCommand : public CommandTest {
  protected:
@@ -399,6 +401,43 @@ TEST_F(PlanServeCommand, takes_questions_as_people_write_them) {
   EXPECT_EQ(JsonView(gpus, "plan").at("winner").at("usd_per_hour").number(), 1.9);
 }
 
+TEST_F(PlanServeCommand, a_device_without_a_number_is_a_node_and_other_formats_than_the_checkpoints_are_noted) {
+  const std::string quick = "plan serve --quick --model Llama-3.1-8B --traffic chat --engines vllm --hardware H100";
+  const Outcome node = run_foretoken(quick);
+  EXPECT_EQ(node.status, 0) << node.err;
+  EXPECT_THAT(node.out, HasSubstr("on 8 x NVIDIA H100"));
+  EXPECT_THAT(node.out, HasSubstr("--hardware H100 has no number: up to 8 x H100 (one node)"));
+  EXPECT_THAT(node.out, HasSubstr("the quality of answers may change"));
+  EXPECT_THAT(node.out, HasSubstr("--quantizations config"));
+  const Outcome own = run_foretoken(quick + ":8 --quantizations config --kv-cache-dtype auto");
+  EXPECT_THAT(own.out, Not(HasSubstr("has no number")));
+  EXPECT_THAT(own.out, Not(HasSubstr("quality of answers")));
+}
+
+TEST_F(PlanServeCommand, finds_the_most_requests_in_flight) {
+  const Outcome run = plan("--find-max-concurrency --json --no-disaggregate");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "plan");
+  const JsonView answer(json, "plan");
+  EXPECT_GT(answer.at("in_flight").integer(), 1);
+  std::string notes;
+  for (const JsonView& note : answer.at("notes").items()) notes += note.string();
+  EXPECT_THAT(notes, HasSubstr("requests in flight keep the limits"));
+}
+
+TEST_F(PlanServeCommand, users_ask_as_often_as_the_service_answers) {
+  const Outcome run = run_foretoken(
+      "plan serve --quick --json --model Llama-3.1-8B --traffic chat --slo ttft:2000,tpot:100 --engines vllm "
+      "--hardware 1xH100 --users 5");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "plan");
+  const JsonView shown = JsonView(json, "plan").at("winner").at("run");
+  const double rate = shown.at("rate").number();
+  const double output_tokens = shown.at("output_tokens_per_s").number() / rate;
+  const double answer_s = output_tokens / shown.at("tokens_per_s_per_user").number();
+  EXPECT_GE(rate * (10 + answer_s), 0.97 * 5) << "so many wait for an answer or pause for 10 s";
+}
+
 TEST_F(PlanServeCommand, wrong_flags_are_named) {
   const auto refused = [](const std::string& flags) {
     const Outcome run = run_foretoken("plan serve --model Llama-3.1-8B " + flags);
@@ -407,7 +446,8 @@ TEST_F(PlanServeCommand, wrong_flags_are_named) {
   };
   EXPECT_THAT(refused("--slo ttft:500"), HasSubstr("--hardware"));
   EXPECT_THAT(refused("--hardware h100_sxm:2 --slo tfft:500"), HasSubstr("ttft"));
-  EXPECT_THAT(refused("--hardware h100_sxm --slo ttft:500"), HasSubstr("DEVICE:COUNT"));
+  EXPECT_THAT(refused("--hardware h10_sxm --slo ttft:500"), AllOf(HasSubstr("H100:8"), HasSubstr("h100_sxm")));
+  EXPECT_THAT(refused("--hardware 8xh10_sxm --slo ttft:500"), HasSubstr("`foretoken devices`"));
   EXPECT_THAT(refused("--hardware h100_sxm:2,h100_sxm:4 --slo ttft:500"), HasSubstr("each device once"));
   EXPECT_THAT(refused("--hardware h100_sxm:2 --price h100_sxm --slo ttft:500"), HasSubstr("DEVICE=USD"));
   EXPECT_THAT(refused("--hardware h100_sxm:2 --slo ttft:500 --engines vlm"), HasSubstr("vllm"));

@@ -16,7 +16,27 @@ bool names_device(const std::string& name, const HardwareCatalogue& hardware) {
   }
 }
 
+// Of the usual node of this device; 1 where it is in none.
+int64_t devices_of_node(const std::string& name, const HardwareCatalogue& hardware) {
+  const auto node = hardware.node_with(hardware.device(name));
+  return node ? node->device_count : 1;
+}
+
+// Empty where no name is near.
+std::string nearest_device(const std::string& name, const HardwareCatalogue& hardware) {
+  try {
+    hardware.device(name);
+    return "";
+  } catch (const InputError& error) {
+    return error.problem().suggestion;
+  }
+}
+
 }  // namespace
+
+bool has_no_count(const std::string& written, const HardwareCatalogue& hardware) {
+  return written.find(':') == std::string::npos && names_device(written, hardware);
+}
 
 std::pair<std::string, std::string> named_value(const char* flag, const std::string& text, char sign,
                                                 const char* expected) {
@@ -42,7 +62,14 @@ std::pair<std::string, std::string> device_and_count(const std::string& written,
       (names_device(text.substr(0, behind), hardware) || !names_device(text, hardware))) {
     return {text.substr(0, behind), text.substr(behind + 1)};
   }
-  return named_value("--hardware", text, ':', "DEVICE:COUNT, as in h100_sxm:8, or COUNTxDEVICE, as in 8xH100");
+  if (text.find_first_not_of(digits) != std::string::npos && !has_colon) {
+    if (names_device(text, hardware)) return {text, std::to_string(devices_of_node(text, hardware))};
+    throw InputError({.source = "--hardware",
+                      .value = printable(text),
+                      .expected = "a device and its number, as in H100:8 or 8xH100 (`foretoken devices` lists devices)",
+                      .suggestion = nearest_device(text, hardware)});
+  }
+  return named_value("--hardware", text, ':', "DEVICE:COUNT, as in H100:8, or COUNTxDEVICE, as in 8xH100");
 }
 
 }  // namespace foretoken

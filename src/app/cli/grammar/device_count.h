@@ -16,7 +16,9 @@ std::pair<std::string, std::string> named_value(const char* flag, const std::str
                                                 const char* expected);
 
 // Name and number of "h100_sxm:8", or "8xH100" and "h100x8" as people say it: "rtx4090" is one name, no number of "rt".
-// InputError about --hardware.
+// A name alone means the devices of one node: 8 of "h100_sxm". InputError about --hardware.
 std::pair<std::string, std::string> device_and_count(const std::string& text, const HardwareCatalogue& hardware);
+// "h100_sxm": the number is that of a node.
+bool has_no_count(const std::string& text, const HardwareCatalogue& hardware);
 
 }  // namespace foretoken

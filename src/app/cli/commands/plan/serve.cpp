@@ -63,7 +63,12 @@ class PlanServe : public Command {
       options_->refuse({"--most-simulated", "--finalists", "--html", "--trace-out", "--goal-seek", "--time-limit"}, {},
                        "--quick");
     if (demand_.load.conversations()) refuse_with_conversations();
-    if (demand_.load.max_concurrency > 0) refuse_with_closed_loop();
+    if (demand_.load.max_concurrency > 0) refuse_with_closed_loop("--max-concurrency");
+    if (find_max_concurrency_) {
+      refuse_flag("--max-concurrency", "--find-max-concurrency", "only one of the two");
+      if (demand_.load.conversations()) refuse_flag("--find-max-concurrency", "conversations", "a --request-rate");
+      refuse_with_closed_loop("--find-max-concurrency");
+    }
     // Closed forms know nothing of requests that wait for slots: they may be off by ten times.
     if (quick_) options_->refuse({"--enable-lora"}, {}, "--quick, which does not price waiting for adapter slots");
     // Ranks that share a store must all search alike; one that is killed is resumed from the store.
@@ -74,9 +79,9 @@ class PlanServe : public Command {
     if (rank.answers()) files_.check();
     if (rank.answers()) OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     if (!also_.empty()) return run_together(library, rank, stop);
-    const ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)}, stop);
+    ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)}, stop);
     day_.check_least_replicas(planner.question);
-    const ServingSearchResult result = planner.search();
+    const ServingSearchResult result = searched(planner, library);
     if (!rank.answers()) return {.text = {}, .json = {}};
     const std::optional<LayoutExplanation> explanation = planner.explain(result);
     const SoughtGoals goals = goal_seek_ ? planner.seek(result) : SoughtGoals();
@@ -97,6 +102,49 @@ class PlanServe : public Command {
   }
 
  private:
+  // Users whose answers come faster ask sooner again: where that is more than was assumed, the search is for the rate
+  // that the speed of the winner makes. Slower answers leave the rate as it is, with more to spare.
+  ServingSearchResult searched(ServingPlanner& planner, const Library& library) const {
+    if (find_max_concurrency_) return searched_in_flight(planner);
+    if (demand_.users == 0) return planner.search();
+    const double output_tokens = planner.traffic.lengths().mean_output;
+    double answer_s = demand_.assumed_answer_seconds(library, output_tokens);
+    const auto count_users = [&](double seconds) {
+      answer_s = seconds;
+      if (!day_.given()) planner.question.rate = demand_.rate_of_users(seconds);
+    };
+    count_users(answer_s);
+    ServingSearchResult result = planner.search();
+    constexpr int most_rounds = 3;
+    constexpr double as_good_as = 1.02;
+    for (int round = 0; round < most_rounds && !day_.given(); ++round) {
+      const PlanRun* run = result.winner() == nullptr ? nullptr : shown_run(planner.question, *result.winner());
+      if (run == nullptr || run->tokens_per_s_of_user <= 0) break;
+      const double own_s = output_tokens / run->tokens_per_s_of_user;
+      if (demand_.rate_of_users(own_s) <= as_good_as * *planner.question.rate) break;
+      count_users(own_s);
+      result = planner.search();
+    }
+    for (std::string& sentence : demand_.user_assumptions(answer_s)) {
+      planner.question.assumptions.push_back(std::move(sentence));
+    }
+    return result;
+  }
+
+  // The most requests in flight are those of the layouts that sustain most; the answer is the best layout for them.
+  ServingSearchResult searched_in_flight(ServingPlanner& planner) const {
+    ServingSearchResult at_a_rate = planner.search();
+    const std::optional<ServingPlanner::MostInFlight> most = planner.most_in_flight(at_a_rate);
+    if (!most) return at_a_rate;
+    planner.question.in_flight = most->requests;
+    if (objective_ != "capacity") planner.question.objective = PlanObjective::cost;
+    planner.question.assumptions.push_back(
+        fmt::format("At most {} requests in flight keep the limits ({{find_max_concurrency}}), found with {}. The "
+                    "answer is for that number.",
+                    most->requests, layout_text(most->layout)));
+    return planner.search();
+  }
+
   void add_launch_file(const ServingPlanner& planner, const ServingLayout& layout, Answer& answer) const {
     std::string manifest;
     try {
@@ -135,8 +183,8 @@ class PlanServe : public Command {
     refuse("--users", "the conversations that begin per second as --request-rate");
   }
 
-  void refuse_with_closed_loop() const {
-    const auto refuse = [&](const char* flag, const char* instead) { refuse_flag(flag, "--max-concurrency", instead); };
+  void refuse_with_closed_loop(const char* loop) const {
+    const auto refuse = [&](const char* flag, const char* instead) { refuse_flag(flag, loop, instead); };
     constexpr const char* either = "either requests per second or requests in flight";
     refuse("--request-rate", either);
     refuse("--users", either);
@@ -165,6 +213,9 @@ class PlanServe : public Command {
     options.number("--attainment", attainment_, {.least = 0, .most = 100},
                    "Percentage of requests that must meet every limit (goodput), instead of each limit at its "
                    "percentile; 0 = off");
+    options.flag("--find-max-concurrency", find_max_concurrency_,
+                 "Find the largest number of requests always in flight that keeps the limits, and plan for it as "
+                 "with --max-concurrency");
     offer_.declare(options);
     options.choice(
         "--objective", objective_, {"auto", "capacity", "cost"},
@@ -231,6 +282,12 @@ class PlanServe : public Command {
       if (questions.back().rate) continue;
       throw InputError({.source = "--request-rate", .value = "inf", .expected = "with --also: requests/s of --model"});
     }
+    if (demand_.users > 0) {
+      const double answer_s = demand_.assumed_answer_seconds(library, static_cast<double>(own.output_len));
+      for (std::string& sentence : demand_.user_assumptions(answer_s)) {
+        questions.front().assumptions.push_back(std::move(sentence));
+      }
+    }
     const SharedPlan plan = share_devices(questions, [&](size_t model, const ServingQuestion& question) {
       show_progress(question.model.name);
       planners[model].question = question;
@@ -261,12 +318,12 @@ class PlanServe : public Command {
           "Nothing was simulated ({quick}): each capacity is the usual share of a closed-form bound. Run without "
           "{quick} before you rent.");
     }
+    add(offer_.count_notes(library));
     add(demand_.use_assumptions(library));
     if (day_.given()) {
       sentences.push_back(
           fmt::format("Layouts are chosen for the peak of the day, {} requests/s.", asked_rate_number(load.rate())));
     }
-    add(demand_.user_assumptions(library));
     return sentences;
   }
 
@@ -303,6 +360,7 @@ class PlanServe : public Command {
                              wanted();
                              stop.check();
                            }};
+    planner.question.has_conversations = planner.traffic.has_conversations();
     // Rates of conversations are of those; a search counts requests.
     if (planner.question.rate) *planner.question.rate *= planner.traffic.requests_each();
     layouts_.choose_host_memory(planner);
@@ -373,7 +431,7 @@ class PlanServe : public Command {
   std::string model_, objective_ = "auto", tier_ = "best", launch_ = "lines", launch_out_;
   std::vector<std::string> also_;
   double attainment_ = 0, time_limit_ = 0;
-  bool pessimistic_ = false, quick_ = false, goal_seek_ = false;
+  bool pessimistic_ = false, quick_ = false, goal_seek_ = false, find_max_concurrency_ = false;
   int64_t most_simulated_ = 96, finalists_ = 6, threads_ = 0;
   DemandFlags demand_;
   DayFlags day_;

@@ -54,20 +54,24 @@ LoadFlags DemandFlags::load_of_use(const Library& library) const {
   }
   if (users > 0) {
     options->refuse({"--request-rate"}, {}, "--users");
-    flags.request_rate = fmt::format("{:.3g}", static_cast<double>(users) / seconds_of_user(library, flags));
+    const double answer_s = assumed_answer_seconds(library, static_cast<double>(flags.output_len));
+    flags.request_rate = number_text(rate_of_users(answer_s));
   }
   return flags;
 }
 
-// Of a user, from one request to the next: reads and writes, and waits for an answer that takes half as long as the
-// limits on it allow.
-double DemandFlags::seconds_of_user(const Library& library, const LoadFlags& flags) const {
-  double answer_ms = 0;
+double DemandFlags::rate_of_users(double answer_s) const {
+  return std::stod(fmt::format("{:.3g}", static_cast<double>(users) / (user_pause_s + answer_s)));
+}
+
+double DemandFlags::assumed_answer_seconds(const Library& library, double output_tokens) const {
+  double answer_ms = 0, whole_ms = 0;
   for (const LatencySlo& slo : limits(library)) {
     if (slo.metric == SloMetric::ttft) answer_ms += slo.limit_ms / 2;
-    if (slo.metric == SloMetric::tpot) answer_ms += slo.limit_ms / 2 * static_cast<double>(flags.output_len);
+    if (slo.metric == SloMetric::tpot) answer_ms += slo.limit_ms / 2 * output_tokens;
+    if (slo.metric == SloMetric::e2el) whole_ms = slo.limit_ms / 2;
   }
-  return user_pause_s + answer_ms / 1e3;
+  return (whole_ms > 0 && (answer_ms <= 0 || whole_ms < answer_ms) ? whole_ms : answer_ms) / 1e3;
 }
 
 std::vector<LatencySlo> DemandFlags::limits(const Library& library) const {
@@ -89,12 +93,12 @@ std::vector<std::string> DemandFlags::use_assumptions(const Library& library) co
   return sentences;
 }
 
-std::vector<std::string> DemandFlags::user_assumptions(const Library& library) const {
+std::vector<std::string> DemandFlags::user_assumptions(double answer_s) const {
   if (users == 0) return {};
   return {
-      fmt::format("{} users are counted as {:.3g} requests/s: each user pauses {} s ({{user_pause}}) between "
-                  "answers, and an answer is assumed to take half the time the limits allow.",
-                  users, load_of_use(library).rate(), number_text(user_pause_s))};
+      fmt::format("{} users are counted as {:.3g} requests/s: each user waits {:.2g} s for an answer and pauses {} s "
+                  "({{user_pause}}) before the next request.",
+                  users, rate_of_users(answer_s), answer_s, number_text(user_pause_s))};
 }
 
 namespace {

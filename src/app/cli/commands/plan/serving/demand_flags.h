@@ -29,10 +29,12 @@ struct DemandFlags {
   std::vector<LatencySlo> limits(const Library& library) const;
   // What was assumed, in sentences.
   std::vector<std::string> use_assumptions(const Library& library) const;
-  std::vector<std::string> user_assumptions(const Library& library) const;
+  std::vector<std::string> user_assumptions(double answer_s) const;
 
- private:
-  double seconds_of_user(const Library& library, const LoadFlags& flags) const;
+  // Of the users, where each waits so long for an answer; of three digits.
+  double rate_of_users(double answer_s) const;
+  // Half of what the limits allow: what is assumed until it is known how fast the service is.
+  double assumed_answer_seconds(const Library& library, double output_tokens) const;
 };
 
 // Requests for every rate: arrivals are stretched afterwards. Of conversations, every run draws its own.

@@ -13,7 +13,9 @@ namespace foretoken {
 
 void OfferFlags::declare(Options& options) {
   options.list("--hardware", hardware,
-               "Available devices and their number, for example h100_sxm:8,a100_sxm:16 or 8xH100", true);
+               "Available devices and their number, for example h100_sxm:8,a100_sxm:16 or 8xH100; a device without a "
+               "number means up to one node of it",
+               true);
   options.list("--price,--gpu-price", prices,
                "Rent of one device per hour, for example h100_sxm=2.5 or 'h100_sxm=$1.9/h'; with one kind of device "
                "also $1.9/h [a public list price]");
@@ -93,6 +95,18 @@ std::vector<HardwareChoice> OfferFlags::choices(const Library& library, Tier tie
     }
   }
   return all;
+}
+
+std::vector<std::string> OfferFlags::count_notes(const Library& library) const {
+  std::vector<std::string> notes;
+  for (const std::string& text : hardware) {
+    if (!has_no_count(text, library.hardware())) continue;
+    const auto [device, count] = device_and_count(text, library.hardware());
+    notes.push_back(
+        fmt::format("{{hardware}} {0} has no number: up to {1} x {0} (one node) are tried. Write {0}:2 for 2.",
+                    printable(device), count));
+  }
+  return notes;
 }
 
 std::map<std::string, std::string> OfferFlags::device_files(const Library& library) const {

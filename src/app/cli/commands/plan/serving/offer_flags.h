@@ -20,7 +20,9 @@ struct OfferFlags {
   void declare(Options& options);
   std::vector<HardwareChoice> choices(const Library& library, Tier tier, const PlacementSpec& placement) const;
   std::map<std::string, std::string> device_files(const Library& library) const;  // by the device's name
-  std::optional<double> budget() const;                                           // in USD an hour
+  // How many are tried of devices that were named without a number, a sentence each.
+  std::vector<std::string> count_notes(const Library& library) const;
+  std::optional<double> budget() const;  // in USD an hour
 
  private:
   using DevicePrice = std::pair<std::string, double>;
