@@ -24,9 +24,13 @@ int64_t most_in_flight(const ServingQuestion& question, const Traffic& traffic, 
   ServingQuestion closed = question;
   closed.rate.reset();
   EngineShelf shelf(closed, facts, traffic);
+  // A search for the best layout goes on from short runs, to which all requests that are sent at first matter more.
   const auto keeps_limits = [&](int64_t in_flight, Effort effort) {
     closed.in_flight = in_flight;
-    return LayoutSimulator(closed, traffic, shelf, check_wanted).evaluate(known.layout, effort).capacity.value > 0;
+    LayoutSimulator simulator(closed, traffic, shelf, check_wanted);
+    const PlanPoint shortly = simulator.evaluate(known.layout, Effort::quick);
+    if (shortly.capacity.value <= 0) return false;
+    return simulator.evaluate(known.layout, effort).capacity.value > 0;
   };
   CapacitySearch near = search;
   near.start = usual_in_flight(known, traffic);
