@@ -28,7 +28,9 @@ TEST(Rent, every_price_is_of_a_device_that_ships_and_says_who_asks_it) {
 
 TEST(Rent, a_device_that_nobody_lends_has_no_price) {
   const Rents rents = read_rents(data / "prices" / "rent.json");
-  EXPECT_TRUE(find_rent(rents, "h100_sxm"));
+  for (const char* lent : {"h100_sxm", "gb200", "b300_sxm", "gh200", "a100_sxm_40gb", "a6000"}) {
+    EXPECT_TRUE(find_rent(rents, lent)) << lent;
+  }
   EXPECT_FALSE(find_rent(rents, "my_gpu"));
 }
 
