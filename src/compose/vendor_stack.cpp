@@ -4,9 +4,8 @@
 #include "hardware/software.h"
 
 namespace foretoken {
-namespace {
 
-void slow_down_host(Stack& stack, double factor) {
+Stack on_host(Stack stack, double factor) {
   StackCosts& costs = stack.costs;
   costs.step_host = costs.step_host * factor;
   costs.piece = costs.piece * factor;
@@ -17,9 +16,8 @@ void slow_down_host(Stack& stack, double factor) {
     *part = *part * factor;
   }
   for (StackRule& rule : stack.rules) rule.host = rule.host * factor;
+  return stack;
 }
-
-}  // namespace
 
 Stack stack_on(const Device& device, const std::string& name, const StackFinder& find) {
   Stack stack = find(name);
@@ -29,7 +27,7 @@ Stack stack_on(const Device& device, const std::string& name, const StackFinder&
   }
   // A file of the user's own says what its host takes.
   if (device.host_time_factor && !HardwareCatalogue::is_path(name))
-    slow_down_host(stack, device.host_time_factor->value);
+    return on_host(std::move(stack), device.host_time_factor->value);
   return stack;
 }
 

@@ -12,4 +12,7 @@ namespace foretoken {
 // "vllm-rocm" on AMD's GPUs), else itself. Of the stacks that ship, the host's times are those of the device's host.
 Stack stack_on(const Device& device, const std::string& name, const StackFinder& find);
 
+// The stack on a host whose times are `factor` times as long: 2 = a host half as fast.
+Stack on_host(Stack stack, double factor);
+
 }  // namespace foretoken

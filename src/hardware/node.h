@@ -21,6 +21,9 @@ struct NodeFabric {
   NodeFabricKind kind = NodeFabricKind::nvswitch;
   Fact<BytesPerSecond> bandwidth;  // out of each device, all its links, one direction
   MaybeFact<Seconds> latency;      // of the smallest message between two devices
+  // As collectives of this very host reach them, where somebody gave them: rings of its devices then run at these.
+  MaybeFact<BytesPerSecond> ring_bandwidth;
+  MaybeFact<Seconds> ring_latency;
   // pcie alone:
   MaybeFact<bool> peer_access;       // devices write to each other, not through the host's memory
   MaybeFact<BytesPerSecond> bridge;  // NVLink between devices 2i and 2i+1, one direction

@@ -22,6 +22,7 @@
 #include "library/deployment.h"
 #include "network/calibration/stack_collectives.h"
 #include "network/calibration/system_library.h"
+#include "network/given_links.h"
 
 namespace foretoken {
 namespace fs = std::filesystem;
@@ -50,18 +51,6 @@ void check_devices(const std::string& field, const Node& node, const Device& dev
                     .expected = fmt::format("a machine with {}, the device you asked for", device.name)});
 }
 
-// PCIe x16, one direction, after line coding.
-BytesPerSecond pcie_slot_rate(int generation) {
-  constexpr int first = 3, last = 7;
-  if (generation < first || generation > last) {
-    throw InputError({.field = "link",
-                      .path = "pcie",
-                      .value = fmt::format("{}", generation),
-                      .expected = fmt::format("a generation from {} to {}", first, last)});
-  }
-  return BytesPerSecond(16e9 * static_cast<double>(1 << (generation - first)));
-}
-
 Node unknown_node(const Device& device) {
   Node node{.name = device.name, .title = device.title};
   node.device = device;
@@ -74,30 +63,6 @@ Node unknown_node(const Device& device) {
     node.fabric = {.kind = NodeFabricKind::pcie, .bandwidth = {.value = pcie_slot_rate(4), .source = "assumed"}};
   }
   return node;
-}
-
-// What was said of the links takes the place of what the node's file says.
-void set_links(Node& node, const LinkSpec& link) {
-  const std::string source = "given";
-  NodeFabric& fabric = node.fabric;
-  if (link.pcie_generation > 0) {
-    fabric = {.kind = NodeFabricKind::pcie,
-              .bandwidth = {.value = pcie_slot_rate(link.pcie_generation), .source = source}};
-  }
-  if (link.nvlink_pairs) {
-    if (!node.device.link_bandwidth) {
-      throw InputError(
-          {.field = "link", .path = "nvlink-pairs", .value = node.device.name, .expected = "a device with NVLink"});
-    }
-    fabric.bridge = *node.device.link_bandwidth;
-  }
-  if (link.peer_access) fabric.peer_access = Fact<bool>{.value = *link.peer_access, .source = source};
-  if (link.bandwidth) fabric.bandwidth = {.value = *link.bandwidth, .source = source};
-  if (link.nics == 0 && !link.nic_bandwidth) return;
-  std::optional<NetworkCards>& cards = node.network_cards;
-  if (!cards) cards = assumed_cards(node.device_count);
-  if (link.nics > 0) cards->count = {.value = link.nics, .source = source};
-  if (link.nic_bandwidth) cards->bandwidth = {.value = *link.nic_bandwidth, .source = source};
 }
 
 std::shared_ptr<const DescribedKernels> kernels_of_design(AcceleratorDesign design) {
@@ -273,8 +238,7 @@ std::shared_ptr<const RankNetwork> Library::network(const Device& device, const 
   if (!device.link_bandwidth && !device.host_bandwidth && !facts->node) return nullptr;
   if (!placement.cluster.empty()) {
     facts->cluster = catalogue.cluster(placement.cluster);
-    facts->cluster->node = *facts->node;
-    if (link.nic_bandwidth) facts->cluster->fabric.nic_bandwidth = {.value = *link.nic_bandwidth, .source = "given"};
+    set_links(*facts->cluster, link);
   }
   facts->has_sweep_of_node = !placement.node.empty() && facts->node->fabric.is_swept && link.pcie_generation == 0;
   std::optional<Node> linked = facts->node;

@@ -69,17 +69,18 @@ Cluster cluster_of(const Node& node) {
 namespace {
 
 // Hosts of PCIe boards differ, so that the sweep of one says little of another; pairs may have a bridge.
-bool runs_pcie_ring(const Node& node, const GroupShape& shape) {
+bool runs_ring(const Node& node, const GroupShape& shape) {
+  if (shape.nodes > 1) return false;
   const bool is_bridged_pair = shape.ranks == 2 && node.fabric.bridge;
-  return node.fabric.kind == NodeFabricKind::pcie && !node.fabric.is_swept && shape.nodes == 1 && !is_bridged_pair;
+  const bool is_unknown_host = node.fabric.kind == NodeFabricKind::pcie && !node.fabric.is_swept;
+  return (has_given_ring(node) || is_unknown_host) && !is_bridged_pair;
 }
 
-RingRange ring_inside(const Node& node, int64_t ranks) {
-  const auto& peers = node.fabric.peer_access;
-  return pcie_ring(node.fabric.bandwidth.value, peers ? std::optional(peers->value) : std::nullopt, ranks);
-}
-
-std::string ring_basis(const RingRange& ring, int64_t ranks) {
+std::string ring_basis(const Node& node, const RingRange& ring, int64_t ranks) {
+  if (has_given_ring(node)) {
+    return fmt::format("a ring at {:.3g} GB/s and {:.3g} us per hop ({{link}})", ring.usual.bandwidth.value() / giga,
+                       ring.usual.latency.value() * 1e6);
+  }
   return fmt::format(
       "a ring over PCIe; hosts differ: {:.3g} GB/s and {:.3g} us per hop are assumed, {:.2g} to {:.2g} GB/s are "
       "possible{}",
@@ -207,7 +208,7 @@ bool CollectiveModel::is_as_nccl(const CollectiveRequest& request) const {
 std::optional<CommunicationTime> CollectiveModel::measured_time(const CollectiveRequest& request,
                                                                 const Group& group) const {
   if (options_.measured == nullptr || !cluster_ || !is_as_nccl(request)) return {};
-  if (group.shape.nodes > 1 || group.shape.ranks == 1) return {};
+  if (group.shape.nodes > 1 || group.shape.ranks == 1 || has_given_ring(cluster_->node)) return {};
   const CollectiveShape shape{.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes};
   // Engines keep their kernels off PCIe.
   const bool has_kernel = !request.kernel.empty() && request.kind == CollectiveKind::all_reduce && request.bytes > 0 &&
@@ -316,7 +317,7 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
   CollectiveEstimate result;
   result.choice = choice_for(request, group);
   const AlgorithmAndProtocol& chosen = result.choice.chosen;
-  const bool by_ring = cluster_ && is_as_nccl(request) && runs_pcie_ring(cluster_->node, group.shape);
+  const bool by_ring = cluster_ && is_as_nccl(request) && runs_ring(cluster_->node, group.shape);
   const std::optional<CommunicationTime> measured = measured_time(request, group);
   if (measured && (!by_ring || (measured->uses_known_time && measured->wire_is_known))) {
     result.seconds = measured->seconds;
@@ -328,7 +329,7 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
     result.seconds =
         ring_collective_seconds({.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes}, ring);
     result.source = "ring";
-    result.basis = ring_basis(ring, group.shape.ranks);
+    result.basis = ring_basis(cluster_->node, ring, group.shape.ranks);
   } else {
     const bool by_flow = options_.fidelity == Fidelity::flow;
     const Seconds time = by_flow ? flow_time(request, chosen, result.link_use) : result.choice.time.total();

@@ -25,10 +25,6 @@ bool is_pcie(const NetworkFacts& facts) {
   return !facts.device.link_bandwidth && facts.device.host_bandwidth;
 }
 
-BytesPerSecond slot_rate(const NetworkFacts& facts) {
-  return facts.node ? facts.node->fabric.bandwidth.value : facts.device.host_bandwidth->value;
-}
-
 }  // namespace
 
 RankNetwork::RankNetwork(std::shared_ptr<const NetworkFacts> facts, const ParallelPlan& plan)
@@ -103,29 +99,13 @@ void RankNetwork::note_pcie() {
 }
 
 bool RankNetwork::runs_rings() const {
-  if (facts_->link.bandwidth || facts_->link.latency) return true;
+  if (facts_->node && has_given_ring(*facts_->node)) return true;
   return is_pcie(*facts_) && !facts_->has_sweep_of_node;
 }
 
 RingRange RankNetwork::ring_of(int64_t ranks) const {
-  const LinkSpec& link = facts_->link;
-  RingRange ring;
-  if (is_pcie(*facts_)) {
-    std::optional<bool> peers = link.peer_access;
-    if (!peers && facts_->node && facts_->node->fabric.peer_access) peers = facts_->node->fabric.peer_access->value;
-    ring = pcie_ring(slot_rate(*facts_), peers, ranks);
-  } else {
-    // Of NVLink where only one of the two was given: start-up of NCCL over the hops of a ring.
-    const BytesPerSecond rate = fabric_of(facts_->device).per_device;
-    ring = {.usual = {microseconds(3), rate * 0.7},
-            .fastest = {microseconds(1), rate * 0.8},
-            .slowest = {microseconds(6), rate * 0.5}};
-  }
-  for (RingLink* one : {&ring.usual, &ring.fastest, &ring.slowest}) {
-    if (link.bandwidth) one->bandwidth = *link.bandwidth;
-    if (link.latency) one->latency = *link.latency;
-  }
-  return ring;
+  if (facts_->node) return ring_inside(*facts_->node, ranks);
+  return pcie_ring(facts_->device.host_bandwidth.value().value, std::nullopt, ranks);
 }
 
 bool RankNetwork::leaves_node(const StepCollective& call) const {

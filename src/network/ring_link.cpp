@@ -49,4 +49,28 @@ RingRange pcie_ring(BytesPerSecond slot, std::optional<bool> peer_access, int64_
           .slowest = {microseconds(20), BytesPerSecond(worst)}};
 }
 
+bool has_given_ring(const Node& node) {
+  return node.fabric.ring_bandwidth || node.fabric.ring_latency;
+}
+
+RingRange ring_inside(const Node& node, int64_t ranks) {
+  const NodeFabric& fabric = node.fabric;
+  RingRange ring;
+  if (fabric.kind == NodeFabricKind::pcie) {
+    const auto& peers = fabric.peer_access;
+    ring = pcie_ring(fabric.bandwidth.value, peers ? std::optional(peers->value) : std::nullopt, ranks);
+  } else {
+    // Of NVLink where only one of the two was given: start-up of NCCL over the hops of a ring.
+    const BytesPerSecond rate = fabric_of(node.device).per_device;
+    ring = {.usual = {microseconds(3), rate * 0.7},
+            .fastest = {microseconds(1), rate * 0.8},
+            .slowest = {microseconds(6), rate * 0.5}};
+  }
+  for (RingLink* one : {&ring.usual, &ring.fastest, &ring.slowest}) {
+    if (fabric.ring_bandwidth) one->bandwidth = fabric.ring_bandwidth->value;
+    if (fabric.ring_latency) one->latency = fabric.ring_latency->value;
+  }
+  return ring;
+}
+
 }  // namespace foretoken

@@ -6,6 +6,7 @@
 
 #include "base/estimate.h"
 #include "base/units.h"
+#include "hardware/node.h"
 #include "model/shapes.h"
 
 namespace foretoken {
@@ -34,5 +35,11 @@ Estimate ring_collective_seconds(const CollectiveShape& collective, const RingLi
 // access devices write to each other; without, every byte goes through the host's memory (NCCL's SHM). Nothing = not
 // known: in the middle. Engines keep their own all-reduce kernels off there, so that NCCL runs all collectives.
 RingRange pcie_ring(BytesPerSecond slot, std::optional<bool> peer_access, int64_t ranks);
+
+// Somebody gave bandwidth or latency of its rings: what was measured on such nodes does not count then.
+bool has_given_ring(const Node& node);
+
+// A ring of so many of its devices: as given, else over PCIe or NVLink.
+RingRange ring_inside(const Node& node, int64_t ranks);
 
 }  // namespace foretoken

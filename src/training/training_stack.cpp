@@ -380,4 +380,14 @@ TrainingStackCatalogue training_stacks_of(const Library& library) {
   return TrainingStackCatalogue(library.directory() / "training" / "stacks");
 }
 
+TrainingStack on_host(TrainingStack stack, double factor) {
+  for (const TrainingConstant time : {host_layer_us, host_micro_batch_us}) {
+    stack.constants[time] *= factor;
+    for (auto& [place, constants] : stack.on) {
+      if (const auto found = constants.find(time); found != constants.end()) found->second *= factor;
+    }
+  }
+  return stack;
+}
+
 }  // namespace foretoken

@@ -131,4 +131,7 @@ class TrainingStackCatalogue {
 };
 TrainingStackCatalogue training_stacks_of(const Library& library);
 
+// The stack on a host whose times are `factor` times as long: 2 = a host half as fast.
+TrainingStack on_host(TrainingStack stack, double factor);
+
 }  // namespace foretoken

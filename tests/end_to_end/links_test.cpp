@@ -164,4 +164,50 @@ TEST(Links, a_plan_asks_for_the_bandwidth_of_a_pcie_host_where_its_gpus_talk) {
   EXPECT_THAT(in_one_line(alone.out), testing::Not(HasSubstr("over PCIe")));
 }
 
+double train_seconds(const std::string& more) {
+  return JsonView(answer(more), "train").at("seconds").at("value").number();
+}
+
+TEST(Links, training_takes_the_links_that_were_given) {
+  const std::string tensor = "train --model Llama-3.1-8B --global-batch-size 16 --device l40s --devices 4 -tp 4 ";
+  EXPECT_GT(train_seconds(tensor + "--link bandwidth=2,latency=40"),
+            1.2 * train_seconds(tensor + "--link bandwidth=20"));
+  const std::string nodes = "train --model Llama-3.1-8B --global-batch-size 128 --device h100_sxm --devices 128 ";
+  EXPECT_GT(train_seconds(nodes + "--link nic-bandwidth=2"), 1.1 * train_seconds(nodes));
+  EXPECT_GT(train_seconds(nodes + "-tp 8 --link bandwidth=20"), 1.1 * train_seconds(nodes + "-tp 8"));
+  EXPECT_EQ(run_foretoken(nodes + "--link bandwith=2").status, 2);
+  EXPECT_EQ(run_foretoken("plan train --model Llama-3.1-8B --device l40s --devices 4 --global-batch-size 16 --link "
+                          "bandwidth=2 --best 1")
+                .status,
+            0);
+  const Outcome pools = run_foretoken(
+      "train --model Llama-3.1-8B --pool h100_sxm:8 --pool a100_sxm:8 --global-batch-size 128 --link bandwidth=2");
+  EXPECT_EQ(pools.status, 2);
+  EXPECT_THAT(pools.err, HasSubstr("--link"));
+}
+
+TEST(Links, a_slower_host_slows_training_and_serving_down) {
+  const std::string train =
+      "train --model Llama-3.2-1B --device h100_sxm --devices 8 --global-batch-size 64 --seq-length 512 ";
+  EXPECT_GT(train_seconds(train + "--host-factor 8"), 1.5 * train_seconds(train));
+  EXPECT_EQ(train_seconds(train + "--host-factor 1"), train_seconds(train));
+  const std::string step =
+      "step --model Llama-3.2-1B --device h100_sxm --phase train --input-len 512 --stack megatron-bridge-26.08 ";
+  EXPECT_GT(train_seconds(step + "--host-factor 8"), 1.5 * train_seconds(step));
+  const std::string plan =
+      "plan train --model Llama-3.2-1B --device h100_sxm --devices 8 --global-batch-size 64 --seq-length 512 --best 1 ";
+  const auto planned = [](const std::string& line) {
+    return JsonView(answer(line), "plan").at("fastest").at("seconds").at("value").number();
+  };
+  EXPECT_GT(planned(plan + "--host-factor 20"), planned(plan));
+  const std::string serve =
+      "serve --model Llama-3.2-1B --device h100_sxm --request-rate 4 --num-prompts 40 --max-model-len 4096 ";
+  const auto tpot = [](const std::string& line) { return JsonView(answer(line), "serve").at("mean_tpot_ms").number(); };
+  EXPECT_GT(tpot(serve + "--host-factor 10"), 2 * tpot(serve));
+  const std::string layouts =
+      "plan serve --quick --model Llama-3.2-1B --hardware 1xh100_sxm --slo ttft:5000,tpot:200 --engines vllm "
+      "--no-disaggregate ";
+  EXPECT_NE(run_foretoken(layouts + "--host-factor 30").out, run_foretoken(layouts).out);
+}
+
 }  // namespace foretoken::links_test

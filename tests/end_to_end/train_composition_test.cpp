@@ -93,7 +93,7 @@ TEST(TrainComposition, interval_is_wider_where_kernels_are_known_by_their_sheet_
 TEST(TrainComposition, step_of_a_training_stack_refuses_what_the_stack_decides) {
   const std::string line =
       "step --model Llama-3.1-8B --device h100_sxm --phase train --input-len 2048 --stack megatron-bridge-26.08 ";
-  for (const char* flags : {"--dispatch eager", "--host-factor 2", "--sustained"}) {
+  for (const char* flags : {"--dispatch eager", "--sustained"}) {
     const Outcome run = run_foretoken(line + flags);
     EXPECT_EQ(run.status, 2) << flags;
     EXPECT_THAT(run.err, HasSubstr("training stack")) << flags;

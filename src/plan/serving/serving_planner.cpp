@@ -71,7 +71,8 @@ ServingFacts ServingPlanner::facts() const {
                 return models;
               },
           .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); },
-          .deployment = library.deployment()};
+          .deployment = library.deployment(),
+          .host_factor = host_factor};
 }
 
 std::string ServingPlanner::facts_name() const {
@@ -82,6 +83,7 @@ std::string ServingPlanner::facts_name() const {
   std::string name = fmt::format("{}, tier {}", facts_digest(library, files), tier_name(tier));
   if (library.deployment()) name += ", " + deployment_json(*library.deployment()).dump(0);
   if (placement.is_given()) name += ", " + placement_key(placement);
+  if (host_factor != 1) name += fmt::format(", host factor {}", host_factor);
   return name;
 }
 

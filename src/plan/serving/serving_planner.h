@@ -35,6 +35,7 @@ struct ServingPlanner {
   std::vector<std::string> other_files = {};             // of users, or their folders, that the question is read from
   Tier tier = Tier::best;
   PlacementSpec placement = {};  // of every engine
+  double host_factor = 1;        // as ServingFacts
   SearchLimits limits = {};
   unsigned threads = 1;
   std::string store = {};  // where results are kept and shared: a file or postgresql://...; empty = nowhere

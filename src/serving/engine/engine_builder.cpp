@@ -201,7 +201,8 @@ std::string own_stack(const EngineSpec& spec) {
 }  // namespace
 
 Stack EngineBuilder::stack_of(const EngineSpec& spec, const std::string& family) const {
-  Stack stack = stack_on(spec.device, spec.stack.empty() ? own_stack(spec) : spec.stack, facts_.stack);
+  Stack stack = on_host(stack_on(spec.device, spec.stack.empty() ? own_stack(spec) : spec.stack, facts_.stack),
+                        facts_.host_factor);
   if (!facts_.deployment || spec.steps.is_measured()) return stack;
   const auto known = facts_.deployment->constants_of(family, spec.device.name, spec.model.name, spec.plan);
   return known ? calibrated(std::move(stack), *known) : stack;

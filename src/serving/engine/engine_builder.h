@@ -36,6 +36,7 @@ struct ServingFacts {
   // What devices sit in where they are placed so.
   std::function<std::optional<Node>(const Device&, const PlacementSpec&)> node = {};
   std::shared_ptr<const CalibratedDeployment> deployment = {};  // that was calibrated; null: none
+  double host_factor = 1;                                       // times all host times: 2 = hosts half as fast
 };
 // Of the library, which outlives them.
 ServingFacts serving_facts(const Library& library, Tier tier = Tier::best);

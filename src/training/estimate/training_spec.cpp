@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "hardware/usual_cluster.h"
 #include "library/library.h"
+#include "network/given_links.h"
 #include "training/training_machine.h"
 
 namespace foretoken {
@@ -100,6 +101,7 @@ Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec
                       .expected = fmt::format("at most {}, the GPUs of {}", total_devices(cluster),
                                               counted(cluster.node_count, "node"))});
   }
+  set_links(cluster, spec.link);
   return cluster;
 }
 
@@ -139,8 +141,10 @@ TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, Tr
 }
 
 TrainingQuestion open_training(const Library& library, const TrainingSpec& spec) {
-  return training_question(spec, open_cluster(library.hardware(), spec),
-                           training_stacks_of(library).stack(spec.stack.empty() ? usual_training_stack : spec.stack));
+  return training_question(
+      spec, open_cluster(library.hardware(), spec),
+      on_host(training_stacks_of(library).stack(spec.stack.empty() ? usual_training_stack : spec.stack),
+              spec.host_factor));
 }
 
 TrainingPrediction estimate_training(const Library& library, const TrainingSpec& spec) {

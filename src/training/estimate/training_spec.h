@@ -7,6 +7,7 @@
 
 #include "hardware/catalogue.h"
 #include "kernel/kernel.h"
+#include "network/rank_places.h"
 #include "training/estimate/training_estimate.h"
 
 namespace foretoken {
@@ -18,7 +19,9 @@ struct TrainingSpec {
   std::string cluster;     // of the library, a node (alone), or a device (as many as `devices` in one box)
   int64_t nodes = 0;       // 0 = as many as `devices` need, or the cluster's own
   int64_t devices = 0;     // that train; 0 = all of the nodes
+  LinkSpec link = {};      // what is known of the links of its nodes
   std::string stack = {};  // training software; empty = usual_training_stack
+  double host_factor = 1;  // times the stack's host times: 2 = a host half as fast
   TrainingPlan plan = {};
   OptimizerState optimizer = {};
   double offloaded_optimizer = 0, offloaded_activations = 0, offloaded_parameters = 0;  // shares in host memory

@@ -39,8 +39,7 @@ class StepCommand : public Command {
                  "`foretoken train` [that of --engine for inference, fused for training]");
     options.choice("--dispatch", dispatch_, {"stack", "fused", "graph", "piecewise", "eager"},
                    "How kernels are launched. stack = as the software stack does in this phase");
-    options.number("--host-factor", host_factor_, {.least = 0.01, .most = 100},
-                   "Multiply the host times of the stack by this factor: 2 = a host half as fast");
+    declare_host_factor(options, host_factor_);
     options.flag("--enable-two-batch-overlap", two_batch_overlap_,
                  "Two-batch overlap (SGLang): split the batch in two and compute one half while the other half's "
                  "tokens travel to experts on other ranks");
@@ -196,8 +195,7 @@ class StepCommand : public Command {
   }
 
   void refuse_beside_training() const {
-    options_->refuse({"--dispatch", "--host-factor", "--enable-two-batch-overlap"}, {},
-                     "a training stack, which models its own host");
+    options_->refuse({"--dispatch", "--enable-two-batch-overlap"}, {}, "a training stack, which models its own host");
     options_->refuse({"--sustained"}, {}, "a training stack, whose times already include the power limit");
   }
 
@@ -242,14 +240,16 @@ class StepCommand : public Command {
                             .global_batch = request.batch * parallel.data,
                             .recompute = request.recompute ? Recompute::full : Recompute::none};
     const Device& device = models.kernels.device();
-    Node node = library.hardware().node_with(device).value_or(Node{.name = device.name, .title = device.title});
+    Node node =
+        library.node_of(device, flags_.placement.spec()).value_or(Node{.name = device.name, .title = device.title});
     node.device = device;
     check_plan(model, job.sequence_length, plan, node.device_count);
     const CommunicationPredictor* measured = models.collectives ? models.collectives->measured() : nullptr;
     const MachineModels machine(cluster_of(node), models.kernels,
                                 measured != nullptr ? std::optional<CommunicationPredictor>(*measured) : std::nullopt,
                                 library.power_model(device));
-    return IterationModel(std::move(job), training_stacks_of(library).stack(stack_), machine.machine())
+    return IterationModel(std::move(job), on_host(training_stacks_of(library).stack(stack_), host_factor_),
+                          machine.machine())
         .micro_batch_step(plan);
   }
 

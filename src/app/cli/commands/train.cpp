@@ -122,8 +122,8 @@ class TrainCommand : public Command {
 
  private:
   Answer run_on_pools(const Library& library) const {
-    options_->refuse({"--optimizer-cpu-offload", "--param-cpu-offload", "--activation-offload-fraction", "--timeline",
-                      "--trace", "--export-chakra", "--html"},
+    options_->refuse({"--link", "--optimizer-cpu-offload", "--param-cpu-offload", "--activation-offload-fraction",
+                      "--timeline", "--trace", "--export-chakra", "--html"},
                      {"A long run"}, "several kinds of GPU (--pool)");
     const PoolRequest request =
         pools_.request(library, flags_, TrainingFlags::Use::one_plan, tier_from_name(tier_).value());

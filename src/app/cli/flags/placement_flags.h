@@ -3,13 +3,15 @@
 
 #include <string>
 
+#include "app/cli/flags/link_flags.h"
 #include "app/cli/grammar/options.h"
 #include "network/rank_places.h"
 
 namespace foretoken {
 
 struct PlacementFlags {
-  std::string node, cluster, link, rank_order;
+  std::string node, cluster, rank_order;
+  LinkFlags link;
 
   void declare(Options& options);
   PlacementSpec spec() const;

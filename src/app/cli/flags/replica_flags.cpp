@@ -53,6 +53,7 @@ void ReplicaFlags::declare_engine(Options& options) {
   options.heading("Step times");
   options.text("--stack", stack,
                "Software stack that runs the steps; `foretoken stacks` lists them [the engine's own]");
+  declare_host_factor(options, host_factor);
   declare_tier(options, tier);
   options.text("--op-tables", op_tables,
                "Take step times from operators measured in an engine (a folder of LLMServingSim profiles)");
@@ -141,7 +142,8 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline, bool rand
                                return library.device_models(model.device, plan, tier_from_name(tier).value(), machine);
                              },
                          .stack = [&](std::string_view name) { return stacks_of(library).stack(std::string(name)); },
-                         .deployment = library.deployment()});
+                         .deployment = library.deployment(),
+                         .host_factor = host_factor});
   EngineSpec engine_spec = spec(library, offline);
   suit_texts(engine_spec, random_texts);
   return builder.build(engine_spec);

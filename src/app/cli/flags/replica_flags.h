@@ -40,6 +40,7 @@ struct ReplicaFlags {
   LoraFlags lora;
   DiffusionFlags diffusion;
   std::string stack, tier = "best", op_tables, vidur_tables;
+  double host_factor = 1;
   bool sustained = false;
   bool metered = false;  // their energy is asked for
   int64_t receive_interval = 1;

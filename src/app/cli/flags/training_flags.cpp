@@ -140,6 +140,8 @@ void TrainingFlags::declare(Options& options) {
   options.text("--stack", stack_,
                fmt::format("Training software: a built-in name or a stack file [the one of --config, otherwise {}]",
                            usual_training_stack));
+  link_.declare(options);
+  declare_host_factor(options, host_factor_);
   plan_.declare(options);
   declare_memory(options);
   declare_run(options);
@@ -377,7 +379,9 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
                                : cluster_.empty() ? device_
                                                   : cluster_,
                     .nodes = nodes_,
-                    .devices = pool ? pool->devices : devices_};
+                    .devices = pool ? pool->devices : devices_,
+                    .link = link_.spec(),
+                    .host_factor = host_factor_};
   if (spec.devices == 0 && nodes_ == 0 && imported != nullptr) spec.devices = imported->devices().value_or(0);
   spec.stack = stack(imported);
   if (spec.stack.empty() && !context.stack.empty()) {

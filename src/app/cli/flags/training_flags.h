@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/flags/link_flags.h"
 #include "app/cli/flags/training_plan_flags.h"
 #include "app/cli/grammar/command.h"
 #include "app/cli/grammar/options.h"
@@ -68,6 +69,8 @@ struct TrainingFlags {
 
   const Options* options_ = nullptr;
   TrainingPlanFlags plan_;
+  LinkFlags link_;
+  double host_factor_ = 1;
   std::string model_, config_, cluster_, device_, stack_, precision_ = "bf16", convention_ = "model-3x-causal-half";
   int64_t nodes_ = 0, devices_ = 0, sequence_length_ = 4096, lora_rank_ = 0;
   std::string lora_target_ = "all", routing_ = "balanced";

@@ -350,6 +350,7 @@ class PlanServe : public Command {
                            .other_files = {asked.model},
                            .tier = tier_from_name(tier_).value(),
                            .placement = layouts_.placement.spec(),
+                           .host_factor = layouts_.host_factor,
                            .limits = {.quick = static_cast<size_t>(most_simulated_),
                                       .full = static_cast<size_t>(finalists_),
                                       .closed_form = quick_},

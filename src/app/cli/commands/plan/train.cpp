@@ -211,8 +211,8 @@ class PlanTrain : public Command {
   }
 
   Answer run_on_pools(const Library& library) const {
-    options_->refuse({"--optimizer-cpu-offload", "--param-cpu-offload", "--activation-offload-fraction", "--launch",
-                      "--launch-out", "--goal", "--deadline-days", "--budget"},
+    options_->refuse({"--link", "--optimizer-cpu-offload", "--param-cpu-offload", "--activation-offload-fraction",
+                      "--launch", "--launch-out", "--goal", "--deadline-days", "--budget"},
                      {}, "several kinds of GPU (--pool)");
     PoolRequest request = pools_.request(library, flags_, TrainingFlags::Use::search, tier_from_name(tier_).value());
     PlanChoices choices = request.first.choices;

@@ -2,6 +2,7 @@
 #include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/commands/validate/withheld_answer.h"
 #include "app/cli/flags/kernel_source_flags.h"
+#include "app/cli/flags/link_flags.h"
 #include "app/cli/flags/withheld_flags.h"
 #include "app/cli/output/out_file.h"
 #include "base/csv.h"
@@ -25,8 +26,7 @@ class ValidateSteps : public Command {
     options.text("--group-by", request_.group_by, "Column to group by, instead of stack/phase");
     declare_kernel_source(options, tier_);
     withheld_.declare(options, false);
-    options.number("--host-factor", request_.host_factor, {.least = 0.01, .most = 100},
-                   "Multiply the host times of the stacks by this factor: 2 = a host half as fast");
+    declare_host_factor(options, request_.host_factor);
     options.flag("--sustained", request_.sustained,
                  "Compare with steps repeated without pause: predict the time at the power limit, and compare it with "
                  "sustained_ms if present, else measured_ms");

@@ -80,6 +80,7 @@ void LayoutFlags::declare(Options& options) {
   speculation.declare(options);
   lora.declare(options, &slots);
   placement.declare(options);
+  declare_host_factor(options, host_factor);
 }
 
 LayoutChoices LayoutFlags::choices(const Model& model, bool closed_form) const {

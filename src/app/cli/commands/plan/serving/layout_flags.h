@@ -21,6 +21,7 @@ struct LayoutFlags {
   SpeculationFlags speculation;
   LoraFlags lora;
   PlacementFlags placement;
+  double host_factor = 1;
 
   void declare(Options& options);
   // `closed_form`: which does not tell limits apart.
