@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "hardware/usual_cluster.h"
 #include "model/catalogue.h"
 #include "model/step_test_models.h"
 #include "training/estimate/training_spec.h"
@@ -144,10 +145,10 @@ TEST(TrainingEstimate, a_sharded_base_in_four_bits_is_gathered_in_four_bits) {
   EXPECT_GT(gathered(), 0.2 * whole);
 }
 
-TEST(TrainingEstimate, nodes_whose_network_cards_are_not_known_form_the_usual_cluster) {
+TEST(TrainingEstimate, nodes_without_a_cluster_form_the_usual_one) {
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   TrainingSpec spec{.job = {}, .cluster = "rtx_4090", .devices = 16};
-  for (const char* device : {"rtx_4090", "l40s", "h100_pcie"}) {
+  for (const char* device : {"rtx_4090", "l40s", "h100_pcie", "h100_sxm"}) {
     spec.cluster = device;
     const Cluster cluster = open_cluster(hardware, spec);
     EXPECT_GT(cluster.node_count, 1) << device;
@@ -155,7 +156,11 @@ TEST(TrainingEstimate, nodes_whose_network_cards_are_not_known_form_the_usual_cl
     EXPECT_TRUE(cluster.node.network_cards.has_value()) << device;
     EXPECT_THAT(assumed_cluster_note(hardware, spec, cluster), HasSubstr("16 ranks span")) << device;
   }
-  spec.cluster = "h100_sxm";
+  // As `foretoken step` assumes for it.
+  const Cluster usual = usual_cluster(hardware, hardware.node("hgx_h100"));
+  EXPECT_EQ(open_cluster(hardware, spec).name, usual.name);
+  EXPECT_EQ(open_cluster(hardware, spec).fabric.nodes_per_leaf.value, usual.fabric.nodes_per_leaf.value);
+  spec.cluster = usual.name;
   EXPECT_EQ(assumed_cluster_note(hardware, spec, open_cluster(hardware, spec)), "");
   spec = {.job = {}, .cluster = "rtx_4090", .devices = 2};
   EXPECT_EQ(assumed_cluster_note(hardware, spec, open_cluster(hardware, spec)), "");

@@ -37,18 +37,10 @@ Node box_of(const HardwareCatalogue& hardware, const Device& device, int64_t dev
                      .bandwidth = {.value = link, .source = "the device's link to its host", .assumed = true}}};
 }
 
-// Several nodes without a cluster of their own: one leaf switch as fast as the nodes' cards, or the cluster that
-// serving assumes where those are not known.
+// Several nodes without a cluster of their own are in the one that serving assumes too.
 Cluster cluster_of_nodes(const HardwareCatalogue& hardware, const Node& node, int64_t nodes) {
-  Cluster cluster{.name = node.name, .title = node.title, .node = node, .node_count = static_cast<int>(nodes)};
-  if (nodes == 1) return cluster;
-  if (!node.network_cards) return cluster_with_nodes(usual_cluster(hardware, node), static_cast<int>(nodes));
-  cluster.fabric = {.kind = ClusterFabricKind::fat_tree,
-                    .technology = "one switch as fast as the network cards of the nodes (assumed)",
-                    .nic_bandwidth = node.network_cards->bandwidth,
-                    .oversubscription = {.value = 1, .source = "assumed", .assumed = true},
-                    .nodes_per_leaf = {.value = static_cast<int>(nodes), .source = "assumed", .assumed = true}};
-  return cluster;
+  if (nodes > 1) return cluster_with_nodes(usual_cluster(hardware, node), static_cast<int>(nodes));
+  return {.name = node.name, .title = node.title, .node = node, .node_count = 1};
 }
 
 // Files of clusters name a node, files of devices do not.
@@ -107,8 +99,7 @@ Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec
 
 std::string assumed_cluster_note(const HardwareCatalogue& hardware, const TrainingSpec& spec, const Cluster& cluster) {
   if (cluster.node_count == 1) return "";
-  const std::optional<Node> node = named_node(hardware, spec);
-  if (!node || node->network_cards) return "";
+  if (!named_node(hardware, spec)) return "";
   return assumed_cluster_text(cluster, spec.devices > 0 ? spec.devices : total_devices(cluster));
 }
 
