@@ -60,9 +60,11 @@ std::string with_field_names(std::string_view text, const std::function<std::str
     const size_t open = text.find('{');
     result += text.substr(0, open);
     if (open == std::string_view::npos) break;
+    // "${name}" is a variable of a script or a configuration file that is shown.
+    const bool is_variable = open > 0 && text[open - 1] == '$';
     text.remove_prefix(open + 1);
     const size_t length = text.find_first_of("{}");
-    if (length == std::string_view::npos || text[length] == '{' || !is_field(text.substr(0, length))) {
+    if (is_variable || length == std::string_view::npos || text[length] == '{' || !is_field(text.substr(0, length))) {
       result += '{';
       continue;
     }

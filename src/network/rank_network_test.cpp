@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "network/calibration/stack_collectives.h"
+#include "network/given_links.h"
 #include "network/test_clusters.h"
 
 namespace foretoken::rank_network_test {
@@ -106,6 +107,12 @@ TEST(RankNetwork, links_carry_what_ranks_send) {
   EXPECT_TRUE(across.back().between_nodes);
 }
 
+// As Library::network does.
+void give_link(NetworkFacts& facts, const LinkSpec& link) {
+  facts.link = link;
+  set_links(*facts.node, link);
+}
+
 TEST(RankNetwork, pcie_boards_run_rings_with_a_wide_interval_until_a_link_is_given) {
   const RankNetwork unknown = network_of(pcie_facts(), {.tensor = 4});
   const Estimate guessed = unknown.seconds(tensor_sum(4));
@@ -115,7 +122,7 @@ TEST(RankNetwork, pcie_boards_run_rings_with_a_wide_interval_until_a_link_is_giv
   EXPECT_THAT(unknown.notes().front(), HasSubstr("among 4 GPUs (busbw of nccl-tests), given as {link} bandwidth=GB/s"));
 
   NetworkFacts facts = pcie_facts();
-  facts.link = {.bandwidth = BytesPerSecond(20e9), .latency = microseconds(10)};
+  give_link(facts, {.bandwidth = BytesPerSecond(20e9), .latency = microseconds(10)});
   const RankNetwork given = network_of(facts, {.tensor = 4});
   const Estimate ring = given.seconds(tensor_sum(4));
   EXPECT_NEAR(ring.value, 6 * (10e-6 + 1e6 / 4 / 20e9), 1e-12);
@@ -128,21 +135,21 @@ TEST(RankNetwork, the_bandwidth_of_a_pcie_host_narrows_more_than_its_latency) {
   for (const double bytes : {1e6, 64e6}) {
     const auto width = [&](const LinkSpec& link) {
       NetworkFacts facts = pcie_facts();
-      facts.link = link;
+      give_link(facts, link);
       const Estimate time = network_of(facts, {.tensor = 8}).seconds(tensor_sum(8, bytes));
       return time.high / time.low;
     };
     EXPECT_LT(width({.bandwidth = BytesPerSecond(14e9)}), width({.latency = microseconds(10)})) << bytes;
   }
   NetworkFacts facts = pcie_facts();
-  facts.link = {.bandwidth = BytesPerSecond(20e9)};
+  give_link(facts, {.bandwidth = BytesPerSecond(20e9)});
   EXPECT_THAT(network_of(facts, {.tensor = 4}).notes().front(), HasSubstr("{link} latency=us, divided by its 6 hops"));
 }
 
 TEST(RankNetwork, one_known_number_of_a_link_narrows_the_interval) {
   const auto width = [](const LinkSpec& link) {
     NetworkFacts facts = pcie_facts();
-    facts.link = link;
+    give_link(facts, link);
     const Estimate time = network_of(facts, {.tensor = 4}).seconds(tensor_sum(4));
     return time.high / time.low;
   };

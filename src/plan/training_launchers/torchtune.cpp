@@ -90,7 +90,7 @@ std::string tune_files(const TrainingQuestion& question, const TuneFamily& famil
       "checkpointer:\n  _component_: torchtune.training.FullModelHFCheckpointer\n"
       "  checkpoint_dir: /path/to/checkpoint\n  checkpoint_files:\n"
       "    filename_format: model-{{}}-of-{{}}.safetensors\n    max_filename: \"00001\"\n  recipe_checkpoint: null\n"
-      "  output_dir: /path/to/output\n  model_type: {}\nresume_from_checkpoint: false\n",
+      "  output_dir: ${{output_dir}}\n  model_type: {}\nresume_from_checkpoint: false\n",
       family.model_type);
   if (question.job.lora.rank > 0) text += "save_adapter_weights_only: true\n";
   // Steps are priced with full sequences.

@@ -157,7 +157,7 @@ class PlanServe : public Command {
     if (launch_out_.empty()) {
       answer.text += "\n" + manifest;
     } else {
-      write_report(launch_out_, manifest);
+      write_file(launch_out_, manifest);
     }
     answer.json.set("manifest", manifest);
   }

@@ -262,7 +262,7 @@ class PlanTrain : public Command {
       if (launch_out_.empty()) {
         answer.text += file;
       } else {
-        write_report(launch_out_, file);
+        write_file(launch_out_, file);
         answer.text += fmt::format("wrote {}\n", launch_out_);
       }
       Json launch = Json::object({{"framework", launcher.name}, {"file", file}, {"slower", slower}});
