@@ -114,12 +114,18 @@ TEST_F(PortCommand, a_chakra_trace_of_a_profile_takes_as_long) {
   EXPECT_NEAR(seconds(prefix + ".0.et") / seconds(trace()), 1, 1e-6);
 }
 
+TEST_F(PortCommand, a_trace_of_one_gpu_gets_the_all_reduces_of_tensor_parallelism) {
+  const Outcome run = run_foretoken("port " + trace() + " --device h100_sxm --to-tp 2");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(in_one_line(run.out),
+              HasSubstr("The all-reduces of tensor parallelism, which are not in the trace, add"));
+}
+
 TEST_F(PortCommand, refusals_say_what_is_missing) {
   expect_refused(run_foretoken("port " + trace() + " --to h200_sxm"), "--device, the GPU that was profiled");
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to h20000"), "--to: h20000");
   expect_refused(run_foretoken("port " + trace() + " --device banana --to h200_sxm"), "--device: banana");
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm"), "--to");
-  expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to-tp 2"), "tensor parallelism");
   expect_refused(run_foretoken("port " + trace() + " --device h100_sxm --to-pp 2"), "micro-batches");
   expect_refused(run_foretoken("port " + path("nothing.json") + " --to h200_sxm"), "nothing.json");
   for (const std::string flag : {"-tp 1048576 -pp 1048576 -dp 1048576 --to h200_sxm", "--to-dp 1048576 -tp 2 -dp 1"}) {

@@ -309,10 +309,11 @@ class TracePorter {
                         .high = span(&Estimate::high),
                         .kind = result_.ported_us.kind};
     result_.bubble_us = new_bubble(work);
+    result_.tensor_us = new_tensor_messages();
     result_.gradients_us = new_gradients();
     result_.assumes_one_micro_batch = result_.gradients_us.value > 0 && micro_batches_ < 1;
-    const Estimate parts[] = {work, result_.bubble_us, result_.gradients_us};
-    const bool adds = result_.bubble_us.value > 0 || result_.gradients_us.value > 0;
+    const Estimate parts[] = {work, result_.bubble_us, result_.tensor_us, result_.gradients_us};
+    const bool adds = result_.bubble_us.value > 0 || result_.tensor_us.value > 0 || result_.gradients_us.value > 0;
     result_.ported_span_us = adds ? sum_of_correlated(parts) : work;
     result_.lacks_backward = gets_replicas() && backward_us() == 0;
     Confidence& kind = result_.ported_span_us.kind;
@@ -331,6 +332,23 @@ class TracePorter {
     const Estimate sends = scaled(wanted_.network->seconds({.shape = send}), 1e6 * 2 * static_cast<double>(stages - 1));
     const Estimate both[] = {bubble, sends};
     return sum_of_correlated(both);
+  }
+
+  // All-reduces of the hidden state after attention and after the feed-forward, forward and backward, that everybody
+  // waits for (arXiv 1909.08053, section 3); stacks that run them beside multiplies wait for half of them or so.
+  Estimate new_tensor_messages() const {
+    const std::optional<double> bytes = split_.hidden_bytes();
+    if (recorded_.plan.tensor > 1 || wanted_.plan.tensor < 2 || !bytes || wanted_.network == nullptr) return exactly(0);
+    constexpr double for_each_attention = 2, hidden = 0.5;
+    const CollectiveShape shape{.kind = CollectiveKind::all_reduce,
+                                .axis = ParallelAxis::tensor,
+                                .ranks = wanted_.plan.tensor,
+                                .bytes = *bytes};
+    const double count = for_each_attention * static_cast<double>(split_.attention_passes()) * layers_;
+    Estimate all = scaled(wanted_.network->seconds({.shape = shape}), 1e6 * count);
+    all.low *= hidden;
+    all.kind = std::max(all.kind, Confidence::extrapolated);
+    return all;
   }
 
   bool gets_replicas() const { return recorded_.plan.data < 2 && wanted_.plan.data > 1; }
@@ -426,12 +444,14 @@ namespace {
 // What a plan needs that the trace does not show.
 void check_request(const ProfiledStep& step, const PortRequest& request) {
   const ParallelPlan &recorded = request.recorded.plan, &wanted = request.wanted.plan;
-  if (recorded.tensor == 1 && wanted.tensor > 1) {
-    throw InputError(
-        {.source = step.source,
-         .path = "tensor parallelism",
-         .value = "1 in the trace",
-         .expected = "a trace with tensor parallelism of 2 or more, which shows where the collectives are"});
+  const KernelSplit split(step, recorded, wanted);
+  if (recorded.tensor == 1 && wanted.tensor > 1 && (!split.hidden_bytes() || split.attention_passes() == 0)) {
+    throw InputError({.source = step.source,
+                      .path = "tensor parallelism",
+                      .value = split.hidden_bytes() ? "1 in the trace, which has no attention kernels"
+                                                    : "1 in the trace, which has no sizes",
+                      .expected = "a trace with record_shapes=True and attention in kernels of its own, so that layers "
+                                  "can be counted; or a trace with tensor parallelism of 2 or more"});
   }
   if (recorded.pipeline == 1 && wanted.pipeline > 1 && request.micro_batches < 1) {
     throw InputError({.source = step.source,

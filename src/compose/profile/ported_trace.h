@@ -42,6 +42,7 @@ struct PortedTrace {
   Estimate ported_us;           // likewise, on the other GPU
   Estimate ported_span_us;      // the host launches as it did
   Estimate bubble_us;           // of it, added for a pipeline that the trace does not have
+  Estimate tensor_us;           // of it, added for the collectives of a trace without tensor parallelism
   Estimate gradients_us;        // of it, added for the gradients of a trace without data parallelism
   bool lacks_backward = false;  // nothing could be added: no kernel of the trace is known to be of a backward pass
   // Kernels whose sizes are known, on the GPU of the trace: a check of the estimates that the factors are made of.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -67,7 +68,13 @@ KernelSplit::KernelSplit(const ProfiledStep& step, const ParallelPlan& recorded,
 // Every multiply of a layer has the tokens as its rows and the hidden state on one side.
 void KernelSplit::find_sizes(const ProfiledStep& step) {
   std::map<int64_t, int64_t> rows, sides;
+  std::set<size_t> attention_calls;  // one may launch several kernels
   for (const ProfiledKernel& kernel : step.kernels) {
+    const ProfiledOperator* const caller = kernel.call ? &step.operators[*kernel.call] : nullptr;
+    if (classify_kernel(kernel, caller).role == KernelRole::attention &&
+        (caller == nullptr || attention_calls.insert(*kernel.call).second)) {
+      ++attention_passes_;
+    }
     if (!kernel.call || kernel.backward) continue;
     const ProfiledOperator& call = step.operators[*kernel.call];
     const KernelClass kind = classify_kernel(kernel, &call);

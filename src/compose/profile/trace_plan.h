@@ -39,6 +39,8 @@ class KernelSplit {
 
   // Bytes of a micro-batch's hidden state in 16 bits; nothing where the trace has no sizes.
   std::optional<double> hidden_bytes() const;
+  // How often attention runs, forward and backward: once for each layer and micro-batch.
+  int64_t attention_passes() const { return attention_passes_; }
   // Bytes of the weights that the forward multiplies read, under the new plan, of all micro-batches.
   double weight_bytes() const { return weight_bytes_ * tensor_share_; }
 
@@ -52,6 +54,7 @@ class KernelSplit {
   bool shards_optimizer_ = false;    // data-parallel ranks gather or scatter
   int64_t tokens_ = 0, hidden_ = 0;  // of the multiplies; 0 = the trace has no sizes
   double weight_bytes_ = 0;
+  int64_t attention_passes_ = 0;
 };
 
 // The network's times of one message in the recorded job and in the one asked for.

@@ -238,6 +238,28 @@ TEST(TracePlan, waits_for_other_stages_grow_with_the_bubble) {
   EXPECT_NEAR(class_of(four, "multiply (torch_linear)").ported_us.value, 2000, 1e-6);
 }
 
+TEST(TracePlan, all_reduces_are_added_for_tensor_ranks_that_a_trace_of_one_gpu_does_not_have) {
+  TestRank rank;
+  rank.multiply(4096, 6144, 4096, 400)
+      .run("aten::_flash_attention_forward", {}, "flash_fwd_kernel", 200)
+      .multiply(4096, 4096, 4096, 300)
+      .multiply(4096, 28672, 4096, 1800)
+      .multiply(4096, 4096, 14336, 900);
+  const PortedTrace two = ask(rank.step(), {.recorded = plan(1, 1, 1), .wanted = plan(2, 1, 1)});
+  const double each =
+      network_us(
+          plan(2, 1, 1),
+          {.kind = CollectiveKind::all_reduce, .axis = ParallelAxis::tensor, .ranks = 2, .bytes = 2.0 * 4096 * 4096})
+          .value;
+  EXPECT_NEAR(two.tensor_us.value, 2 * each, 1e-6);
+  EXPECT_LT(two.tensor_us.low, 0.6 * two.tensor_us.value) << "some stacks hide them";
+  EXPECT_LT(class_of(two, "multiply (torch_linear)").ported_us.value, 0.65 * 3400);
+  EXPECT_NEAR(two.ported_span_us.value, two.ported_us.value + two.tensor_us.value, 1);
+  TestRank without;
+  without.multiply(4096, 4096, 4096, 300);
+  EXPECT_THROW(ask(without.step(), {.recorded = plan(1, 1, 1), .wanted = plan(2, 1, 1)}), InputError);
+}
+
 TEST(TracePlan, gradients_are_added_for_ranks_that_a_trace_of_one_gpu_does_not_have) {
   TestRank rank;
   rank.multiply(8192, 16384, 16384, 8000).multiply(8192, 16384, 16384, 100);

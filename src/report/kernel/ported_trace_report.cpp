@@ -48,6 +48,12 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
   if (ported.bubble_us.value > 0) {
     lines.push_back(fmt::format("The new pipeline's bubble adds {}.", interval_text(in_seconds(ported.bubble_us))));
   }
+  if (ported.tensor_us.value > 0) {
+    lines.push_back(fmt::format(
+        "The all-reduces of tensor parallelism, which are not in the trace, add {}; two for each time that attention "
+        "runs, not hidden behind multiplies, are assumed.",
+        interval_text(in_seconds(ported.tensor_us))));
+  }
   if (ported.gradients_us.value > 0) {
     lines.push_back(
         fmt::format("The all-reduce of gradients, which is not in the trace, adds {}; 16-bit gradients for the weights "
@@ -168,6 +174,7 @@ Json ported_trace_json(const PortedTrace& ported, const PortOrigin& origin) {
                        {"measured_kernel_seconds", ported.measured_us * 1e-6},
                        {"kernel_seconds", to_json(in_seconds(ported.ported_us))},
                        {"bubble_seconds", to_json(in_seconds(ported.bubble_us))},
+                       {"tensor_seconds", to_json(in_seconds(ported.tensor_us))},
                        {"gradient_seconds", to_json(in_seconds(ported.gradients_us))},
                        {"measured_share", percent(ported.measured_us_by(PortBasis::kept), ported.measured_us)},
                        {"classes", std::move(classes)},
