@@ -149,14 +149,16 @@ double cached_share(const ServingMetrics& metrics) {
   return static_cast<double>(metrics.cached_tokens) / static_cast<double>(metrics.input_tokens);
 }
 
+Json link_json(const LinkTraffic& link) {
+  return Json::object({{"link", link.link},
+                       {"between_nodes", link.between_nodes},
+                       {"bandwidth_bytes_per_second", link.bandwidth},
+                       {"bytes_per_token", link.bytes}});
+}
+
 Json links_json(const std::vector<LinkTraffic>& links) {
   Json list = Json::array();
-  for (const LinkTraffic& link : links) {
-    list.push(Json::object({{"link", link.link},
-                            {"between_nodes", link.between_nodes},
-                            {"bandwidth_bytes_per_second", link.bandwidth},
-                            {"bytes_per_token", link.bytes}}));
-  }
+  for (const LinkTraffic& link : links) list.push(link_json(link));
   return list;
 }
 
@@ -173,6 +175,7 @@ Json replicas_json(const ServingReport& report) {
     if (!group.model.empty()) json.set("model", group.model);
     if (!group.pool.empty()) json.set("pool", group.pool);
     if (!group.links.empty()) json.set("links", links_json(group.links));
+    if (group.kv_transfer) json.set("kv_transfer", link_json(*group.kv_transfer));
     if (group.sources) json.set("sources", to_json(*group.sources));
     groups.push(std::move(json));
   }
@@ -192,6 +195,14 @@ std::string replica_lines(const ServingReport& report) {
     for (const LinkTraffic& link : group.links) {
       text += fmt::format("  links: each GPU sends {} per token over {}{}\n", bytes_text(link.bytes), link.link,
                           link.between_nodes ? " between nodes" : "");
+    }
+    if (group.kv_transfer) {
+      const LinkTraffic& link = *group.kv_transfer;
+      text += wrap_lines(
+          fmt::format("  KV transfer: each GPU sends {} per prompt token to the decode pool over {}{}, {:.3g} GB/s\n",
+                      bytes_text(link.bytes), link.link, link.between_nodes ? " between nodes" : "",
+                      link.bandwidth / giga),
+          page_width(), 2);
     }
     if (group.sources) {
       text += wrap_lines(fmt::format("  sources: {}\n", source_text(*group.sources, "a typical step's time")),

@@ -31,6 +31,8 @@ struct ReplicaSummary {
   int64_t kv_blocks = 0, block_size = 0;  // of one replica
   std::vector<LinkTraffic> links = {};    // what each device sends for a token of a decode step; bytes alone
   std::optional<StepSources> sources;     // what a typical step rests on
+  // Of a prefill pool: what each device sends of a prompt's token to the decode pool.
+  std::optional<LinkTraffic> kv_transfer = {};
 };
 
 struct ServingReport {

@@ -20,6 +20,16 @@ struct KvTransfer {
   bool by_layer = false;                       // the cache of each layer leaves as soon as it is computed
 };
 
+// What carries caches from one pool to the other, and what was assumed of it.
+struct KvLink {
+  LinkTraffic traffic;  // of a GPU that computes prompts; `bytes` of a prompt's token
+  std::string note;     // with `{fields}`; empty = nothing was assumed
+};
+
+// Nothing where the network is neither given nor known.
+std::optional<KvLink> kv_link(const ReplicaGroup& prefill, const ReplicaGroup& decode, const KvTransfer& transfer,
+                              const PlacementSpec& placement, const Library& library);
+
 // `node`: what a device usually sits in. InputError where the bandwidth is neither given nor known.
 Disaggregation disaggregation_of(const ReplicaGroup& prefill, const ReplicaGroup& decode, std::string_view engine,
                                  const KvTransfer& transfer,

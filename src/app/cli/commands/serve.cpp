@@ -82,6 +82,7 @@ class ServeCommand : public Command {
     const ServingRun run = run_serving(request);
     ServingReport report = make_report(run, groups, watch.priorities, request.percentiles);
     note_sources(report, groups, library);
+    add_kv_transfer(report, groups, library);
     watch.files.add_kernels(groups);
     const std::string remark = watch.files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
@@ -102,6 +103,15 @@ class ServeCommand : public Command {
       answer.text = wrap_lines(answer.failure + "\n\n", page_width(), 2) + answer.text;
     }
     return answer;
+  }
+
+  void add_kv_transfer(ServingReport& report, const std::vector<ReplicaGroup>& groups, const Library& library) const {
+    if (!flags_.pools.given()) return;
+    const std::optional<KvLink> link =
+        kv_link(groups.front(), groups.back(), flags_.pools.transfer(), flags_.replica.placement.spec(), library);
+    if (!link) return;
+    report.replicas.front().kv_transfer = link->traffic;
+    if (!link->note.empty()) report.notes.add_sentence(link->note);
   }
 
   std::vector<std::string> notes_on(const ServingRun& run, const ArrivalSpan& arrivals, bool has_bounds) const {

@@ -30,15 +30,19 @@ bool PoolFlags::given() const {
   return !prefill.empty();
 }
 
+KvTransfer PoolFlags::transfer() const {
+  KvTransfer result{.decode_router = decode_router, .latency = Seconds(latency_us * 1e-6), .by_layer = by_layer};
+  if (bandwidth_gb_s > 0) result.device_bandwidth = BytesPerSecond(bandwidth_gb_s * 1e9);
+  if (first_token != "engine") {
+    result.first_token = first_token == "transfer" ? FirstToken::transfer : FirstToken::decode;
+  }
+  return result;
+}
+
 Disaggregation PoolFlags::disaggregation(const ReplicaGroup& prefill_pool, const ReplicaGroup& decode_pool,
                                          const std::string& engine, const PlacementSpec& placement,
                                          const Library& library) const {
-  KvTransfer transfer{.decode_router = decode_router, .latency = Seconds(latency_us * 1e-6), .by_layer = by_layer};
-  if (bandwidth_gb_s > 0) transfer.device_bandwidth = BytesPerSecond(bandwidth_gb_s * 1e9);
-  if (first_token != "engine") {
-    transfer.first_token = first_token == "transfer" ? FirstToken::transfer : FirstToken::decode;
-  }
-  return disaggregation_of(prefill_pool, decode_pool, engine, transfer,
+  return disaggregation_of(prefill_pool, decode_pool, engine, transfer(),
                            [&](const Device& device) { return library.node_of(device, placement); });
 }
 

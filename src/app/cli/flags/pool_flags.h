@@ -19,7 +19,9 @@ struct PoolFlags {
   void declare(Options& options);
   // InputError where only one of the pools is given.
   bool given() const;
-  // How caches move from one pool to the other. InputError where the bandwidth is neither given nor known.
+  // How caches move from one pool to the other. `disaggregation`: InputError where the bandwidth is neither given nor
+  // known.
+  KvTransfer transfer() const;
   Disaggregation disaggregation(const ReplicaGroup& prefill_pool, const ReplicaGroup& decode_pool,
                                 const std::string& engine, const PlacementSpec& placement,
                                 const Library& library) const;
