@@ -90,10 +90,12 @@ std::vector<TrainingPlan> schedule_plans(const PlanSpace& space, TrainingPlan pl
   return plans;
 }
 
-// Whether there are ranks to share with and, for parameters, one stage.
-bool is_sensible(Sharding sharding, const TrainingPlan& plan) {
+// Whether there are ranks to share with and, for parameters, one stage: in a pipeline every micro-batch would gather
+// them, unless the stack gathers them once.
+bool is_sensible(const PlanSpace& space, Sharding sharding, const TrainingPlan& plan) {
   if (sharding == Sharding::none) return true;
-  return plan.sharded_over() > 1 && (sharding != Sharding::parameters || plan.stages() == 1);
+  if (plan.sharded_over() == 1) return false;
+  return sharding != Sharding::parameters || plan.stages() == 1 || space.shards_pipelines;
 }
 
 // Of parameters that each node shards for itself (HSDP), the ranks that share a copy; 0 = it would be no different, or
@@ -180,7 +182,7 @@ std::vector<TrainingPlan> memory_plans(const PlanSpace& space, const TrainingPla
                                             : std::vector<int64_t>{0};
     for (const int64_t count : counts) {
       for (const Sharding sharding : shardings) {
-        if (is_open && !is_sensible(sharding, plan)) continue;
+        if (is_open && !is_sensible(space, sharding, plan)) continue;
         TrainingPlan& one = plans.emplace_back(plan);
         one.recompute = recompute;
         one.recompute_layers = count;

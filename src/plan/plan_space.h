@@ -32,6 +32,7 @@ struct PlanSpace {
   std::vector<std::string> schedules = {"1f1b", "interleaved"};  // where no choice names any
   std::vector<Sharding> shardings = {Sharding::none, Sharding::optimizer, Sharding::parameters};  // the same
   std::vector<Recompute> recomputes = {Recompute::none, Recompute::selective, Recompute::full};   // the same
+  bool shards_pipelines = false;                  // parameters are sharded beside several stages too
   bool keeps_scores = false;                      // unfused attention: selective recomputation spares something
   TrainingPlan start;                             // what no choice is about: how context ranks exchange keys and values
   std::vector<std::vector<ChunkLayers>> layouts;  // balanced_layouts of the model
@@ -52,9 +53,9 @@ std::vector<RankSizes> rank_sizes(const PlanSpace& space);
 std::vector<TrainingPlan> pipeline_plans(const PlanSpace& space, const RankSizes& sizes);
 
 // The plan with every kind of recomputation, of all layers or of some eighths of each chunk, and of sharding; those of
-// one recomputation in a row. Of several kinds of sharding, that of parameters is left out where there are stages: each
-// micro-batch would gather them anew. Parameters are also sharded inside each node, with a copy on
-// every node (HSDP).
+// one recomputation in a row. Of several kinds of sharding, that of parameters is left out where there are stages,
+// unless shards_pipelines: each micro-batch would gather them anew. Parameters are also sharded inside each node, with
+// a copy on every node (HSDP).
 std::vector<TrainingPlan> memory_plans(const PlanSpace& space, const TrainingPlan& plan);
 
 }  // namespace foretoken

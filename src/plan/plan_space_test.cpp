@@ -142,6 +142,20 @@ TEST(PlanSpace, cuts_any_number_of_layers_into_stages) {
   }
 }
 
+TEST(PlanSpace, parameters_are_sharded_beside_stages_where_the_stack_gathers_them_once) {
+  const Model model = step_test::llama_like();
+  PlanSpace space{.model = &model, .devices = 32, .global_batch = 32, .fast_domain = 8};
+  const TrainingPlan plan{.parallel = {.tensor = 2, .pipeline = 2, .data = 8}, .global_batch = 32};
+  const auto shards = [&] {
+    const std::vector<TrainingPlan> plans = memory_plans(space, plan);
+    return std::any_of(plans.begin(), plans.end(),
+                       [](const TrainingPlan& one) { return one.sharding == Sharding::parameters; });
+  };
+  EXPECT_FALSE(shards());
+  space.shards_pipelines = true;
+  EXPECT_TRUE(shards());
+}
+
 TEST(PlanSpace, parameters_are_also_sharded_inside_each_node) {
   const Model model = step_test::llama_like();
   const PlanSpace space{.model = &model, .devices = 32, .global_batch = 32, .fast_domain = 8};

@@ -253,6 +253,7 @@ TrainingSearchResult search_training_plans(const TrainingSearch& search) {
                   .schedules = search.stack.schedules,
                   .shardings = search.stack.shardings,
                   .recomputes = search.stack.recomputes,
+                  .shards_pipelines = search.stack.keeps_gathered_in_pipelines,
                   .keeps_scores = !search.formats.saved.flash_attention,
                   .start = search.start,
                   .layouts = balanced_layouts(search.job.model, search.job.sequence_length,

@@ -351,7 +351,9 @@ double IterationModel::move_share_of_activation(size_t kind) const {
 
 // How often each micro-batch gathers the parameters of a layer: for the forward, and again for the backward.
 int IterationModel::gathers_of(const TrainingPlan& plan) const {
-  if (plan.sharding == Sharding::parameters) return 2;
+  if (plan.sharding == Sharding::parameters) {
+    return stack_.keeps_gathered_in_pipelines && plan.stages() > 1 ? 0 : 2;
+  }
   return stack_.gathers_always && plan.sharding == Sharding::gradients ? 1 : 0;
 }
 

@@ -252,6 +252,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
                    "scatters_sends",
                    "gathers_always",
                    "scatters_always",
+                   "keeps_gathered_in_pipelines",
                    "usual_sharding",
                    "held_gradient_bytes",
                    "held_logit_bytes",
@@ -293,6 +294,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   if (const auto scatters = root.find("scatters_sends")) stack.scatters_sends = scatters->boolean();
   if (const auto gathers = root.find("gathers_always")) stack.gathers_always = gathers->boolean();
   if (const auto scatters = root.find("scatters_always")) stack.scatters_always = scatters->boolean();
+  if (const auto keeps = root.find("keeps_gathered_in_pipelines")) stack.keeps_gathered_in_pipelines = keeps->boolean();
   if (const auto usual = root.find("usual_sharding")) {
     const std::optional<Sharding> sharding = sharding_from_name(usual->string());
     if (!sharding) usual->fail(fmt::format("one of {}", fmt::join(sharding_names(), ", ")));

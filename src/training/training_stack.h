@@ -74,6 +74,9 @@ struct TrainingStack {
   bool scatters_sends = true;          // each tensor rank sends its part to the next stage, not the whole
   bool gathers_always = false;         // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
   bool scatters_always = false;        // sharded gradients are reduced for each micro-batch (DeepSpeed's ZeRO-2)
+  // With several stages, sharded parameters are gathered once a step and stay, and gradients are reduced once, at its
+  // end (torchtitan's default: no resharding after the forward pass in pipelines).
+  bool keeps_gathered_in_pipelines = false;
   Sharding usual_sharding = Sharding::none;  // what replicas share out unless someone says otherwise
   double held_gradient_bytes = 0;            // in memory, for each parameter; 0 = as they travel
   double held_logit_bytes = 4;     // in memory at the loss, for each logit: one fp32 copy where the loss is fused

@@ -145,6 +145,27 @@ TEST(TrainingEstimate, a_sharded_base_in_four_bits_is_gathered_in_four_bits) {
   EXPECT_GT(gathered(), 0.2 * whole);
 }
 
+TEST(TrainingEstimate, a_stack_may_gather_sharded_parameters_once_for_all_micro_batches_of_a_pipeline) {
+  TrainingQuestion question = small_question();
+  question.plan = {.parallel = {.pipeline = 2, .data = 4}, .global_batch = 32, .sharding = Sharding::parameters};
+  const TrainingEstimate anew = estimate_of(question);
+  question.stack.keeps_gathered_in_pipelines = question.formats.keeps_gathered_in_pipelines = true;
+  const TrainingEstimate once = estimate_of(question);
+  const auto part = [](const TrainingEstimate& one, TimePart which) {
+    return one.iteration.parts[static_cast<size_t>(which)].value;
+  };
+  EXPECT_GT(part(anew, TimePart::sharded), 0);
+  EXPECT_EQ(part(once, TimePart::sharded), 0);
+  EXPECT_GT(part(once, TimePart::data), part(anew, TimePart::data));
+  EXPECT_GT(once.memory.most().gradients, 3 * anew.memory.most().gradients) << "whole, until the end of the step";
+  EXPECT_GT(once.memory.most().total(), anew.memory.most().total()) << "the gathered weights of the stage";
+  EXPECT_EQ(once.memory.most().optimizer, anew.memory.most().optimizer);
+  question.plan.parallel = {.data = 8};
+  const double alone = estimate_of(question).iteration.seconds.value;
+  question.stack.keeps_gathered_in_pipelines = question.formats.keeps_gathered_in_pipelines = false;
+  EXPECT_EQ(estimate_of(question).iteration.seconds.value, alone) << "without stages nothing changes";
+}
+
 TEST(TrainingEstimate, nodes_without_a_cluster_form_the_usual_one) {
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   TrainingSpec spec{.job = {}, .cluster = "rtx_4090", .devices = 16};

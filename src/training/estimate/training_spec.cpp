@@ -119,6 +119,7 @@ TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, Tr
   question.formats.offloaded_optimizer = spec.offloaded_optimizer;
   question.formats.offloaded_activations = spec.offloaded_activations;
   question.formats.offloaded_parameters = spec.offloaded_parameters;
+  question.formats.keeps_gathered_in_pipelines = question.stack.keeps_gathered_in_pipelines;
   question.overheads.usable = spec.usable_memory;
   if (!spec.base_weights.empty()) {
     question.formats.frozen_weight_bytes = base_weight_bytes(spec.base_weights).value();

@@ -36,6 +36,7 @@ struct TrainingFormats {
   double offloaded_optimizer = 0;    // share of the optimizer's state in host memory
   double offloaded_activations = 0;  // share of the activations there
   double offloaded_parameters = 0;   // share of the weights there; layers come to the device one after the other
+  bool keeps_gathered_in_pipelines = false;  // as TrainingStack
 };
 
 // Formats of a frozen base under adapters: "bf16", "fp8", "int8", "nf4" (QLoRA, arXiv 2305.14314: 4 bits, and scales of

@@ -137,7 +137,9 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   const StateBytes gradients = states.trained(held, formats.gradient_bytes);
   const StateBytes optimizer = states.trained(held, formats.optimizer.bytes());
   memory.parameters = weights.held(plan.sharding >= Sharding::parameters);
-  memory.gradients = gradients.held(plan.sharding >= Sharding::gradients);
+  const bool keeps_gathered =
+      formats.keeps_gathered_in_pipelines && plan.sharding == Sharding::parameters && plan.stages() > 1;
+  memory.gradients = gradients.held(plan.sharding >= Sharding::gradients && !keeps_gathered);
   const Bytes held_optimizer = optimizer.held(plan.sharding >= Sharding::optimizer);
   memory.away_optimizer = formats.offloaded_optimizer * held_optimizer;
   memory.optimizer = held_optimizer - memory.away_optimizer;
@@ -152,6 +154,7 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
     memory.communication =
         std::min(gathered, away + weights.whole - (plan.sharding == Sharding::parameters ? weights.part : Bytes{}));
   }
+  if (keeps_gathered) memory.communication = weights.whole;
   if (plan.stages() > 1) memory.communication += 2 * parts.layers.front().input;
 
   const double each = static_cast<double>(in_flight) / static_cast<double>(chunks.size());

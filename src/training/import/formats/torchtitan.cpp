@@ -40,7 +40,8 @@ void pipeline_schedule(S& said, const ConfigValue& value) {
   constexpr std::string_view names[] = {"1f1b", "gpipe", "interleaved", "interleaved", "zb-v", "dualpipe", "gpipe"};
   const size_t word = one_of(value, words);
   said.schedule = names[word];
-  if (names[word] == "interleaved" && !said.virtual_stages) said.virtual_stages = 2;
+  const bool has_two_chunks = names[word] == "interleaved" || names[word] == "zb-v";
+  if (has_two_chunks && !said.virtual_stages) said.virtual_stages = 2;
 }
 
 void converters(S& said, const ConfigValue& value) {
