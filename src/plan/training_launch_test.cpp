@@ -104,6 +104,26 @@ TEST(TrainingLaunch, files_of_megatron_say_the_dropout_of_the_job) {
   }
 }
 
+TEST(TrainingLaunch, files_of_megatron_say_what_is_hidden_and_how_gradients_are_summed) {
+  TrainingQuestion question = launched();
+  question.plan.parallel = {.tensor = 2, .data = 4, .sequence = true};
+  question.plan.sharding = Sharding::optimizer;
+  const auto flags_of = [&] { return find_training_launcher("megatron-lm")->write(question); };
+  EXPECT_THAT(flags_of(), HasSubstr("--overlap-grad-reduce --overlap-param-gather --tp-comm-overlap"));
+  const TrainingPlan read = plan_with({}, read_back("megatron-lm", question), question.plan.devices());
+  EXPECT_EQ(read.overlaps.gradients, TrafficOverlap::published);
+  EXPECT_EQ(read.overlaps.parameters, TrafficOverlap::published);
+  EXPECT_EQ(read.overlaps.tensor, TrafficOverlap::published);
+  question.plan.overlaps.tensor = question.plan.overlaps.gradients = TrafficOverlap::off;
+  EXPECT_THAT(flags_of(), testing::Not(HasSubstr("overlap")));
+  const auto bridge_of = [&](double bytes) {
+    question.formats.gradient_bytes = bytes;
+    return find_training_launcher("megatron-bridge")->write(question);
+  };
+  EXPECT_THAT(bridge_of(2), HasSubstr("grad_reduce_in_fp32: false"));
+  EXPECT_THAT(bridge_of(4), HasSubstr("grad_reduce_in_fp32: true"));
+}
+
 TEST(TrainingLaunch, pipelines_and_number_formats) {
   TrainingQuestion question = launched();
   TrainingPlan& plan = question.plan;
@@ -224,7 +244,7 @@ TEST(TrainingLaunch, torchtune_starts_a_recipe_that_can_run_the_plan) {
         "\nlr_scheduler:\n", "\nmetric_logger:\n", "\nepochs: ", "\nshuffle: ", "\ndevice: cuda\n", "\nlog_level: "}) {
     EXPECT_THAT(file, HasSubstr(key));
   }
-  EXPECT_EQ(file.find("${"), std::string::npos);  // names in braces would be printed as flags
+  EXPECT_THAT(file, HasSubstr("\n  output_dir: ${output_dir}\n"));
   EXPECT_EQ(read_back("torchtune", question).said.logit_bytes, torchtune.logit_bytes);
   question = launched("Qwen/Qwen3-8B");
   question.plan.parallel = {.tensor = 4, .data = 8, .sequence = true};

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "command_test.h"
 
@@ -63,6 +64,23 @@ TEST_F(TrainLaunch, a_line_and_a_file_with_it_ask_the_same) {
   for (const std::string& from : {"--from @" + file, "--from " + file, "--config " + file}) {
     EXPECT_EQ(seconds_of(json_of(run_foretoken("train " + from + machine))), seconds_of(line)) << from;
   }
+}
+
+TEST_F(TrainLaunch, a_line_without_overlap_waits_for_its_communication) {
+  const auto seconds = [&](const std::string& more) {
+    return seconds_of(json_of(run_foretoken("train --from '" + std::string(megatron_line) + more +
+                                            "' --device h100_sxm --devices 64 --json")));
+  };
+  EXPECT_GT(seconds(""), 1.02 * seconds(" --overlap-grad-reduce --overlap-param-gather --tp-comm-overlap"));
+}
+
+TEST_F(TrainLaunch, variables_of_a_file_stay_as_they_are) {
+  const std::string line =
+      "plan train --model Llama-3.1-8B --global-batch-size 64 --device h100_sxm --devices 8 --launch torchtune ";
+  const std::string file = write("launch", "");
+  ASSERT_EQ(run_foretoken(line + "--launch-out " + file).status, 0);
+  EXPECT_NE(read_file(file, 1 << 20).find("output_dir: ${output_dir}"), std::string::npos);
+  EXPECT_NE(run_foretoken(line).out.find("output_dir: ${output_dir}"), std::string::npos);
 }
 
 TEST_F(TrainLaunch, flags_override_what_a_line_says) {

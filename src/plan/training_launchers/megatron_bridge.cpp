@@ -37,10 +37,12 @@ std::string bridge_precision(std::string_view recipe) {
   throw no_format_like(recipe, "Megatron-Bridge");
 }
 
-std::string bridge_sharding(const TrainingPlan& plan) {
+std::string bridge_sharding(const TrainingPlan& plan, bool fp32_gradients) {
   constexpr std::string_view strategies[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
   std::string text = "ddp:\n";
   text += fmt::format("  use_distributed_optimizer: {}\n", plan.sharding != Sharding::none);
+  text += fmt::format("  grad_reduce_in_fp32: {}  # set it in the recipe's mixed_precision too, which overrides it\n",
+                      fp32_gradients);
   if (plan.sharding > Sharding::optimizer) {
     text += fmt::format("  use_megatron_fsdp: true\n  data_parallel_sharding_strategy: {}\n",
                         strategies[static_cast<size_t>(plan.sharding)]);
@@ -94,7 +96,8 @@ std::string bridge_file(const TrainingQuestion& question) {
   text += bridge_recompute(plan);
   text += fmt::format("train:\n  micro_batch_size: {}\n  global_batch_size: {}\nmixed_precision: {}\n",
                       plan.micro_batch, plan.global_batch, bridge_precision(question.job.recipe.name));
-  text += bridge_sharding(plan);
+  constexpr double fp32_bytes = 4;
+  text += bridge_sharding(plan, question.formats.gradient_bytes >= fp32_bytes);
   if (const double share = question.formats.offloaded_optimizer; share > 0) {
     text += fmt::format(
         "optimizer:\n  use_precision_aware_optimizer: true\n  optimizer_cpu_offload: true\n"

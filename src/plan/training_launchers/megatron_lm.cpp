@@ -73,6 +73,26 @@ std::string gradient_flag(const TrainingQuestion& question) {
   return question.formats.gradient_bytes < fp32_bytes ? " --grad-reduce-in-bf16" : "";
 }
 
+// Megatron-LM waits for all communication unless it is told otherwise.
+std::string overlap_flags(const TrainingQuestion& question, const TrainingPlan& plan) {
+  const TrafficOverlaps& overlaps = plan.overlaps;
+  const auto hides = [](TrafficOverlap overlap) { return overlap != TrafficOverlap::off; };
+  std::string flags;
+  if (plan.parallel.data * plan.parallel.context > 1 && hides(overlaps.gradients)) {
+    flags += " --overlap-grad-reduce";
+    if (plan.sharding != Sharding::none && hides(overlaps.parameters)) flags += " --overlap-param-gather";
+  }
+  const bool usually_hides_tensor = question.stack.habits_of(question.job.recipe.name).hides_tensor;
+  const bool hides_tensor =
+      overlaps.tensor == TrafficOverlap::published ? usually_hides_tensor : hides(overlaps.tensor);
+  if (plan.parallel.tensor > 1 && plan.parallel.sequence && hides_tensor) flags += " --tp-comm-overlap";
+  const bool usually_hides_experts = question.stack.constants_on(question.cluster.node.device)[expert_exposed] < 1;
+  const bool hides_experts =
+      overlaps.experts == TrafficOverlap::published ? usually_hides_experts : hides(overlaps.experts);
+  if (plan.parallel.expert > 1 && hides_experts) flags += " --overlap-moe-expert-parallel-comm";
+  return flags;
+}
+
 std::string offload_flags(const TrainingQuestion& question) {
   const double share = question.formats.offloaded_optimizer;
   if (share == 0) return "";
@@ -86,12 +106,12 @@ std::string megatron_script(const TrainingQuestion& question) {
   text += fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py \\\n", launched_nodes(question),
                       launched_devices_of_a_node(question));
   if (!sizes.empty()) text += fmt::format("    {} \\\n", sizes);
-  return text + fmt::format("    --seq-length {} --max-position-embeddings {} {} \\\n    {}{}{} \\\n    \"$@\"\n",
+  const TrainingPlan plan = plan_for_megatron(question);
+  return text + fmt::format("    --seq-length {} --max-position-embeddings {} {} \\\n    {}{}{}{} \\\n    \"$@\"\n",
                             question.job.sequence_length,
                             std::max(question.job.model.max_positions, question.job.sequence_length),
-                            megatron_precision(question.job.recipe.name),
-                            megatron_flags(plan_for_megatron(question), question.job.dropout), offload_flags(question),
-                            gradient_flag(question));
+                            megatron_precision(question.job.recipe.name), megatron_flags(plan, question.job.dropout),
+                            overlap_flags(question, plan), offload_flags(question), gradient_flag(question));
 }
 
 }  // namespace

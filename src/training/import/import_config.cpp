@@ -190,6 +190,9 @@ template <class T>
 void overlay(T& target, const std::optional<T>& said) {
   if (said) target = *said;
 }
+void overlay(TrafficOverlap& target, const std::optional<bool>& said) {
+  if (said) target = *said ? TrafficOverlap::on : TrafficOverlap::off;
+}
 
 }  // namespace
 
@@ -244,9 +247,10 @@ TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int6
   overlay(plan.embedding_in_split, said.embedding_in_split);
   overlay(plan.loss_in_split, said.loss_in_split);
   overlay(plan.sharding, said.sharding);
-  if (said.overlaps_gradients) {
-    plan.overlaps.gradients = *said.overlaps_gradients ? TrafficOverlap::on : TrafficOverlap::off;
-  }
+  overlay(plan.overlaps.gradients, said.overlaps_gradients);
+  overlay(plan.overlaps.parameters, said.overlaps_parameters);
+  overlay(plan.overlaps.tensor, said.overlaps_tensor);
+  overlay(plan.overlaps.experts, said.overlaps_experts);
   overlay(plan.shard_ranks, said.shard_ranks);
   overlay(plan.recompute, said.recompute);
   overlay(plan.recompute_modules, said.recompute_modules);

@@ -564,17 +564,37 @@ TEST(ImportDropout, is_what_the_file_says) {
   EXPECT_EQ(import(nemo).said.attention_dropout, true);
 }
 
+TEST(ImportConfig, megatron_hides_nothing_that_no_flag_hides) {
+  const std::string line =
+      "pretrain_gpt.py --tensor-model-parallel-size 2 --sequence-parallel --use-distributed-optimizer ";
+  const auto read = [&](const std::string& more) { return parse_training_config(line + more + "\n", "script.sh"); };
+  const ImportedTraining bare = read("");
+  const TrafficOverlaps none = plan_with({}, bare, 8).overlaps;
+  for (const TrafficOverlap one : {none.gradients, none.parameters, none.tensor, none.experts}) {
+    EXPECT_EQ(one, TrafficOverlap::off);
+  }
+  EXPECT_THAT(bare.notes, testing::Contains(
+                              testing::HasSubstr("--overlap-grad-reduce, --overlap-param-gather, --tp-comm-overlap")));
+  const TrafficOverlaps some = plan_with({}, read("--overlap-grad-reduce --tp-comm-overlap"), 8).overlaps;
+  EXPECT_EQ(some.gradients, TrafficOverlap::published);
+  EXPECT_EQ(some.parameters, TrafficOverlap::off);
+  EXPECT_EQ(some.tensor, TrafficOverlap::published);
+  const TrafficOverlaps fsdp = plan_with({}, read("--use-torch-fsdp2"), 8).overlaps;
+  EXPECT_EQ(fsdp.parameters, TrafficOverlap::published) << "FSDP has its own";
+}
+
 TEST(ImportDropout, is_the_default_of_megatron_where_nothing_is_said) {
-  const ImportedTraining none = import("--tensor-model-parallel-size 2\n");
+  const ImportedTraining none = import("--overlap-grad-reduce --tensor-model-parallel-size 2\n");
   EXPECT_EQ(none.said.hidden_dropout, true);
   EXPECT_EQ(none.said.attention_dropout, true);
   ASSERT_EQ(none.notes.size(), 1u);
   EXPECT_EQ(none.notes[0], "no hidden or attention dropout is given; Megatron-LM's default is 0.1");
-  const ImportedTraining one = import("--tensor-model-parallel-size 2 --hidden-dropout 0\n");
+  const ImportedTraining one = import("--overlap-grad-reduce --tensor-model-parallel-size 2 --hidden-dropout 0\n");
   EXPECT_EQ(one.said.hidden_dropout, false);
   EXPECT_EQ(one.said.attention_dropout, true);
   EXPECT_EQ(one.notes.at(0), "no attention dropout is given; Megatron-LM's default is 0.1");
-  EXPECT_TRUE(import("--tensor-model-parallel-size 2 --hidden-dropout 0 --attention-dropout 0\n").notes.empty());
+  EXPECT_TRUE(import("--overlap-grad-reduce --tensor-model-parallel-size 2 --hidden-dropout 0 --attention-dropout 0\n")
+                  .notes.empty());
 }
 
 TEST(ImportDropout, of_nemo_is_that_of_its_code_where_the_file_has_the_model) {

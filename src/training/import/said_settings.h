@@ -29,8 +29,9 @@ struct SaidSettings {
   std::optional<TokenDispatcher> dispatcher;
   std::optional<Sharding> sharding;
   std::optional<int64_t> shard_ranks;
-  std::optional<bool> overlaps_gradients;            // their reduction runs beside the backward pass
-  std::optional<double> optimizer_offload_fraction;  // of its state, where it is offloaded
+  std::optional<bool> overlaps_gradients;  // their reduction runs beside the backward pass
+  std::optional<bool> overlaps_parameters, overlaps_tensor, overlaps_experts;  // nothing = as runs of the stack do
+  std::optional<double> optimizer_offload_fraction;                            // of its state, where it is offloaded
   std::optional<bool> offloads_optimizer, offloads_parameters, offloads_activations;
 
   // The step.

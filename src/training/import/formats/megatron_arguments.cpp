@@ -1,4 +1,6 @@
 // Arguments of Megatron-LM's pretrain_gpt.py (megatron/training/arguments.py), as scripts list them.
+#include <fmt/format.h>
+
 #include "training/import/formats/list.h"
 
 namespace foretoken {
@@ -29,10 +31,37 @@ void fp4_format(S& said, const ConfigValue& value) {
   said.precision = "nvfp4";
 }
 
+// Each overlap is off unless a flag turns it on (megatron/training/arguments.py); with its flag, it is as in published
+// runs of the stack. FSDP has its own.
+void complete_overlaps(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
+  std::string missing;
+  const auto look_for = [&](const char* flag, bool matters, std::optional<bool>& overlaps) {
+    if (entries.find(flag) != nullptr) return;
+    overlaps = false;
+    if (matters) missing += fmt::format("{}--{}", missing.empty() ? "" : ", ", flag);
+  };
+  const int64_t tensor = said.tensor.value_or(1), replica = tensor * said.pipeline.value_or(1);
+  const bool may_have_replicas =
+      !said.nodes || !said.devices_per_node || *said.nodes * *said.devices_per_node > replica;
+  const Sharding sharding = said.sharding.value_or(Sharding::none);
+  if (sharding <= Sharding::optimizer) {
+    look_for("overlap-grad-reduce", may_have_replicas, said.overlaps_gradients);
+    look_for("overlap-param-gather", may_have_replicas && sharding == Sharding::optimizer, said.overlaps_parameters);
+  }
+  // It needs sequence parallelism.
+  look_for("tp-comm-overlap", tensor > 1 && said.sequence_parallel.value_or(false), said.overlaps_tensor);
+  look_for("overlap-moe-expert-parallel-comm", false, said.overlaps_experts);  // which few scripts have
+  if (!missing.empty()) {
+    notes.push_back(fmt::format(
+        "communication that these flags would hide is waited for, because the script lacks them: {}", missing));
+  }
+}
+
 // Where the file says nothing: megatron/training/arguments.py.
 void complete_megatron(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
   keep_recompute_layers_of_blocks(said, entries.find("recompute-method"));
   take_usual_dropout(said, "Megatron-LM", notes);
+  complete_overlaps(said, entries, notes);
   if (!said.gated) said.gated = false;
   if (!said.learned_positions) said.learned_positions = true;
   if (!said.tied_embeddings) said.tied_embeddings = true;
@@ -91,7 +120,7 @@ constexpr KeyRule megatron_rules[] = {
     {"account-for-loss-in-pipeline-split", says_flag<&S::loss_in_split>},
     {"sequence-parallel", says_flag<&S::sequence_parallel>},
     {"use-distributed-optimizer", says_optimizer_sharding},
-    {"overlap-grad-reduce", says_nothing},  // as published runs of the stack have it
+    {"overlap-grad-reduce", says_nothing},  // complete_overlaps
     {"overlap-param-gather", says_nothing},
     {"tp-comm-overlap", says_nothing},
     {"overlap-moe-expert-parallel-comm", says_nothing},
