@@ -213,6 +213,12 @@ KernelPredictor KernelPredictor::with_description(std::shared_ptr<const Describe
   return predictor;
 }
 
+KernelPredictor KernelPredictor::with_bare_bounds() const {
+  const bool is_derated = described_ && described_->derates() != nullptr;
+  if (!is_derated || is_known_by_sheet_only() || kernel_generation(device_).amd) return *this;
+  return with_description(nullptr);
+}
+
 KernelPredictor KernelPredictor::with_computing_memory(std::shared_ptr<const DescribedKernels> in_memory) const {
   KernelPredictor predictor = *this;
   predictor.in_memory_ = std::move(in_memory);

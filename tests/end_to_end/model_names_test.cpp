@@ -244,7 +244,7 @@ TEST_F(ModelNames, hardware_and_prices_may_be_written_as_people_say_them) {
   const Outcome run = plan("--hardware 2xH100 --price 'H100=$1.9' --budget-usd-hour '$50'" + rest);
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out, plan("--hardware h100_sxm:2 --price h100_sxm=1.9 --budget-usd-hour 50" + rest).out);
-  expect_refused(plan("--hardware h100_sxm" + rest), "or COUNTxDEVICE, as in 8xH100");
+  expect_refused(plan("--hardware h100_sxm:" + rest), "or COUNTxDEVICE, as in 8xH100");
 }
 
 TEST_F(ModelNames, a_draft_that_is_not_known_is_told_what_to_give) {

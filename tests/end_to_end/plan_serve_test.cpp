@@ -331,7 +331,7 @@ TEST_F(PlanServeCommand, every_device_and_engine_has_a_row_with_its_figures_or_a
   }
 }
 
-// No rental price is known for an A40.
+// No rental price is known for an H20.
 TEST_F(PlanServeCommand, a_device_without_a_price_is_ranked_last_and_never_stops_the_plan) {
   const auto asked = [&](const std::string& flags) {
     const Outcome run = run_foretoken(
@@ -349,20 +349,20 @@ TEST_F(PlanServeCommand, a_device_without_a_price_is_ranked_last_and_never_stops
   const auto winner_of = [](const Json& document) {
     return JsonView(document, "plan").at("winner").at("device").string();
   };
-  const Json both = asked("--hardware a40:1,h100_sxm:1 --request-rate 1");
+  const Json both = asked("--hardware h20:1,h100_sxm:1 --request-rate 1");
   EXPECT_EQ(winner_of(both), "h100_sxm");
-  EXPECT_THAT(notes_of(both), HasSubstr("No rental price is known for a40, so its layouts are ranked after"));
+  EXPECT_THAT(notes_of(both), HasSubstr("No rental price is known for h20, so its layouts are ranked after"));
   const std::vector<JsonView> rows = JsonView(both, "plan").at("by_device_and_engine").items();
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_TRUE(rows[0].at("serves").boolean());
   EXPECT_EQ(rows[0].at("place").number(), 2);
   EXPECT_FALSE(rows[0].find("usd_per_million_output_tokens").has_value());
-  const Json priced = asked("--hardware a40:1,h100_sxm:1 --price a40=0.3 --request-rate 1");
-  EXPECT_EQ(winner_of(priced), "a40");
+  const Json priced = asked("--hardware h20:1,h100_sxm:1 --price h20=0.3 --request-rate 1");
+  EXPECT_EQ(winner_of(priced), "h20");
   EXPECT_THAT(notes_of(priced), testing::Not(HasSubstr("rental price")));
-  EXPECT_THAT(notes_of(asked("--hardware a40:1 --budget-usd-hour 1")),
+  EXPECT_THAT(notes_of(asked("--hardware h20:1 --budget-usd-hour 1")),
               HasSubstr("the budget does not limit its number"));
-  EXPECT_EQ(winner_of(asked("--hardware a40:4,h100_sxm:1 --budget-usd-hour 5 --objective capacity")), "h100_sxm");
+  EXPECT_EQ(winner_of(asked("--hardware h20:4,h100_sxm:1 --budget-usd-hour 5 --objective capacity")), "h100_sxm");
 }
 
 TEST_F(PlanServeCommand, a_device_beyond_the_budget_has_a_row_and_never_stops_the_plan) {

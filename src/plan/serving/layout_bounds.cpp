@@ -31,6 +31,12 @@ double prompt_alone_seconds(const ReadyEngine& engine, int64_t tokens) {
   return seconds;
 }
 
+// Until the engine has a request that nobody else stands in front of.
+double front_seconds(const ReadyEngine& engine, int64_t tokens) {
+  const FrontCosts& front = engine.group.config.front;
+  return (front.latency + front.request + front.token * static_cast<double>(tokens)).value();
+}
+
 // Of the requests: the share that no engine of this cache could serve.
 double unservable_share(const ReadyEngine& engine, const TrafficLengths& lengths) {
   const SchedulerOptions& options = engine.group.config.options;
@@ -132,8 +138,10 @@ double requests_of(const EngineBounds::Pool& bound, int64_t replicas) {
 double alone_seconds(const LatencySlo& slo, const TrafficLengths& lengths, const ReadyEngine& prefill,
                      const ReadyEngine& decode) {
   switch (slo.metric) {
-    case SloMetric::ttft:
-      return prompt_alone_seconds(prefill, TrafficLengths::at_percentile(lengths.fresh_inputs, slo.percentile));
+    case SloMetric::ttft: {
+      const int64_t input = TrafficLengths::at_percentile(lengths.fresh_inputs, slo.percentile);
+      return front_seconds(prefill, input) + prompt_alone_seconds(prefill, input);
+    }
     case SloMetric::tpot:
       if (lengths.mean_contexts.empty()) return 0;
       return decode_alone_seconds(decode, TrafficLengths::at_percentile(lengths.mean_contexts, slo.percentile));

@@ -61,7 +61,7 @@ LoadFlags DemandFlags::load_of_use(const Library& library) const {
 }
 
 double DemandFlags::rate_of_users(double answer_s) const {
-  return std::stod(fmt::format("{:.3g}", static_cast<double>(users) / (user_pause_s + answer_s)));
+  return *parse_number(fmt::format("{:.3g}", static_cast<double>(users) / (user_pause_s + answer_s)));
 }
 
 double DemandFlags::assumed_answer_seconds(const Library& library, double output_tokens) const {
