@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <unordered_map>
 #include <vector>
@@ -64,7 +65,8 @@ ExpertLoad random_load(double tokens, double top_k, double experts, double local
   return {.active_experts = local * (1 - missed), .pairs = std::min(pairs, tokens * std::min(top_k, local))};
 }
 
-// The inverse of the distribution function of x^-exponent on [low, high], at (i + 1/2) / count for i = 0 .. count - 1.
+}  // namespace
+
 std::vector<double> power_law_quantiles(size_t count, double exponent, double low, double high) {
   const double power = 1 - exponent;
   const bool logarithmic = std::abs(power) < 1e-9;
@@ -78,8 +80,6 @@ std::vector<double> power_law_quantiles(size_t count, double exponent, double lo
   }
   return values;
 }
-
-}  // namespace
 
 std::vector<int64_t> power_law_counts(int64_t tokens, int64_t top_k, int64_t experts, double exponent) {
   const auto size = static_cast<size_t>(experts);
@@ -147,12 +147,14 @@ ExpertLoad power_law_load(int64_t tokens, int64_t top_k, int64_t experts, int64_
 struct Question {
   int64_t tokens = 0, top_k = 0, experts = 0, local = 0;
   double exponent = 0;
+  std::shared_ptr<const ExpertPopularity> popularity = nullptr;  // of scattered experts
   bool operator==(const Question&) const = default;
 };
 
 struct QuestionHash {
   size_t operator()(const Question& question) const {
-    uint64_t hash = std::hash<double>()(question.exponent);
+    uint64_t hash = std::hash<double>()(question.exponent) ^
+                    std::hash<std::shared_ptr<const ExpertPopularity>>()(question.popularity);
     for (const int64_t part : {question.tokens, question.top_k, question.experts, question.local}) {
       hash = (hash ^ static_cast<uint64_t>(part)) * 0x9E3779B97F4A7C15u;
       hash ^= hash >> 32;
@@ -161,8 +163,25 @@ struct QuestionHash {
   }
 };
 
+// Ranks differ by the popularity of their experts and, in every step, by chance: both shift the busiest one, and being
+// independent they add up like deviations.
+ExpertLoad scattered_load_and_chance(const Question& question) {
+  const int64_t ranks = std::max<int64_t>(1, question.experts / question.local);
+  const auto tokens = static_cast<double>(question.tokens), top_k = static_cast<double>(question.top_k);
+  const auto experts = static_cast<double>(question.experts), local = static_cast<double>(question.local);
+  const ExpertLoad load = popularity_load(*question.popularity, tokens, question.top_k, ranks);
+  const double mean = tokens * top_k * local / experts;
+  const double popular = load.pairs - mean, chance = random_load(tokens, top_k, experts, local).pairs - mean;
+  const double pairs = std::min(mean + std::sqrt(popular * popular + chance * chance), tokens * std::min(top_k, local));
+  // The rank that got more by chance has more experts at work, too: as many as if more tokens had come.
+  const double as_if = tokens * pairs / load.pairs;
+  return {.active_experts = popularity_load(*question.popularity, as_if, question.top_k, ranks).active_experts,
+          .pairs = pairs};
+}
+
 ExpertLoad solve(const Question& question) {
-  const auto& [tokens, top_k, experts, local, exponent] = question;
+  const auto& [tokens, top_k, experts, local, exponent, popularity] = question;
+  if (popularity != nullptr) return scattered_load_and_chance(question);
   return exponent > 0 ? power_law_load(tokens, top_k, experts, local, exponent)
                       : balanced_load(tokens, top_k, experts, local);
 }
@@ -171,15 +190,17 @@ ExpertLoad solve(const Question& question) {
 
 ExpertLoad expert_load(const MoeShape& shape) {
   const int64_t experts = std::max<int64_t>(1, shape.experts);
-  const Question question{.tokens = shape.tokens,
-                          .top_k = std::min(shape.top_k, experts),
-                          .experts = experts,
-                          .local = std::max<int64_t>(1, experts / std::max<int64_t>(1, shape.ep)),
-                          .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0};
+  Question question{.tokens = shape.tokens,
+                    .top_k = std::min(shape.top_k, experts),
+                    .experts = experts,
+                    .local = std::max<int64_t>(1, experts / std::max<int64_t>(1, shape.ep)),
+                    .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0};
   if (question.tokens <= 0 || question.top_k <= 0) return {};
-  if (shape.routing == Routing::measured) {
-    ExpertLoad load =
-        popularity_load(*shape.popularity, question.tokens, question.top_k, std::max<int64_t>(1, shape.ep));
+  if (shape.routing == Routing::measured && shape.popularity->scattered) {
+    question.popularity = shape.popularity;
+  } else if (shape.routing == Routing::measured) {
+    ExpertLoad load = popularity_load(*shape.popularity, static_cast<double>(question.tokens), question.top_k,
+                                      std::max<int64_t>(1, shape.ep));
     const ExpertLoad chance = random_load(static_cast<double>(question.tokens), static_cast<double>(question.top_k),
                                           static_cast<double>(experts), static_cast<double>(question.local));
     load.pairs = std::max(load.pairs, chance.pairs);  // even alike experts are not alike in every step
@@ -189,16 +210,17 @@ ExpertLoad expert_load(const MoeShape& shape) {
     return random_load(static_cast<double>(question.tokens), static_cast<double>(question.top_k),
                        static_cast<double>(experts), static_cast<double>(question.local));
   }
-  constexpr int64_t most_experts = 1 << 16;
   constexpr int64_t most_tokens = int64_t{1} << 40;
-  if (experts > most_experts || question.tokens > most_tokens) {  // beyond any real layer: an even spread will do
+  if (experts > most_experts_of_a_layer ||
+      question.tokens > most_tokens) {  // beyond any real layer: an even spread will do
     const auto local = static_cast<double>(question.local);
     const double pairs = static_cast<double>(question.tokens) * static_cast<double>(question.top_k) * local /
                          static_cast<double>(experts);
     return {.active_experts = std::min(local, pairs), .pairs = pairs};
   }
 
-  const bool is_quick = question.exponent <= 0 && question.tokens * question.top_k >= experts;
+  const bool is_quick =
+      question.popularity == nullptr && question.exponent <= 0 && question.tokens * question.top_k >= experts;
   if (is_quick) return solve(question);
   // A table of measurements asks the same thing for every width and dtype: remember answers. The answer is a function
   // of the question alone, so it does not matter what is remembered.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "model/expert_popularity.h"
 #include "model/work.h"
 
 namespace foretoken::expert_load_test {
@@ -87,6 +88,23 @@ TEST(ExpertLoad, power_law_statistics_are_near_those_of_sampled_routings) {
   EXPECT_NEAR(expert_load(layer(16, 8, 128, 1, 1.2)).active_experts, 54, 3);
   const double share = 4096.0 * 8 / 8;
   EXPECT_NEAR(expert_load(layer(4096, 8, 128, 8, 1.2)).pairs / share, 2.0, 0.25);
+}
+
+// The busiest rank is set by chance where tokens are few and by popularity where they are many, without a step between.
+TEST(ExpertLoad, of_scattered_experts_grows_smoothly_with_the_tokens) {
+  const auto load = [](int64_t tokens, bool popular) {
+    MoeShape shape = layer(tokens, 8, 128, 8, 0);
+    shape.routing = popular ? Routing::measured : Routing::random;
+    shape.popularity = popular ? power_law_popularity(128, 1.2) : nullptr;
+    return expert_load(shape);
+  };
+  for (int64_t tokens = 1; tokens < 300; ++tokens) {
+    const ExpertLoad few = load(tokens, true), more = load(tokens + 1, true);
+    EXPECT_GE(few.pairs, load(tokens, false).pairs * (1 - 1e-12));
+    EXPECT_GT(more.pairs, few.pairs);
+    EXPECT_LE(more.pairs / few.pairs, 1 + 1 / static_cast<double>(tokens)) << tokens;
+    EXPECT_GT(more.active_experts, few.active_experts);
+  }
 }
 
 TEST(ExpertLoad, an_expert_never_gets_more_than_every_token) {

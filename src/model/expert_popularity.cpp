@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "base/portable_math.h"
+#include "base/random.h"
+#include "model/expert_load.h"
 
 namespace foretoken {
 namespace {
-
-constexpr int64_t most_experts = 1 << 16;
 
 // How likely a token chooses each expert: never twice, so what is too much for popular ones falls to the others.
 std::vector<double> chosen_by_a_token(const std::vector<double>& shares, int64_t top_k) {
@@ -73,10 +76,60 @@ const std::vector<double>& busiest_rank(const std::vector<std::vector<double>>& 
   return *std::max_element(placed.begin(), placed.end(), [&](const auto& a, const auto& b) { return sum(a) < sum(b); });
 }
 
+// How likely an expert gets any of so many tokens.
+double wakes(double chosen, double tokens) {
+  return chosen >= 1 ? std::min(1.0, tokens) : 1 - portable_exp(tokens * portable_log(1 - chosen));
+}
+
+// The busiest rank, averaged over placements of the experts: eight of them were up to 15% off.
+ExpertLoad scattered_load(const ExpertPopularity& popularity, double tokens, int64_t top_k, int64_t ranks) {
+  std::vector<ExpertLoad> experts = loads_of_experts(popularity, tokens, top_k);
+  const auto local = std::max<std::ptrdiff_t>(1, std::ssize(experts) / ranks);
+  constexpr int placements = 64;
+  const int rounds = local == std::ssize(experts) ? 1 : placements;
+  RandomStream stream(0, "expert placement");
+  ExpertLoad mean;
+  for (int round = 0; round < rounds; ++round) {
+    shuffle(experts, stream);
+    ExpertLoad busiest;
+    for (auto rank = experts.begin(); experts.end() - rank >= local; rank += local) {
+      const ExpertLoad load =
+          std::accumulate(rank, rank + local, ExpertLoad{}, [](ExpertLoad sum, const ExpertLoad& one) {
+            return ExpertLoad{.active_experts = sum.active_experts + one.active_experts,
+                              .pairs = sum.pairs + one.pairs};
+          });
+      if (load.pairs > busiest.pairs) busiest = load;
+    }
+    mean.active_experts += busiest.active_experts / rounds;
+    mean.pairs += busiest.pairs / rounds;
+  }
+  return mean;
+}
+
+// The largest share over the smallest. AIConfigurator draws loads from 1 to 0.8 times the tokens, which describes
+// prompts. Experts of decodes, which come from many texts, are not the less even the more of them there are: in steps
+// of up to 256 decodes of published runs (InferenceX), about as many experts are read as 20 gives; 10 and 50 were
+// farther off.
+double widest_span(int64_t prompt_tokens) {
+  constexpr double of_decodes = 20, of_a_prompt_token = 0.8;
+  const double wanted = of_a_prompt_token * static_cast<double>(prompt_tokens);
+  // In steps of 5%, so that steps of different lengths share laws.
+  const double step = portable_log(1.05);
+  return of_decodes * portable_exp(step * std::ceil(portable_log(std::max(1.0, wanted / of_decodes)) / step));
+}
+
 }  // namespace
 
+std::vector<ExpertLoad> loads_of_experts(const ExpertPopularity& popularity, double tokens, int64_t top_k) {
+  std::vector<ExpertLoad> loads;
+  for (const double chosen : chosen_by_a_token(popularity.shares, top_k)) {
+    loads.push_back({.active_experts = wakes(chosen, tokens), .pairs = tokens * chosen});
+  }
+  return loads;
+}
+
 ExpertPopularity zipf_popularity(int64_t experts, double exponent) {
-  ensure(experts > 0 && experts <= most_experts && exponent >= 0, "experts share popularity");
+  ensure(experts > 0 && experts <= most_experts_of_a_layer && exponent >= 0, "experts share popularity");
   ExpertPopularity popularity{.shares = std::vector<double>(static_cast<size_t>(experts))};
   // Which experts are popular has nothing to do with their numbers: neighbors in rank lie a golden section apart, so
   // that the first ones are not all on one device.
@@ -93,6 +146,22 @@ ExpertPopularity zipf_popularity(int64_t experts, double exponent) {
   return popularity;
 }
 
+std::shared_ptr<const ExpertPopularity> power_law_popularity(int64_t experts, double exponent, int64_t prompt_tokens) {
+  ensure(experts > 0 && experts <= most_experts_of_a_layer, "experts share popularity");
+  const double span = widest_span(prompt_tokens);
+  // Shapes that hold the same law compare equal, whichever thread made them.
+  static std::mutex mutex;
+  static std::map<std::tuple<int64_t, double, double>, std::shared_ptr<const ExpertPopularity>> remembered;
+  const std::lock_guard lock(mutex);
+  auto& found = remembered[{experts, exponent, span}];
+  if (found != nullptr) return found;
+  ExpertPopularity popularity{.shares = power_law_quantiles(static_cast<size_t>(experts), exponent, 1, span),
+                              .scattered = true};
+  const double sum = std::accumulate(popularity.shares.begin(), popularity.shares.end(), 0.0);
+  for (double& share : popularity.shares) share /= sum;
+  return found = std::make_shared<const ExpertPopularity>(std::move(popularity));
+}
+
 ExpertPopularity read_expert_popularity(const std::filesystem::path& file) {
   return read_expert_popularity(CsvReader(file));
 }
@@ -103,7 +172,7 @@ ExpertPopularity read_expert_popularity(CsvReader csv) {
   std::vector<bool> given;
   double sum = 0;
   while (csv.next()) {
-    const auto index = static_cast<size_t>(csv.integer(expert, {.least = 0, .most = most_experts - 1}));
+    const auto index = static_cast<size_t>(csv.integer(expert, {.least = 0, .most = most_experts_of_a_layer - 1}));
     if (index >= counts.size()) {
       counts.resize(index + 1);
       given.resize(index + 1);
@@ -123,25 +192,21 @@ ExpertPopularity read_expert_popularity(CsvReader csv) {
   return {.shares = std::move(counts)};
 }
 
-ExpertLoad popularity_load(const ExpertPopularity& popularity, int64_t tokens, int64_t top_k, int64_t ranks) {
-  const auto all = static_cast<double>(tokens);
+ExpertLoad popularity_load(const ExpertPopularity& popularity, double tokens, int64_t top_k, int64_t ranks) {
   if (popularity.balancedness) {
     // No rank has more than all there is.
     const double share = std::min(1.0, 1 / (static_cast<double>(ranks) * *popularity.balancedness));
-    const double busy = all * static_cast<double>(top_k) * share;
+    const double busy = tokens * static_cast<double>(top_k) * share;
     const auto local =
         static_cast<double>(std::ssize(popularity.shares) + popularity.redundant) / static_cast<double>(ranks);
     return {.active_experts = local * (1 - portable_exp(-busy / local)), .pairs = busy};
   }
+  if (popularity.scattered) return scattered_load(popularity, tokens, top_k, ranks);
   const std::vector<std::vector<double>> placed = placed_copies(popularity, top_k, ranks);
   ExpertLoad load;
   for (const double chosen : busiest_rank(placed)) {
-    load.pairs += all * chosen;
-    if (chosen >= 1 || popularity.takes_turns) {
-      load.active_experts += std::min(1.0, all * chosen);
-    } else {
-      load.active_experts += 1 - portable_exp(all * portable_log(1 - chosen));
-    }
+    load.pairs += tokens * chosen;
+    load.active_experts += popularity.takes_turns ? std::min(1.0, tokens * chosen) : wakes(chosen, tokens);
   }
   return load;
 }

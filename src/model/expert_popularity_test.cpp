@@ -21,9 +21,9 @@ double imbalance(const ExpertPopularity& popularity, int64_t ranks, int64_t top_
 
 TEST(ExpertPopularity, alike_experts_are_chosen_by_chance) {
   const ExpertPopularity alike = zipf_popularity(64, 0);
-  for (const int64_t tokens : {1, 16, 1000}) {
+  for (const double tokens : {1.0, 16.0, 1000.0}) {
     const ExpertLoad load = popularity_load(alike, tokens, 4, 8);
-    EXPECT_NEAR(load.pairs, static_cast<double>(tokens) * 4 / 8, 1e-9 * static_cast<double>(tokens));
+    EXPECT_NEAR(load.pairs, tokens * 4 / 8, 1e-9 * tokens);
     EXPECT_NEAR(load.active_experts, 8 * (1 - std::pow(1 - 4.0 / 64, tokens)), 1e-9);
   }
   EXPECT_NEAR(imbalance(alike, 8), 1, 1e-12);
@@ -87,6 +87,38 @@ TEST(ExpertPopularity, a_table_is_read_in_any_order_and_mistakes_are_named) {
   EXPECT_THROW(read("expert,tokens\n0,0\n"), InputError);
   EXPECT_THROW(read("expert,tokens\n0,-1\n"), InputError);
   EXPECT_THROW(read("expert,tokens\n"), InputError);
+}
+
+// Where experts of one rank are drawn by chance, so many have a token on average as the sum of 1 - (1 - p)^tokens.
+TEST(PowerLawPopularity, wakes_fewer_experts_than_alike_ones_and_ever_fewer_more_with_each_token) {
+  for (const int64_t experts : {32, 128, 256}) {
+    const auto active = [&](double tokens) {
+      return popularity_load(*power_law_popularity(experts, 1.2), tokens, 8, 1).active_experts;
+    };
+    EXPECT_NEAR(active(1), 8, 1e-9);
+    double last_growth = 8;
+    for (double tokens = 2; tokens < 200; ++tokens) {
+      const double growth = active(tokens) - active(tokens - 1);
+      EXPECT_GT(growth, 0) << experts << " " << tokens;
+      EXPECT_LT(growth, last_growth) << experts << " " << tokens;
+      last_growth = growth;
+      EXPECT_LT(active(tokens), popularity_load(zipf_popularity(experts, 0), tokens, 8, 1).active_experts);
+    }
+  }
+}
+
+// LMSYS (May 2025, large-scale EP): balancing DeepSeek-V3's experts made prompts on 32 GPUs 1.49 times and decodes on
+// 72 GPUs 2.54 times as fast. Not all of a step waits for the busiest rank, and balance was 0.8 afterwards.
+TEST(PowerLawPopularity, makes_ranks_about_as_uneven_as_those_that_were_balanced) {
+  EXPECT_NEAR(imbalance(*power_law_popularity(256, 1.2), 32) * 0.8, 1.49, 0.3);
+  EXPECT_GT(imbalance(*power_law_popularity(256, 1.2), 64), imbalance(*power_law_popularity(256, 1.2), 32));
+  EXPECT_LT(imbalance(*power_law_popularity(256, 1.2), 8), 1.4);
+  EXPECT_NEAR(imbalance(*power_law_popularity(256, 1.2), 1), 1, 1e-9);
+}
+
+TEST(PowerLawPopularity, is_the_same_object_for_the_same_law) {
+  EXPECT_EQ(power_law_popularity(128, 1.2), power_law_popularity(128, 1.2));
+  EXPECT_NE(power_law_popularity(128, 1.2), power_law_popularity(128, 1.01));
 }
 
 TEST(ExpertPopularity, balancedness_is_the_mean_load_over_that_of_the_busiest_rank) {

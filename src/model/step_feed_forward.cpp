@@ -1,6 +1,7 @@
 // Dense MLPs and mixtures of experts.
 #include <algorithm>
 
+#include "model/expert_popularity.h"
 #include "model/step_internal.h"
 #include "model/work.h"
 
@@ -12,8 +13,9 @@ struct MlpNames {
 };
 constexpr MlpNames dense_names{"gate_up_proj", "up_proj", "activation", "down_proj"};
 // Trained routers send more tokens to some experts than to others. NVIDIA's AIConfigurator describes layers of many
-// experts by a power law with this exponent, and the busiest rank counts. Mixtral's eight are nearly alike (arXiv
-// 2401.04088, section 5). Deployments that send each token to its experts even the load out (EPLB).
+// experts by a power law with this exponent, and the busiest rank counts; power_law_popularity draws from it. Mixtral's
+// eight are nearly alike (arXiv 2401.04088, section 5). Deployments that send each token to its experts even the load
+// out (EPLB).
 constexpr double usual_exponent = 1.2;
 constexpr int64_t few_experts = 8;
 
@@ -162,6 +164,12 @@ class MoeLayer {
     if (!request.routing && moe_.experts > few_experts && !travels_ && !writer_.training()) {
       experts.routing = Routing::power_law;
       experts.power_law_exponent = usual_exponent;
+    }
+    // Drawn by each token, and not dealt out as a benchmark does.
+    if (experts.routing == Routing::power_law && moe_.experts <= most_experts_of_a_layer) {
+      experts.routing = Routing::measured;
+      experts.popularity = power_law_popularity(moe_.experts, experts.power_law_exponent,
+                                                writer_.tokens().prompt_tokens() * rank().dispatch_groups);
     }
     if (model().expert_popularity != nullptr) {
       experts.routing = Routing::measured;

@@ -304,12 +304,31 @@ TEST(StepExperts, of_many_experts_some_are_busier_than_others_unless_a_popularit
   for (Layer& layer : model.layers) {
     if (auto* moe = std::get_if<Moe>(&layer.feed_forward)) moe->experts = 64;
   }
-  EXPECT_EQ(routing(prefill), Routing::power_law);
+  EXPECT_EQ(routing(prefill), Routing::measured) << "drawn from a power law";
   StepRequest evenly = prefill;
   evenly.routing = Routing::balanced;
   EXPECT_EQ(routing(evenly), Routing::balanced);
   model.expert_popularity = std::make_shared<const ExpertPopularity>(zipf_popularity(64, 0));
   EXPECT_EQ(routing(prefill), Routing::measured);
+}
+
+TEST(StepExperts, a_few_more_tokens_wake_a_few_more_experts) {
+  Model model = mixtral_like();
+  for (Layer& layer : model.layers) {
+    if (auto* moe = std::get_if<Moe>(&layer.feed_forward)) moe->experts = 128, moe->top_k = 8;
+  }
+  const auto weights = [&](int64_t batch, std::optional<Routing> routing) {
+    const StepRequest decode{.batch = batch, .context_len = 16, .routing = routing, .power_law_exponent = 1.2};
+    return count_work(find_operator(stage_operators(model, decode, {}, 0), "experts")->shape).weights_read.value();
+  };
+  for (const std::optional<Routing> routing : {std::optional<Routing>(), std::optional(Routing::power_law)}) {
+    for (int64_t batch = 1; batch < 300; ++batch) {
+      const double grown = weights(batch + 1, routing) / weights(batch, routing);
+      EXPECT_GE(grown, 1) << batch;
+      EXPECT_LE(grown, 1 + 1 / static_cast<double>(batch)) << "no faster than the tokens: " << batch;
+      EXPECT_LE(weights(batch, routing), weights(batch, Routing::random) * (1 + 1e-12)) << batch;
+    }
+  }
 }
 
 TEST(StepExperts, copies_of_busy_experts_count_where_experts_are_shared_out) {

@@ -130,6 +130,35 @@ void group_by_turns(const MoeShape& shape, ExpertGroups& groups) {
   }
 }
 
+// Tokens of the first experts, of which so many are active; the last may be a part.
+double pairs_of_first(std::span<const ExpertLoad> experts, double active) {
+  double pairs = 0;
+  for (const ExpertLoad& expert : experts) {
+    if (active <= 0) break;
+    pairs += expert.pairs * std::min(1.0, active / expert.active_experts);
+    active -= expert.active_experts;
+  }
+  return pairs;
+}
+
+// Groups of equal number, the busiest experts first. A rank's experts are taken to differ as those of all ranks do.
+void group_by_popularity(const MoeShape& shape, double most_tokens, ExpertGroups& groups) {
+  std::vector<ExpertLoad> experts = loads_of_experts(*shape.popularity, static_cast<double>(shape.tokens), shape.top_k);
+  std::sort(experts.begin(), experts.end(), [](const ExpertLoad& a, const ExpertLoad& b) { return a.pairs > b.pairs; });
+  double active = 0, pairs = 0;
+  for (const ExpertLoad& expert : experts) {
+    active += expert.active_experts;
+    pairs += expert.pairs;
+  }
+  groups.count = ExpertGroups::most;
+  groups.experts = groups.active / groups.count;
+  const double share = active / groups.count, scale = groups.pairs / pairs / groups.experts;
+  for (int i = 0; i < groups.count; ++i) {
+    const double part = pairs_of_first(experts, (i + 1) * share) - pairs_of_first(experts, i * share);
+    groups.size[i] = std::clamp(part * scale, 1.0, most_tokens);
+  }
+}
+
 ExpertGroups solve_groups(const MoeShape& shape, const MoeKernel& kernel) {
   const ExpertLoad load = expert_load(shape);
   ExpertGroups groups;
@@ -144,6 +173,10 @@ ExpertGroups solve_groups(const MoeShape& shape, const MoeKernel& kernel) {
   if (shape.routing == Routing::balanced || groups.size[0] < 1.5) return groups;
   if (shape.routing == Routing::measured && shape.popularity->takes_turns) {
     group_by_turns(shape, groups);
+    return groups;
+  }
+  if (shape.routing == Routing::measured && shape.popularity->scattered) {
+    group_by_popularity(shape, tokens * repeats, groups);
     return groups;
   }
   if (shape.routing == Routing::random || shape.routing == Routing::measured) {

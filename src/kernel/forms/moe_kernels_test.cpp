@@ -7,6 +7,7 @@
 #include "kernel/kernel.h"
 #include "kernel/learned.h"
 #include "kernel/test_support.h"
+#include "model/expert_popularity.h"
 
 namespace foretoken::moe_kernels_test {
 
@@ -85,6 +86,18 @@ TEST(MoeForm, kernels_that_activate_while_they_store_move_less_around_the_multip
   };
   EXPECT_LT(stages("fi_trtllm_mono", Scheme::fp8), 0.5 * stages("fi_cutlass", Scheme::fp8));
   EXPECT_EQ(stages("fi_trtllm_mono", Scheme::fp8_block), stages("fi_cutlass", Scheme::fp8_block));
+}
+
+TEST(ExpertGroups, of_a_popularity_hold_every_pair_and_the_busiest_experts_first) {
+  MoeShape shape = experts(512, 1);
+  shape.routing = Routing::measured;
+  shape.popularity = power_law_popularity(shape.experts, 1.2);
+  const ExpertGroups groups = expert_groups(shape, moe_kernel("triton", shape, test_support::traits_named("h100_sxm")));
+  double pairs = 0;
+  for (const double size : groups.size) pairs += size * groups.experts;
+  EXPECT_NEAR(pairs, 512.0 * 8, 1);
+  for (int i = 1; i < ExpertGroups::most; ++i) EXPECT_LT(groups.size[i], groups.size[i - 1]);
+  EXPECT_GT(groups.size[0], 4 * groups.size[ExpertGroups::most - 1]);
 }
 
 TEST(KernelOfReceived, is_deepgemm_on_the_generations_that_it_has_kernels_for) {

@@ -170,7 +170,8 @@ class StepCommand : public Command {
     for (const StageEstimate& stage : step.stages) {
       for (const Operator& call : stage.calls) {
         const auto* experts = std::get_if<MoeShape>(&call.shape);
-        if (experts == nullptr || experts->routing == Routing::measured) continue;
+        if (experts == nullptr) continue;
+        if (experts->routing == Routing::measured && experts->power_law_exponent == 0) continue;  // copies of experts
         notes.add_sentence(
             fmt::format("{} To change this, set {{routing}} or {{expert_popularity}}.", balance_sentence(*experts)));
         return;
@@ -181,6 +182,7 @@ class StepCommand : public Command {
   static std::string balance_sentence(const MoeShape& experts) {
     switch (experts.routing) {
       case Routing::power_law:
+      case Routing::measured:
         return fmt::format(
             "Experts are assumed to be unevenly busy: their shares of the tokens follow a power law "
             "(exponent {:g}).",

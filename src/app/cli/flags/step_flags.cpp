@@ -26,8 +26,8 @@ void StepFlags::declare(Options& options) {
                   "With --phase mixed: number of sequences in the batch that are prompts; the others decode [1]");
   options.choice(
       "--routing", routing, {"usual", "random", "balanced", "pl1.01", "pl1.2"},
-      "How tokens are distributed over experts: at random, evenly, or by a power law. usual = pl1.2 for more than "
-      "8 experts, random otherwise");
+      "How tokens are distributed over experts: at random, evenly, or drawn from a power law. usual = pl1.2 for more "
+      "than 8 experts, random otherwise");
   options.integer("--lora-rank", request.lora.rank, zero_or_more,
                   "Rank of a LoRA adapter on all linear layers; 0 = no adapter");
   options.flag("--recompute", request.recompute,
