@@ -1,5 +1,7 @@
 // What one sequence keeps between steps: keys and values, latents, compressed keys, recurrent states.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "model/weights.h"
@@ -7,46 +9,53 @@
 namespace foretoken {
 namespace {
 
-// Values (not bytes) that `context` tokens leave in the cache of one layer.
-double cached_values(std::monostate, double) {
+// Engines keep the indexer's keys in fp8 with an fp32 scale of every 128 values, whatever the rest of the cache is in
+// (vLLM, deepseek_v2.py; SGLang, memory_pool.py).
+double index_key_bytes(const std::optional<SparseIndexer>& indexer) {
+  if (!indexer || indexer->reused) return 0;
+  const auto head_dim = static_cast<double>(indexer->head_dim);
+  return head_dim + 4 * std::ceil(head_dim / 128);
+}
+
+// Bytes that `context` tokens leave in the cache of one layer, whose values take `element` bytes each.
+double cached_bytes(std::monostate, double, double) {
   return 0;
 }
 
-double cached_values(const Attention& attention, double context) {
+double cached_bytes(const Attention& attention, double context, double element) {
   if (!attention.causal || attention.reuses_kv) return 0;
   const int64_t value_dim = attention.value_dim > 0 ? attention.value_dim : attention.head_dim;
-  double values = static_cast<double>(attention.kv_heads) * static_cast<double>(attention.head_dim + value_dim);
-  if (attention.indexer) values += static_cast<double>(attention.indexer->head_dim);  // one key head for the choice
+  const double values = static_cast<double>(attention.kv_heads) * static_cast<double>(attention.head_dim + value_dim);
   const double held = attention.window > 0 ? std::min(context, static_cast<double>(attention.window)) : context;
-  return held * values;
+  return held * (values * element + index_key_bytes(attention.indexer));
 }
 
 // One latent and one rotary key for all heads (DeepSeek-V2, section 2.1), and the indexer's key.
-double cached_values(const LatentAttention& attention, double context) {
-  const bool indexes = attention.indexer && !attention.indexer->reused;
-  const int64_t index = indexes ? attention.indexer->head_dim : 0;
-  return context * static_cast<double>(attention.latent_dim + attention.rope_dim + index);
+double cached_bytes(const LatentAttention& attention, double context, double element) {
+  const auto values = static_cast<double>(attention.latent_dim + attention.rope_dim);
+  return context * (values * element + index_key_bytes(attention.indexer));
 }
 
-// The window in full, then one entry (key and value at once) per `ratio` tokens.
-double cached_values(const CompressedAttention& attention, double context) {
+// The window in full, then one entry (key and value at once) per `ratio` tokens. All in one format, as in the figures
+// that DeepSeek publishes of V4.
+double cached_bytes(const CompressedAttention& attention, double context, double element) {
   const auto head_dim = static_cast<double>(attention.head_dim);
-  double values = std::min(context, static_cast<double>(attention.window)) * head_dim;
-  if (attention.ratio == 0) return values;
+  const double recent = std::min(context, static_cast<double>(attention.window)) * head_dim * element;
+  if (attention.ratio == 0) return recent;
   const double index = attention.indexer ? static_cast<double>(attention.indexer->head_dim) : 0;
-  return values + context / static_cast<double>(attention.ratio) * (head_dim + index);
+  return recent + context / static_cast<double>(attention.ratio) * (head_dim + index) * element;
 }
 
-double cached_values(const GatedDelta&, double) {
+double cached_bytes(const GatedDelta&, double, double) {
   return 0;
 }
-double cached_values(const Lightning&, double) {
+double cached_bytes(const Lightning&, double, double) {
   return 0;
 }
-double cached_values(const Mamba2&, double) {
+double cached_bytes(const Mamba2&, double, double) {
   return 0;
 }
-double cached_values(const ShortConvolution&, double) {
+double cached_bytes(const ShortConvolution&, double, double) {
   return 0;
 }
 
@@ -97,56 +106,56 @@ double state_of(const ShortConvolution& convolution, double dtype_bytes) {
   return static_cast<double>(convolution.width) * static_cast<double>(convolution.kernel - 1) * dtype_bytes;
 }
 
-// Values per token by how long they are kept: as long as the token is inside a window, or to the end.
-struct ValuesByReach {
+// Bytes per token by how long they are kept: as long as the token is inside a window, or to the end.
+struct BytesByReach {
   double in_window = 0, to_the_end = 0;
   int64_t window = 0;
 };
 
 template <class Mixer>
-ValuesByReach values_by_reach(const Mixer& mixer) {
-  return {.to_the_end = cached_values(mixer, 1)};
+BytesByReach bytes_by_reach(const Mixer& mixer, double element) {
+  return {.to_the_end = cached_bytes(mixer, 1, element)};
 }
-ValuesByReach values_by_reach(const Attention& attention) {
-  const double values = cached_values(attention, 1);
-  if (attention.window > 0) return {.in_window = values, .window = attention.window};
-  return {.to_the_end = values};
+BytesByReach bytes_by_reach(const Attention& attention, double element) {
+  const double bytes = cached_bytes(attention, 1, element);
+  if (attention.window > 0) return {.in_window = bytes, .window = attention.window};
+  return {.to_the_end = bytes};
 }
-ValuesByReach values_by_reach(const CompressedAttention& attention) {
-  const double recent = cached_values(CompressedAttention{.head_dim = attention.head_dim, .window = 1}, 1);
+BytesByReach bytes_by_reach(const CompressedAttention& attention, double element) {
+  const double recent = cached_bytes(CompressedAttention{.head_dim = attention.head_dim, .window = 1}, 1, element);
   return {.in_window = recent,
-          .to_the_end = cached_values(attention, 1) - (attention.window > 0 ? recent : 0),
+          .to_the_end = cached_bytes(attention, 1, element) - (attention.window > 0 ? recent : 0),
           .window = attention.window};
 }
 
-double cached_values_of_model(const Model& model, double context) {
-  double values = 0;
+double cached_bytes_of_model(const Model& model, double context, DType kv_dtype) {
+  const double element = bytes_per_element(kv_dtype);
+  double bytes = 0;
   for (const Layer& layer : model.layers) {
-    values += std::visit([&](const auto& mixer) { return cached_values(mixer, context); }, layer.mixer);
+    bytes += std::visit([&](const auto& mixer) { return cached_bytes(mixer, context, element); }, layer.mixer);
   }
-  return values;
+  return bytes;
 }
 
 }  // namespace
 
 Bytes kv_bytes_per_token(const Model& model, DType kv_dtype) {
-  return Bytes(cached_values_of_model(model, 1) * bytes_per_element(kv_dtype));
+  return Bytes(cached_bytes_of_model(model, 1, kv_dtype));
 }
 
 Bytes cache_bytes(const Model& model, int64_t context, DType kv_dtype) {
   ensure(context >= 0, "a context has at least no tokens");
-  return Bytes(cached_values_of_model(model, static_cast<double>(context)) * bytes_per_element(kv_dtype)) +
-         state_bytes(model);
+  return Bytes(cached_bytes_of_model(model, static_cast<double>(context), kv_dtype)) + state_bytes(model);
 }
 
 std::vector<CachePart> layer_cache(const Model& model, const Layer& layer, DType kv_dtype) {
-  const ValuesByReach values = std::visit([](const auto& mixer) { return values_by_reach(mixer); }, layer.mixer);
+  const double element = bytes_per_element(kv_dtype);
+  const BytesByReach bytes = std::visit([&](const auto& mixer) { return bytes_by_reach(mixer, element); }, layer.mixer);
   const double state =
       std::visit([&](const auto& mixer) { return state_of(mixer, bytes_per_element(model.dtype)); }, layer.mixer);
-  const double element = bytes_per_element(kv_dtype);
   std::vector<CachePart> parts;
-  if (values.to_the_end > 0) parts.push_back({.per_token = Bytes(values.to_the_end * element)});
-  if (values.window > 0) parts.push_back({.per_token = Bytes(values.in_window * element), .window = values.window});
+  if (bytes.to_the_end > 0) parts.push_back({.per_token = Bytes(bytes.to_the_end)});
+  if (bytes.window > 0) parts.push_back({.per_token = Bytes(bytes.in_window), .window = bytes.window});
   if (state > 0) parts.push_back({.state = Bytes(state)});
   return parts;
 }

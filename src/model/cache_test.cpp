@@ -27,7 +27,12 @@ TEST(Cache, keys_and_values_per_token_are_exact) {
 TEST(Cache, latent_attention_keeps_one_latent_for_all_heads) {
   EXPECT_EQ(per_token("DeepSeek-V3"), 61 * 576 * 2);  // 70272
   EXPECT_EQ(per_token("DeepSeek-V2-Lite"), 27 * 576 * 2);
-  EXPECT_EQ(per_token("DeepSeek-V3.2"), 61 * (576 + 128) * 2) << "and a key for the indexer";
+}
+
+// vLLM and SGLang keep 128 B and a scale of 4 B, whatever the latent is kept in.
+TEST(Cache, keys_of_an_indexer_are_kept_in_fp8_with_a_scale) {
+  EXPECT_EQ(per_token("DeepSeek-V3.2"), 61 * (576 * 2 + 132));
+  EXPECT_EQ(per_token("DeepSeek-V3.2", DType::fp8), 61 * (576 + 132));
 }
 
 TEST(Cache, windows_stop_growing) {

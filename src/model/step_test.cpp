@@ -207,6 +207,21 @@ TEST(Step, a_decode_reads_the_whole_cache_once) {
   EXPECT_GT(checked, 60);
 }
 
+TEST(Step, an_indexer_reads_each_key_once_for_all_of_its_heads) {
+  int checked = 0;
+  for (const Model& model : catalogue_models()) {
+    const LatentAttention* latent = std::get_if<LatentAttention>(&model.layers.back().mixer);
+    if (latent == nullptr || !latent->indexer || latent->indexer->reused) continue;
+    const StepRequest request{.phase = StepPhase::decode, .batch = 4, .context_len = 99'999};
+    const Work work = count_work(find_operator(stage_operators(model, request, {}, 0), "index_scores")->shape);
+    const double keys = 4e5, width = static_cast<double>(latent->indexer->head_dim);
+    EXPECT_NEAR(work.bytes().value() / (keys * width), 1, 0.01) << model.name << ": scores of heads stay on the chip";
+    EXPECT_NEAR(work.flops.value() / (2 * keys * width * static_cast<double>(latent->indexer->heads)), 1, 1e-9);
+    ++checked;
+  }
+  EXPECT_GT(checked, 1);
+}
+
 TEST(Step, a_mixed_step_is_one_multiply_over_all_tokens_and_one_attention_call) {
   const StepRequest request{.phase = StepPhase::mixed, .batch = 10, .input_len = 100, .context_len = 499, .prompts = 2};
   const std::vector<Operator> operators = stage_operators(llama_like(), request, {}, 0);
