@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -216,6 +217,9 @@ TEST(ModelConfig, a_model_with_only_bidirectional_attention_is_an_encoder) {
       parse(R"({"model_type": "bert", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
                               "num_attention_heads": 4, "vocab_size": 100, "max_position_embeddings": 32})");
   EXPECT_TRUE(bert.is_encoder_only());
+  EXPECT_TRUE(std::any_of(bert.notes.begin(), bert.notes.end(), [](const std::string& note) {
+    return note.find("head is counted except in embedding tasks") != std::string::npos;
+  }));
   EXPECT_FALSE(parse(llama_with(R"("bias": false)")).is_encoder_only());
 }
 

@@ -19,7 +19,9 @@ Model read_bert(ConfigReader& config) {
                       {.mixer = attention,
                        .feed_forward = Mlp{.width = config.size("intermediate_size"), .gated = false, .bias = true},
                        .layer_norm = true});
-  config.note("the masked-language-model head is counted, the pooler is not");
+  config.note(
+      "the masked-language-model head is counted except in embedding tasks, which do without it; the pooler is never "
+      "counted");
   return model;
 }
 
