@@ -140,16 +140,7 @@ Model open_model(const Library& library, const ModelSpec& spec, const std::optio
   Model result = library.models().model(spec.model);
   if (spec.dtype) result.dtype = *spec.dtype;
   if (!spec.quantization.empty()) result = quantized(std::move(result), spec.quantization);
-  if (on) {
-    // Engines load fp4 weights where fp8 is multiplied, as weight-only; nobody asks for fp4 on an older device.
-    const bool asks_for_fp4 = !spec.quantization.empty() && !result.named_scheme;
-    for (const Scheme scheme : {result.scheme, result.mixer_scheme(), result.expert_scheme}) {
-      if (asks_for_fp4 && facts(scheme).math == DType::fp4 && !multiplies_in(*on, DType::fp8)) {
-        check_multiplies_in("quantization", DType::fp4, *on, spec.quantization);
-      }
-    }
-    result = run_on(std::move(result), *on);
-  }
+  if (on) result = run_on(std::move(result), *on);
   if (!spec.expert_popularity.empty() || spec.redundant_experts > 0) {
     result.expert_popularity = popularity_of(spec, result, plan);
   }
