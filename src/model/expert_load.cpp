@@ -67,20 +67,6 @@ ExpertLoad random_load(double tokens, double top_k, double experts, double local
 
 }  // namespace
 
-std::vector<double> power_law_quantiles(size_t count, double exponent, double low, double high) {
-  const double power = 1 - exponent;
-  const bool logarithmic = std::abs(power) < 1e-9;
-  const double first = logarithmic ? portable_log(low) : portable_pow(low, power);
-  const double last = logarithmic ? portable_log(high) : portable_pow(high, power);
-  std::vector<double> values(count);
-  for (size_t i = 0; i < count; ++i) {
-    const double u = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-    const double at = first + u * (last - first);
-    values[i] = logarithmic ? portable_exp(at) : portable_pow(at, 1 / power);
-  }
-  return values;
-}
-
 std::vector<int64_t> power_law_counts(int64_t tokens, int64_t top_k, int64_t experts, double exponent) {
   const auto size = static_cast<size_t>(experts);
   const int64_t pairs = tokens * top_k;

@@ -1,7 +1,6 @@
 // Loads of experts that a benchmark draws from a power law.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,8 +11,5 @@ namespace foretoken {
 // a function of the shape; load on [1, 0.8 tokens], or on [0.01, 2] when there are fewer pairs than experts.
 // That is how rows of such a benchmark are read; a user's tokens are drawn from power_law_popularity.
 std::vector<int64_t> power_law_counts(int64_t tokens, int64_t top_k, int64_t experts, double exponent);
-
-// The inverse of the distribution function of x^-exponent on [low, high], at (i + 1/2) / count for i = 0 .. count - 1.
-std::vector<double> power_law_quantiles(size_t count, double exponent, double low, double high);
 
 }  // namespace foretoken

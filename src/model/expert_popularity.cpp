@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/portable_math.h"
 #include "base/random.h"
-#include "model/expert_load.h"
 
 namespace foretoken {
 namespace {
@@ -144,6 +143,20 @@ ExpertPopularity zipf_popularity(int64_t experts, double exponent) {
   }
   for (double& share : popularity.shares) share /= sum;
   return popularity;
+}
+
+std::vector<double> power_law_quantiles(size_t count, double exponent, double low, double high) {
+  const double power = 1 - exponent;
+  const bool logarithmic = std::abs(power) < 1e-9;
+  const double first = logarithmic ? portable_log(low) : portable_pow(low, power);
+  const double last = logarithmic ? portable_log(high) : portable_pow(high, power);
+  std::vector<double> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    const double u = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+    const double at = first + u * (last - first);
+    values[i] = logarithmic ? portable_exp(at) : portable_pow(at, 1 / power);
+  }
+  return values;
 }
 
 std::shared_ptr<const ExpertPopularity> power_law_popularity(int64_t experts, double exponent, int64_t prompt_tokens) {

@@ -1,6 +1,7 @@
 // How unevenly tokens choose experts, and the copies of busy ones that even it out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -28,6 +29,9 @@ struct ExpertPopularity {
 
 // Shares ~ 1 / rank^exponent, with popular experts scattered over the numbers; 0 = all alike.
 ExpertPopularity zipf_popularity(int64_t experts, double exponent);
+
+// The inverse of the distribution function of x^-exponent on [low, high], at (i + 1/2) / count for i = 0 .. count - 1.
+std::vector<double> power_law_quantiles(size_t count, double exponent, double low, double high);
 
 // What is known of a trained router's experts without a table: shares are the mid-quantiles of a density x^-exponent,
 // and experts are scattered. The largest share is 20 times the smallest, and more in steps of many prompt tokens, which
