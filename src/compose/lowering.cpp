@@ -20,6 +20,12 @@ std::optional<double> find_field(const Fields& fields, std::string_view name) {
   return std::nullopt;
 }
 
+// Rules for operators of any name and family are about kernels that compute.
+bool is_meant_for(const OperatorPattern& pattern, const Operator& call) {
+  const bool names_one = !pattern.names.empty() || !pattern.families.empty();
+  return names_one || !std::holds_alternative<CollectiveShape>(call.shape);
+}
+
 class Lowering {
  public:
   Lowering(const Stack& stack, const std::vector<Operator>& operators, const LoweredStep& step)
@@ -44,18 +50,16 @@ class Lowering {
   // Writes the kernels of the operator at `at`; how many operators that took.
   size_t place(size_t at) {
     const Operator& call = operators_[at];
-    if (!std::holds_alternative<CollectiveShape>(call.shape)) {
-      const Fields fields = shape_fields(call.shape);
-      const Expression::Names names = names_of(fields, at);
-      for (const StackRule& rule : stack_.rules) {
-        if (!rule.when.fits(call, step_, names) || !followed(rule, at)) continue;
-        Seconds before = rule.host;
-        for (const StackKernel& kernel : rule.emit) {
-          emit(at, kernel, names, before);
-          before = Seconds(0);
-        }
-        return 1 + rule.then.size();
+    const Fields fields = shape_fields(call.shape);
+    const Expression::Names names = names_of(fields, at);
+    for (const StackRule& rule : stack_.rules) {
+      if (!is_meant_for(rule.when, call) || !rule.when.fits(call, step_, names) || !followed(rule, at)) continue;
+      Seconds before = rule.host;
+      for (const StackKernel& kernel : rule.emit) {
+        emit(at, kernel, names, before);
+        before = Seconds(0);
       }
+      return 1 + rule.then.size();
     }
     const auto* batch = std::get_if<MixedAttentionShape>(&call.shape);
     if (stack_.split_mixed_attention && batch != nullptr && batch->decodes > 0 && batch->prompt_count() > 0) {

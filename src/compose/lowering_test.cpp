@@ -48,6 +48,38 @@ TEST(Lowering, rules_may_ask_how_many_ranks_share_a_layer) {
   EXPECT_EQ(lowered(fused, operators).size(), 3U) << "the norm runs inside the all-reduce";
 }
 
+TEST(Lowering, a_rule_that_names_an_all_reduce_chooses_its_kernel) {
+  std::vector<Operator> operators = layer();
+  operators[3].shape = CollectiveShape{.ranks = 8, .bytes = 262144};
+  const auto kernel_of = [&](const std::string& rule) {
+    return lowered(R"("kernels": {"collective": "vllm"}, "rules": [)" + rule + "]", operators).back().variant;
+  };
+  EXPECT_EQ(
+      kernel_of(R"({"when": {"name": "tp_all_reduce", "if": "bytes <= 262144"}, "emit": [{"kernel": "trtllm"}]})"),
+      "trtllm");
+  EXPECT_EQ(kernel_of(R"({"when": {"name": "tp_all_reduce", "if": "bytes < 262144"}, "emit": [{"kernel": "trtllm"}]})"),
+            "vllm");
+  EXPECT_EQ(kernel_of(R"({"when": {"phase": "decode"}, "emit": [{"kernel": "trtllm"}]})"), "vllm")
+      << "a rule for operators of any name is not for collectives";
+}
+
+TEST(Lowering, vllm_runs_the_fused_all_reduce_on_blackwell_only_since_it_fuses) {
+  const StackCatalogue stacks(FORETOKEN_SOURCE_DIR "/data/stacks");
+  std::vector<Operator> operators = layer();
+  operators[0].name = "input_norm";
+  const auto all_reduce_kernel = [&](const char* stack, std::string_view generation, double bytes) {
+    operators[3].shape = CollectiveShape{.ranks = 8, .bytes = bytes};
+    return lower(stacks.stack(stack), operators, {.model = "llama", .generation = generation}).back().variant;
+  };
+  constexpr double quarter_mib = 262144, largest_fused = 1048576;
+  EXPECT_EQ(all_reduce_kernel("vllm", "Blackwell", quarter_mib), "trtllm");
+  EXPECT_EQ(all_reduce_kernel("vllm", "Blackwell Ultra", largest_fused), "trtllm");
+  EXPECT_EQ(all_reduce_kernel("vllm", "Blackwell", largest_fused + 2), "vllm");
+  EXPECT_EQ(all_reduce_kernel("vllm", "Hopper", quarter_mib), "vllm");
+  EXPECT_EQ(all_reduce_kernel("vllm-0.14", "Blackwell", quarter_mib), "vllm");
+  EXPECT_EQ(all_reduce_kernel("vllm-0.10-fused", "Blackwell", quarter_mib), "trtllm");
+}
+
 TEST(Lowering, rules_may_be_for_some_generations_of_gpus) {
   const Stack stack =
       stack_with(R"("rules": [{"when": {"family": "norm", "generation": ["Hopper", "Ada"]}, "emit": []}])");
