@@ -30,6 +30,8 @@ TEST(Node, a_switch_gives_a_pair_the_full_rate_and_a_mesh_one_link) {
   EXPECT_EQ(pair_bandwidth(catalogue.node("hgx_h100")).value(), 450e9);
   EXPECT_EQ(pair_bandwidth(catalogue.node("mi300x_platform")).value(), 64e9);
   EXPECT_EQ(pair_bandwidth(catalogue.node("l40s_pcie")).value(), 32e9);
+  EXPECT_EQ(pair_bandwidth(catalogue.node("tpu_v5e_8")).value(), 50e9) << "two links at a corner of the grid";
+  EXPECT_EQ(pair_bandwidth(catalogue.node("trn2_48xlarge")).value(), 160e9) << "four links of a torus";
 }
 
 TEST(Node, the_host_and_the_cards_are_known_where_a_maker_fixed_them) {

@@ -1,5 +1,8 @@
 #include "hardware/node_file.h"
 
+#include <functional>
+#include <numeric>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "hardware/fact_reader.h"
@@ -33,8 +36,18 @@ void read_names(const JsonView& file, Described& described) {
   described.note = find_text(file, "note");
 }
 
+void read_sides(const JsonView& view, NodeFabric& fabric) {
+  const std::optional<JsonView> entry = view.find("sides");
+  if (!has_neighbors_alone(fabric)) {
+    if (entry) entry->fail("a fabric of kind grid or torus, which alone has this");
+    return;
+  }
+  for (const JsonView& side : view.at("sides").items())
+    fabric.sides.push_back(static_cast<int>(side.integer({1, 4096})));
+}
+
 NodeFabric read_node_fabric(const JsonView& view) {
-  view.allow_only({"kind", "bandwidth_gb_per_s", "latency_us", "peer_access", "bridge_gb_per_s", "swept"});
+  view.allow_only({"kind", "bandwidth_gb_per_s", "latency_us", "peer_access", "bridge_gb_per_s", "swept", "sides"});
   NodeFabric fabric{.kind = static_cast<NodeFabricKind>(read_choice(view.at("kind"), node_fabric_names)),
                     .bandwidth = read_fact_as<BytesPerSecond>(view.at("bandwidth_gb_per_s"), link_bounds, giga),
                     .latency = find_fact<Seconds>(view, "latency_us", latency_bounds, microsecond)};
@@ -45,6 +58,7 @@ NodeFabric read_node_fabric(const JsonView& view) {
   if (const auto peers = view.find("peer_access")) fabric.peer_access = read_fact_yes_or_no(*peers);
   fabric.bridge = find_fact<BytesPerSecond>(view, "bridge_gb_per_s", link_bounds, giga);
   if (const auto swept = view.find("swept")) fabric.is_swept = swept->boolean();
+  read_sides(view, fabric);
   return fabric;
 }
 
@@ -87,6 +101,10 @@ Node read_node_file(const std::filesystem::path& path, const DeviceLookup& find_
   node.device_count = static_cast<int>(file.at("device_count").integer({1, 4096}));
   read_host_devices(file, node);
   node.fabric = read_node_fabric(file.at("fabric"));
+  if (has_neighbors_alone(node.fabric)) {
+    const int devices = std::accumulate(node.fabric.sides.begin(), node.fabric.sides.end(), 1, std::multiplies<>());
+    if (devices != node.device_count) file.at("fabric").at("sides").fail("sides whose product is device_count");
+  }
   if (const auto host = file.find("host")) {
     host->allow_only({"cpu", "count", "source"});
     node.host = {.cpu = follow(host->at("cpu"), path, find_device),

@@ -43,6 +43,8 @@ GroupRates group_rates(const Cluster& cluster, const GroupShape& shape) {
   GroupRates rates{.device = node.fabric.bandwidth.value,
                    .near_latency = node.fabric.latency ? node.fabric.latency->value : Seconds(0)};
   if (shape.mesh) rates.pair = pair_bandwidth(node);
+  // Rings that visit neighbors use all links of a corner; two devices share one.
+  if (has_neighbors_alone(node.fabric) && shape.most_per_node == 2) rates.device = pair_bandwidth(node);
   if (shape.nodes == 1) return rates;
   ensure(node.network_cards.has_value(), "a cluster's node has network cards");
   const ClusterFabric& fabric = cluster.fabric;

@@ -17,8 +17,10 @@
 namespace foretoken {
 namespace {
 
-bool is_nvlink(NodeFabricKind kind) {
-  return kind == NodeFabricKind::nvswitch || kind == NodeFabricKind::nvlink_mesh;
+// Links of accelerators that carry NCCL's LL128 messages; those of a grid are taken to do so.
+bool is_nvlink(const NodeFabric& fabric) {
+  return fabric.kind == NodeFabricKind::nvswitch || fabric.kind == NodeFabricKind::nvlink_mesh ||
+         has_neighbors_alone(fabric);
 }
 
 bool has_switch(const Topology& topology) {
@@ -98,7 +100,7 @@ struct CollectiveModel::Group {
 CollectiveModel::CollectiveModel(Cluster cluster, CollectiveOptions options)
     : name_(cluster.name), options_(options), cluster_(std::move(cluster)) {
   const Node& node = cluster_->node;
-  limits_ = {.nvlink = is_nvlink(node.fabric.kind),
+  limits_ = {.nvlink = is_nvlink(node.fabric),
              .reduces_in_switch = node.fabric.kind == NodeFabricKind::nvswitch && has_reducing_switch(node.device)};
   domain_ = devices_per_node(*cluster_);
   if (options_.fidelity == Fidelity::flow || options_.reports_links || options_.uneven)

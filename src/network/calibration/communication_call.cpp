@@ -40,6 +40,10 @@ std::string series_without_shots(const CommunicationCall& call) {
                      expert.processors, call.nodes);
 }
 
+double SystemTraits::rate_among(int64_t ranks) const {
+  return pair_rate > 0 ? std::min(link_rate, static_cast<double>(ranks - 1) * pair_rate) : link_rate;
+}
+
 SystemTraits system_traits(const Device& device, const std::optional<Node>& node) {
   const Fabric fabric = fabric_of(device);
   SystemTraits traits{.name = device.name,
@@ -54,6 +58,10 @@ SystemTraits system_traits(const Device& device, const std::optional<Node>& node
     traits.link_rate = node->fabric.bandwidth.value.value();
     traits.is_host_link = true;
     traits.reduces_in_switch = false;
+  }
+  if (has_neighbors_alone(node->fabric)) traits.link_rate = node->fabric.bandwidth.value.value();
+  if (const BytesPerSecond pair = pair_bandwidth(*node); pair < node->fabric.bandwidth.value) {
+    traits.pair_rate = pair.value();
   }
   // A rack-scale node has many hosts; each has two CPUs.
   traits.devices_per_host = traits.devices_per_domain = node->device_count;

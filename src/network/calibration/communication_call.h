@@ -52,6 +52,7 @@ std::string series_without_shots(const CommunicationCall& call);
 struct SystemTraits {
   std::string name;
   double link_rate = 0;       // bytes/s out of one device, one direction
+  double pair_rate = 0;       // of them, to one other device; 0 = all
   bool is_host_link = false;  // PCIe: devices share the host's bridges
   bool reduces_in_switch = false;
   bool is_like_another = false;  // its generation was never seen (Device::like)
@@ -60,6 +61,9 @@ struct SystemTraits {
   double card_rate = 0;  // bytes/s of network out of a host for each device; 0 = not known
   int64_t devices_per_host = 8;
   int64_t devices_per_domain = 8;  // that reach each other over the links; a rack has many hosts in one domain
+
+  // Bytes/s that a device can send to the others of a group over its own links.
+  double rate_among(int64_t ranks) const;
 };
 
 // NVSwitch systems from Hopper on reduce and multicast in the switch (NVLS).

@@ -15,6 +15,14 @@ Estimate with_half_width(double seconds, double half_width, Confidence kind) {
           .kind = kind};
 }
 
+// What no software can beat, of a law that was learned elsewhere.
+void hold_above(Estimate& seconds, double least) {
+  const double upward = seconds.high / seconds.value;
+  seconds.value = std::max(seconds.value, least);
+  seconds.low = std::max(seconds.low, least);
+  seconds.high = std::max(seconds.high, seconds.value * upward);
+}
+
 // How much wider the interval is for sizes or versions that a sweep does not hold, and for numbers of ranks where
 // nobody measured what those change: set by hand.
 constexpr double outside_factor = 1.5, unknown_ranks_factor = 3;
@@ -172,6 +180,7 @@ std::optional<CommunicationTime> CommunicationPredictor::estimate(const Communic
     const double own = portable_log(seconds.high / seconds.value), unseen = law->second.half_widths.at(seconds.value);
     seconds = with_half_width(seconds.value, std::sqrt(own * own + unseen * unseen), seconds.kind);
   }
+  if (time->tier == Tier::cross) hold_above(time->seconds, least_message_seconds(call, system_));
   time->uses_known_time = is_told(call, *kind);
   const bool is_own_wire = time->tier == Tier::measured && !system_.is_host_link;
   time->wire_is_known = is_own_wire || wire_is_known(call, *kind);
@@ -197,7 +206,9 @@ std::optional<CommunicationTime> CommunicationPredictor::from_best_tier(const Co
   if (tier == Tier::sibling) return std::nullopt;
   const std::vector<double> constants = constants_after(*kind.law, law.curves, system_, known_, law.law,
                                                         law_constants(*kind.law, law, call.operation, ""));
-  const std::optional<double> seconds = law_seconds(*kind.law, law.curves, call, system_, constants);
+  SystemTraits group = system_;
+  group.link_rate = system_.rate_among(call.ranks);
+  const std::optional<double> seconds = law_seconds(*kind.law, law.curves, call, group, constants);
   if (!seconds) return std::nullopt;
   const HalfWidths& widths = law.told_half_widths && is_told(call, kind) ? *law.told_half_widths : law.half_widths;
   double half_width = widths.at(*seconds);
@@ -205,7 +216,7 @@ std::optional<CommunicationTime> CommunicationPredictor::from_best_tier(const Co
   // for eight devices, once the wire counts.
   if (!wire_is_known(call, kind)) {
     const double unknown_bridges = call.ranks > 4 ? 2.1 : 1.6;
-    const double wire_share = kind.law->parts(call, system_, constants).wire_seconds / *seconds;
+    const double wire_share = kind.law->parts(call, group, constants).wire_seconds / *seconds;
     half_width = std::max(half_width, unknown_bridges * std::min(1.0, 2 * wire_share));
   }
   return CommunicationTime{with_half_width(*seconds, half_width, Confidence::extrapolated), Tier::cross};

@@ -67,6 +67,24 @@ TEST_F(CommunicationPredictorTest, is_never_faster_than_the_wire) {
   }
 }
 
+TEST_F(CommunicationPredictorTest, a_law_of_other_systems_is_nowhere_faster_than_the_links_of_the_group) {
+  for (const char* system : {"tpu_v5e", "tpu_v6e", "tpu_v5p", "tpu_v7", "trainium2", "mi300x", "gaudi3"}) {
+    const CommunicationPredictor times = predictor(system);
+    const Node node = test_support::catalogue().node_with(test_support::catalogue().device(system)).value();
+    for (int64_t ranks = 2; ranks <= node.device_count; ranks *= 2) {
+      const double rate =
+          std::min(node.fabric.bandwidth.value.value(), static_cast<double>(ranks - 1) * pair_bandwidth(node).value());
+      for (double bytes = 1024; bytes <= 1 << 30; bytes *= 4) {
+        const CommunicationCall call = message("nccl", "all_reduce", ranks, bytes);
+        const Estimate seconds = times.estimate(call)->seconds;
+        EXPECT_GE(seconds.low, message_wire_bytes(call, true) / rate) << system << " " << ranks << " " << bytes;
+        EXPECT_GE(seconds.value, seconds.low);
+        EXPECT_GE(seconds.high, seconds.value);
+      }
+    }
+  }
+}
+
 TEST_F(CommunicationPredictorTest, a_known_latency_is_reproduced_and_carries_over_to_other_small_messages) {
   const CommunicationCall small = message("nccl", "all_reduce", 4, 4096);
   const double usual = predictor("v100_sxm").estimate(small)->seconds.value;

@@ -13,7 +13,9 @@ namespace {
 TopologyPart part_of(const Node& node, int links_between_devices) {
   const Seconds latency = node.fabric.latency ? node.fabric.latency->value : Seconds(0);
   return {.text = node.name,
-          .sizes = {node.device_count},
+          .sizes = has_neighbors_alone(node.fabric)
+                       ? std::vector<int64_t>(node.fabric.sides.begin(), node.fabric.sides.end())
+                       : std::vector<int64_t>{node.device_count},
           .bandwidth = pair_bandwidth(node),
           .latency = latency / links_between_devices};
 }
@@ -43,6 +45,10 @@ NetworkGraph node_graph(const Node& node) {
     case NodeFabricKind::nvlink_mesh:
     case NodeFabricKind::xgmi:
       return topology_kind("fully_connected").make(part_of(node, 1));
+    case NodeFabricKind::grid:
+      return topology_kind("mesh").make(part_of(node, 1));
+    case NodeFabricKind::torus:
+      return topology_kind("torus").make(part_of(node, 1));
     case NodeFabricKind::pcie:
       return pcie_graph(node);
   }
