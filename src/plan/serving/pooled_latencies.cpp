@@ -54,8 +54,7 @@ void LatencyLog::request_ended(const RequestRecord& record) {
   const auto place = static_cast<size_t>(record.id);
   // Of conversations, nobody knows before how many requests there will be.
   if (place >= took_.size()) took_.resize(place + 1);
-  took_[place] = {
-      .ttft = record.ttft(), .tpot = record.output_tokens > 1 ? record.tpot() : none, .e2el = record.e2el()};
+  took_[place] = {.ttft = record.ttft(), .tpot = record.has_gaps() ? record.tpot() : none, .e2el = record.e2el()};
 }
 
 void LatencyLog::set(size_t request, SloMetric metric, Picoseconds took) {

@@ -45,8 +45,7 @@ void RequestCsv::request_ended(const RequestRecord& record) {
   }
   out_ << fmt::format(",{},{},{},{},{},{},{},{},\n", seconds_text(record.queued), seconds_text(record.scheduled),
                       seconds_text(record.first_token), seconds_text(record.last_token),
-                      milliseconds_text(record.ttft()),
-                      record.output_tokens > 1 ? milliseconds_text(record.tpot()) : "",
+                      milliseconds_text(record.ttft()), record.has_gaps() ? milliseconds_text(record.tpot()) : "",
                       milliseconds_text(record.e2el()), record.priority);
 }
 

@@ -106,7 +106,7 @@ void EngineMetrics::request_ended(const RequestRecord& record) {
   }
   ++counts.ended[static_cast<size_t>(request.reason)];
   counts.preemptions += record.preemptions;
-  if (record.output_tokens > 1) counts.tpot.add(seconds(record.tpot()));
+  if (record.has_gaps()) counts.tpot.add(seconds(record.tpot()));
   counts.e2el.add(seconds(record.e2el()));
   counts.queue.add(seconds(record.scheduled - record.arrival));
   counts.inference.add(seconds(record.last_token - record.scheduled));

@@ -37,6 +37,7 @@ struct Request {
   int64_t thinking_tokens = 0;     // of the output, before the answer
   bool pooled = false;             // an embedding or a score: its output stands for the answer, and nothing is sampled
   bool follows = false;            // goes where the request before it went
+  bool shortened = false;          // its output was longer than the model's length leaves room for
   std::vector<ImageInput> images;  // not encoded yet
 };
 
@@ -99,15 +100,20 @@ struct RequestRecord {
   Picoseconds last_token = 0;
   int64_t thinking_tokens = 0;  // of the output
   Picoseconds answered = 0;     // the first token behind those; 0 = none came, or nothing was thought
+  bool shortened = false;       // the output, to the model's length
+  int64_t outputs = 1;          // that its tokens are of
+  Picoseconds streaming = 0;    // of several outputs: from first to last token of each, added up
 
   // Of completed requests.
   Picoseconds ttft() const { return first_token - arrival; }
   Picoseconds e2el() const { return last_token - arrival; }
-  // Mean gap between tokens after the first token, rounded, as clients work it out; 0 for a single token.
+  // Mean gap between tokens of one output after its first, rounded, as clients work it out; 0 where there is none.
   Picoseconds tpot() const {
-    const int64_t gaps = output_tokens - 1;
-    return gaps > 0 ? (last_token - first_token + gaps / 2) / gaps : 0;
+    const int64_t gaps = output_tokens - outputs;
+    const Picoseconds time = outputs > 1 ? streaming : last_token - first_token;
+    return gaps > 0 ? (time + gaps / 2) / gaps : 0;
   }
+  bool has_gaps() const { return output_tokens > outputs; }
 };
 
 // Adapters that had to be brought in before a step.

@@ -6,7 +6,7 @@ void LatencyCurves::request_ended(const RequestRecord& record) {
   if (record.outcome != RequestOutcome::completed) return;
   ttft_.add(record.ttft());
   e2el_.add(record.e2el());
-  if (record.output_tokens > 1) tpot_.add(record.tpot());
+  if (record.has_gaps()) tpot_.add(record.tpot());
 }
 
 LatencyCurves::Curve LatencyCurves::curve(const LatencyDistribution& values) {

@@ -41,12 +41,13 @@ void MetricsCollector::request_ended(const RequestRecord& record) {
   totals_.input_tokens += record.input_tokens;
   totals_.output_tokens += record.output_tokens;
   totals_.preemptions += record.preemptions;
+  totals_.shortened += record.shortened ? 1 : 0;
   totals_.cached_tokens += record.cached_tokens;
   const Picoseconds ttft = record.ttft(), tpot = record.tpot(), e2el = record.e2el();
   ttft_.add(ttft);
   e2el_.add(e2el);
   queue_.add(record.scheduled - record.arrival);
-  if (record.output_tokens > 1) tpot_.add(tpot);
+  if (record.has_gaps()) tpot_.add(tpot);
   if (meets_goals(ttft, tpot, e2el)) ++good_;
   end_ = std::max(end_, record.last_token);
   count_tokens(record.first_token, 1);

@@ -37,11 +37,12 @@ struct ServingMetrics {
   double peak_output_tokens_per_s = 0;                       // in the best whole second of the run
   int64_t peak_concurrent_requests = 0;                      // in flight during one whole second
   LatencySummary ttft;                                       // arrival to first token
-  LatencySummary tpot;   // (e2el - ttft) / (output tokens - 1); requests of one token are left out
+  LatencySummary tpot;   // (e2el - ttft) / (output tokens - 1) of each output; those of one token are left out
   LatencySummary itl;    // every gap between tokens, of all requests together
   LatencySummary e2el;   // arrival to last token
   LatencySummary queue;  // arrival to the first step
   int64_t preemptions = 0;
+  int64_t shortened = 0;      // completed requests whose output was cut to the model's length
   int64_t cached_tokens = 0;  // of prompts, found in the prefix cache
   SpeculationCounts speculation;
   bool exact = true;  // else percentiles are within 0.05%

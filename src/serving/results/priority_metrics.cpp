@@ -10,7 +10,7 @@ void PriorityMetrics::request_ended(const RequestRecord& record) {
   latencies.output_tokens += record.output_tokens;
   latencies.ttft.add(record.ttft());
   latencies.e2el.add(record.e2el());
-  if (record.output_tokens > 1) latencies.tpot.add(record.tpot());
+  if (record.has_gaps()) latencies.tpot.add(record.tpot());
 }
 
 std::vector<PriorityLatencies> PriorityMetrics::latencies(const std::vector<double>& percentiles) const {

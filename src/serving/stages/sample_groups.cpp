@@ -14,6 +14,9 @@ namespace {
 void join(RequestRecord& all, const RequestRecord& one) {
   all.preemptions += one.preemptions;
   all.output_tokens += one.output_tokens;
+  all.outputs += one.outputs;
+  all.shortened = all.shortened || one.shortened;
+  all.streaming += one.last_token - one.first_token;
   all.thinking_tokens += one.thinking_tokens;
   all.queued = std::min(all.queued, one.queued);
   all.scheduled = std::min(all.scheduled, one.scheduled);
@@ -56,6 +59,7 @@ void SampleGroups::request_ended(const RequestRecord& record) {
   if (group.recorded++ == 0) {
     group.record = record;
     group.record.id = found->first;
+    group.record.streaming = record.last_token - record.first_token;
   } else {
     if (record.id % settings_.count == 0) group.record.cached_tokens = record.cached_tokens;
     join(group.record, record);

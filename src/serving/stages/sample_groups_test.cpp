@@ -20,6 +20,12 @@ class Watched final : public RunObserver {
   void request_stepped(const RequestStep& own, const StepRecord& step) override {
     replicas[own.request].insert({step.replica, 1});
   }
+  void token_gaps(Picoseconds gap, int64_t count) override {
+    gaps += count;
+    gap_time += gap * count;
+  }
+  int64_t gaps = 0;
+  Picoseconds gap_time = 0;
   std::map<int64_t, RequestRecord> requests;
   std::map<int64_t, std::map<int32_t, int>> replicas;
   int64_t prefill_tokens = 0;
@@ -76,6 +82,18 @@ TEST(SampleGroups, all_outputs_come_out_on_one_replica_and_the_request_ends_with
       EXPECT_EQ(seen.replicas.at(request.id).size(), 1U) << "samples share a cache";
     }
   }
+}
+
+TEST(SampleGroups, time_per_output_token_is_that_of_one_output) {
+  LinearTimes times({});
+  const Request request{.id = 0, .input_tokens = 100, .output_tokens = 50};
+  ListedRequests source({request});
+  Watched seen;
+  simulate(config(times, {.count = 4}), source, seen);
+  const RequestRecord& record = seen.requests.at(0);
+  ASSERT_EQ(seen.gaps, 4 * 49);
+  EXPECT_EQ(record.tpot(), (seen.gap_time + seen.gaps / 2) / seen.gaps) << "no shorter than a step";
+  EXPECT_TRUE(record.has_gaps());
 }
 
 TEST(SampleGroups, every_scheduler_gives_all_tokens_of_all_samples) {
