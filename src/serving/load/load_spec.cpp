@@ -49,8 +49,10 @@ std::unique_ptr<RequestSource> open_load(const LoadSpec& spec, const std::vector
     sessions.system_tokens = spec.prefix_len;
     return session_load(sessions, std::move(lengths), seed);
   }
-  return synthetic_load(spec.arrivals, std::move(lengths), {.tokens = spec.prefix_len, .count = spec.num_prefixes},
-                        seed);
+  const PrefixSettings prefix{.tokens = spec.prefix_len,
+                              .count = spec.num_prefixes,
+                              .equally_often = spec.dataset == Dataset::prefix_repetition};
+  return synthetic_load(spec.arrivals, std::move(lengths), prefix, seed);
 }
 
 }  // namespace

@@ -113,6 +113,27 @@ TEST(SyntheticLoad, prompts_share_a_prefix_exactly_with_those_of_the_same_text) 
   EXPECT_EQ(numbers.size(), 18U) << "different texts have no block in common";
 }
 
+TEST(SyntheticLoad, equally_frequent_prefixes_come_in_random_order) {
+  const auto uses = [](int64_t requests, int64_t prefixes) {
+    const auto load =
+        synthetic_load({.count = requests}, fixed(50, 1), {.tokens = 16, .count = prefixes, .equally_often = true}, 4);
+    std::map<int64_t, int> count;
+    int64_t repeats = 0, before = -1;
+    for (const Request& request : all_of(*load)) {
+      const int64_t prefix = request.prefix_blocks.at(0);
+      ++count[prefix];
+      repeats += prefix == before;
+      before = prefix;
+    }
+    EXPECT_LT(repeats, requests / 2);
+    return count;
+  };
+  for (const auto& [prefix, count] : uses(200, 200)) EXPECT_EQ(count, 1) << prefix;
+  const auto ten = uses(200, 10);
+  EXPECT_EQ(ten.size(), 10U);
+  for (const auto& [prefix, count] : ten) EXPECT_EQ(count, 20) << prefix;
+}
+
 TEST(SyntheticLoad, prefixes_beyond_all_contexts_and_numbers_are_refused) {
   EXPECT_THROW(synthetic_load({}, fixed(50, 1), {.tokens = 1'000'000'000}, 1), InputError);
   EXPECT_THROW(synthetic_load({}, fixed(50, 1), {.tokens = 16, .count = 1'000'000'000'000}, 1), InputError);

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,9 @@
 
 namespace foretoken {
 namespace {
+
+// Of more requests, random draws are as even.
+constexpr int64_t most_shuffled = 10'000'000;
 
 class SyntheticLoad : public ListedSource {
  public:
@@ -22,6 +26,7 @@ class SyntheticLoad : public ListedSource {
         prefixes_(seed, "prefixes"),
         left_(arrivals.count) {
     check_prefixes(prefix);
+    if (prefix.equally_often && left_ <= most_shuffled) shuffle_prefixes();
   }
 
   std::optional<Request> read() override {
@@ -40,15 +45,27 @@ class SyntheticLoad : public ListedSource {
  private:
   void add_prefix(Request& request) {
     const int64_t blocks = prefix_.tokens / made_up_block_tokens;
-    const auto first = static_cast<int64_t>(prefixes_.below(static_cast<uint64_t>(prefix_.count))) * blocks;
+    const int64_t first = prefix_of(request.id) * blocks;
     request.prefix_block_tokens = made_up_block_tokens;
     for (int64_t block = 0; block < blocks; ++block) request.prefix_blocks.push_back(first + block);
+  }
+
+  int64_t prefix_of(int64_t request) {
+    if (!order_.empty()) return order_[static_cast<size_t>(request)];
+    return static_cast<int64_t>(prefixes_.below(static_cast<uint64_t>(prefix_.count)));
+  }
+
+  void shuffle_prefixes() {
+    order_.resize(static_cast<size_t>(left_));
+    for (int64_t i = 0; i < left_; ++i) order_[static_cast<size_t>(i)] = static_cast<int32_t>(i % prefix_.count);
+    shuffle(order_, prefixes_);
   }
 
   Arrivals arrivals_;
   std::unique_ptr<LengthSource> lengths_;
   PrefixSettings prefix_;
   RandomStream prefixes_;
+  std::vector<int32_t> order_;  // prefixes of all requests, where each is used equally often
   int64_t left_ = 0;
   int64_t next_id_ = 0;
 };

@@ -14,6 +14,9 @@ namespace foretoken {
 struct PrefixSettings {
   int64_t tokens = 0;
   int64_t count = 1;
+  // Each is that of as many prompts, give or take one, in random order, as vLLM's prefix_repetition makes them
+  // (vllm/benchmarks/datasets). Else every prompt draws its own.
+  bool equally_often = false;
 };
 
 // The longest context there is, and few enough that every block has a number of its own.
