@@ -107,7 +107,8 @@ constexpr EngineKind vllm = {.name = "vllm",
                              .sends_tokens = TokenSending::one_kind,  // --all2all-backend
                              .prompts_stop_drafting_ranks = false,
                              .block_size = 16,
-                             .latent_block_size = 64,  // FlashMLA's pages
+                             .latent_block_size = 64,                     // FlashMLA's pages
+                             .block_sizes = BlockSizes::multiples_of_16,  // of its attention kernels
                              .shares_blocks = true,
                              .graphs_in_budget = true,
                              .captures_mixed_steps = true,
@@ -172,6 +173,7 @@ constexpr EngineKind kinds[] = {
      .prompts_stop_drafting_ranks = false,
      .block_size = 32,
      .latent_block_size = 32,
+     .block_sizes = BlockSizes::powers_of_two,  // tokens_per_block
      .shares_blocks = false,
      .graphs_in_budget = false,
      .captures_mixed_steps = false,
@@ -268,6 +270,23 @@ int64_t own_sequences(const EngineFlags& flags, const Model& model) {
   return kind.own_sequences == nullptr ? 0 : kind.own_sequences(flags, model);
 }
 
+namespace {
+
+void check_block_size(const EngineKind& kind, int64_t tokens) {
+  const bool is_taken = kind.block_sizes == BlockSizes::multiples_of_16 ? tokens % 16 == 0
+                        : kind.block_sizes == BlockSizes::powers_of_two ? (tokens & (tokens - 1)) == 0
+                                                                        : true;
+  if (is_taken) return;
+  throw InputError(
+      {.field = "block_size",
+       .value = std::to_string(tokens),
+       .expected = fmt::format("{}, as {} takes it",
+                               kind.block_sizes == BlockSizes::powers_of_two ? "a power of two" : "a multiple of 16",
+                               kind.name)});
+}
+
+}  // namespace
+
 EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device, const ParallelPlan& plan) {
   const EngineKind& kind = engine_kind(flags.engine);
   if (!engine_release(flags.engine)) flags.engine = kind.name;  // a release stays as it is asked for
@@ -288,6 +307,7 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
   if (flags.block_size == 0) {
     flags.block_size = model.has_latent_attention() ? kind.latent_block_size : kind.block_size;
   }
+  check_block_size(kind, flags.block_size);
   if (flags.memory_fraction == 0) {
     flags.memory_fraction = kind.memory_fraction > 0 ? kind.memory_fraction : kind.fraction(memory, flags, plan);
   }

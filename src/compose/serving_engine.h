@@ -40,6 +40,9 @@ struct StepLimits {
   int64_t graph;  // EngineFlags::graph_limit
 };
 
+// Sizes of a KV cache block that an engine takes, in tokens.
+enum class BlockSizes { any, multiples_of_16, powers_of_two };
+
 // All that tells one engine, or version of it, from another. Whoever wants to know how an engine behaves asks its kind.
 struct EngineKind {
   std::string_view name;  // what users type
@@ -67,6 +70,7 @@ struct EngineKind {
   int64_t (*running_for_pool)(const EngineFlags& flags, double pool_tokens) = nullptr;
   int64_t block_size;                             // tokens
   int64_t latent_block_size;                      // of models with latent attention: what the kernel reads
+  BlockSizes block_sizes = BlockSizes::any;       // that a user may set
   bool shares_blocks;                             // blocks of all layer kinds have one size and lie in one pool
   bool graphs_in_budget;                          // CUDA graphs are set aside before the KV cache is sized
   bool captures_mixed_steps;                      // CUDA graphs of steps of any kind beside those of decodes

@@ -148,6 +148,38 @@ TEST_F(ServeBadInput, flags_that_the_load_does_not_use_are_refused) {
   expect_refused("--dataset-path " + path("one.csv") + " --random-output-len 3", "--random-output-len");
 }
 
+TEST_F(ServeBadInput, flags_that_nothing_would_read_are_refused) {
+  expect_refused("--enable-expert-parallel", "--enable-expert-parallel");
+  expect_refused("--all2all-backend deepep", "routed experts");
+  expect_refused("--kv-transfer-bandwidth 50", "needs --prefill-pool");
+  expect_refused("--decode-router random", "needs --prefill-pool");
+  expect_refused("--prefix-repetition-num-prefixes 5", "needs --random-prefix-len");
+  expect_refused("--dataset-name prefix_repetition --num-prompts 5 --prefix-repetition-num-prefixes 6", "5 prompts");
+  expect_refused("--block-size 7", "a multiple of 16");
+  expect_refused("--engine trtllm --block-size 48", "a power of two");
+  EXPECT_EQ(serve("--num-prompts 3 --engine sglang --block-size 7").status, 0);
+  EXPECT_EQ(serve("--num-prompts 3 --block-size 32 --random-prefix-len 64 --prefix-repetition-num-prefixes 2").status,
+            0);
+}
+
+TEST_F(ServeBadInput, outputs_that_are_cut_to_the_length_of_the_model_are_noted) {
+  const auto notes = [](const std::string& flags) {
+    const Json json = answer("--num-prompts 4 --random-input-len 100 --max-model-len 2048 --request-rate 1 " + flags);
+    return json.find("notes") == nullptr ? std::string() : json.find("notes")->dump(0);
+  };
+  EXPECT_NE(notes("--random-output-len 100000").find("The outputs of 4 of 4 requests are cut"), std::string::npos);
+  EXPECT_EQ(notes("--random-output-len 100").find("cut"), std::string::npos);
+}
+
+TEST_F(ServeBadInput, an_offline_run_says_that_it_has_no_server_in_front) {
+  const auto says = [](const std::string& flags) {
+    return serve("--num-prompts 4 " + flags).out.find("HTTP server") != std::string::npos;
+  };
+  EXPECT_TRUE(says(""));
+  EXPECT_FALSE(says("--max-concurrency 4"));
+  EXPECT_FALSE(says("--request-rate 10"));
+}
+
 TEST_F(ServeBadInput, flags_that_the_scheduler_does_not_read_are_refused) {
   expect_refused("--scheduler orca --no-enable-prefix-caching", "--enable-prefix-caching");
   expect_refused("--scheduler vllm_v0 --async-scheduling", "--scheduler vllm_v0");

@@ -16,7 +16,8 @@ void Sequence::begin(Request&& new_request) {
             .output_tokens = request.output_tokens,
             .arrival = request.arrival,
             .scheduled = -1,
-            .thinking_tokens = request.thinking_tokens};
+            .thinking_tokens = request.thinking_tokens,
+            .shortened = request.shortened};
   promised = produced = computed = blocks = 0;
   prompt_end = request.input_tokens;
   steps_in_flight = 0;

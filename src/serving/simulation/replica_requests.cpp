@@ -43,7 +43,9 @@ void Replica::enter(Sequence& sequence, Picoseconds now) {
 
 Request Replica::cut(Request&& request) const {
   if (options_.max_model_len > 0 && !request.pooled) {
-    request.output_tokens = std::min(request.output_tokens, options_.max_model_len - request.input_tokens);
+    const int64_t room = options_.max_model_len - request.input_tokens;
+    request.shortened = request.shortened || room < request.output_tokens;
+    request.output_tokens = std::min(request.output_tokens, room);
   }
   return std::move(request);
 }

@@ -11,6 +11,7 @@
 #include "app/cli/commands/serve/serve_flags.h"
 #include "app/cli/commands/serve/serve_page.h"
 #include "app/cli/commands/serve/serve_watch.h"
+#include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/table.h"
 #include "report/serving/overload_note.h"
@@ -87,7 +88,7 @@ class ServeCommand : public Command {
     const std::string remark = watch.files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     watch.files.add_details(answer.json);
-    add_notes(answer, groups, run.metrics, notes_on(run, watch.arrivals, request.step_bounds));
+    add_notes(answer, groups, run.metrics, notes_on(run, watch.arrivals, request.step_bounds, groups));
     std::optional<EnergyReport> energy;
     if (metered) {
       add_energy(answer, energy.emplace(flags_.energy.report(*watch.meter, groups, run, library)), trials);
@@ -114,13 +115,30 @@ class ServeCommand : public Command {
     if (!link->note.empty()) report.notes.add_sentence(link->note);
   }
 
-  std::vector<std::string> notes_on(const ServingRun& run, const ArrivalSpan& arrivals, bool has_bounds) const {
+  std::vector<std::string> notes_on(const ServingRun& run, const ArrivalSpan& arrivals, bool has_bounds,
+                                    const std::vector<ReplicaGroup>& groups) const {
     std::vector<std::string> notes;
     const std::string load = flags_.load.open_load();
     if (std::string note = load.empty() ? "" : overload_note(run, arrivals, load); !note.empty())
       notes.push_back(std::move(note));
     if (flags_.intervals && !has_bounds) notes.push_back(flags_.interval_note());
+    if (run.metrics.shortened > 0) {
+      notes.push_back(fmt::format(
+          "The outputs of {} of {} are cut to the model's length: prompt and output together have at most "
+          "{} tokens ({{max_model_len}}).",
+          run.metrics.shortened, counted(run.metrics.completed, "request"), groups.front().memory.flags.max_model_len));
+    }
+    if (flags_.load.offline() && has_front(groups)) {
+      notes.push_back(
+          "All requests are in the engine's queue at the start, as in an offline run: the HTTP server and the "
+          "tokenizer are not simulated. To include them, set {max_concurrency} or {request_rate}.");
+    }
     return notes;
+  }
+
+  static bool has_front(const std::vector<ReplicaGroup>& groups) {
+    return std::any_of(groups.begin(), groups.end(),
+                       [](const ReplicaGroup& group) { return group.stack.costs.front.latency.value() > 0; });
   }
 
   static std::string length_advice(const ServingMetrics& metrics, const std::vector<ReplicaGroup>& groups) {

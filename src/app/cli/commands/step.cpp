@@ -82,6 +82,7 @@ class StepCommand : public Command {
     }
     const StepPrediction prediction = is_training ? predict_training_step(library) : predict_step(library, spec());
     const auto& [model, models, stack, step] = prediction;
+    flags_.check_experts(model);
     const KernelPredictor& predictor = models.kernels;
     if (memory_.wanted) check_engine_runs_on("engine", memory_.engine.engine, predictor.device());
     DeviceNotes notes;

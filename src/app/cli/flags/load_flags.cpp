@@ -180,6 +180,19 @@ void LoadFlags::check_use(const Options& options) const {
   }
 }
 
+void LoadFlags::check_prefixes(const Options& options) const {
+  if (!trace.empty()) return;
+  if (dataset != "prefix_repetition" && prefix_len == 0) {
+    options.refuse_without("--random-prefix-len", {"--prefix-repetition-num-prefixes"});
+  }
+  if (dataset == "prefix_repetition" && num_prefixes > requests()) {
+    throw InputError(
+        {.source = "--prefix-repetition-num-prefixes",
+         .value = std::to_string(num_prefixes),
+         .expected = fmt::format("at most one prefix for each of the {} prompts (--num-prompts)", requests())});
+  }
+}
+
 double LoadFlags::rate() const {
   if (lower_case(request_rate) == "inf") return std::numeric_limits<double>::infinity();
   constexpr std::pair<std::string_view, double> units[] = {{"/s", 1}, {"/min", 60}, {"/h", 3600}};

@@ -38,6 +38,8 @@ struct LoadFlags {
 
   // InputError for flags that this load does not use; `options` as given to declare, after parsing.
   void check_use(const Options& options) const;
+  // The same for shared prefixes, which `plan serve` may also get from its kind of traffic.
+  void check_prefixes(const Options& options) const;
   LoadSpec spec() const;
   LoadMaker load() const;  // InputError for flags that do not go together
   bool conversations() const { return spec().has_conversations(); }

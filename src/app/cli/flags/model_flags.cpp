@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "model/exchange_name.h"
 
 namespace foretoken {
@@ -65,7 +66,20 @@ ModelSpec ModelFlags::model_spec() const {
 
 Model ModelFlags::read_model(const Library& library) const {
   const auto on = device.empty() ? std::nullopt : std::optional(library.hardware().device(device));
-  return open_model(library, model_spec(), on, parallel_plan());
+  Model result = open_model(library, model_spec(), on, parallel_plan());
+  check_experts(result);
+  return result;
+}
+
+void ModelFlags::check_experts(const Model& parsed) const {
+  if (parsed.has_experts()) return;
+  const auto refuse = [&](const char* flag) {
+    throw InputError({.source = flag,
+                      .value = parsed.name,
+                      .expected = "a model with routed experts: leave this flag out for a dense model"});
+  };
+  if (enable_expert_parallel) refuse("--enable-expert-parallel");
+  if (all2all_backend != ModelFlags().all2all_backend) refuse("--all2all-backend");
 }
 
 DType ModelFlags::kv_dtype(const Model& parsed) const {

@@ -27,6 +27,8 @@ struct ModelFlags {
   ModelSpec model_spec() const;
   // As engines run it on the device: InputError for a format that the device does not have.
   Model read_model(const Library& library) const;
+  // InputError for flags of experts that a dense model has no use for.
+  void check_experts(const Model& parsed) const;
   DType kv_dtype(const Model& parsed) const;
   ParallelPlan parallel_plan() const;
 };

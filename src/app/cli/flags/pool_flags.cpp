@@ -22,6 +22,12 @@ void PoolFlags::declare(Options& options) {
                  "transfer = sent with the KV cache (other engines); engine = as the engine does");
 }
 
+void PoolFlags::check_use(const Options& options) const {
+  if (given()) return;
+  options.refuse_without("--prefill-pool", {"--decode-router", "--kv-transfer-bandwidth", "--kv-transfer-latency",
+                                            "--kv-transfer-by-layer", "--first-token"});
+}
+
 bool PoolFlags::given() const {
   if (prefill.empty() != decode.empty()) {
     throw InputError({.source = prefill.empty() ? "--prefill-pool" : "--decode-pool",

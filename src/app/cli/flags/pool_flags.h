@@ -17,6 +17,8 @@ struct PoolFlags {
   bool by_layer = false;
 
   void declare(Options& options);
+  // InputError for flags that only pools read.
+  void check_use(const Options& options) const;
   // InputError where only one of the pools is given.
   bool given() const;
   // How caches move from one pool to the other. `disaggregation`: InputError where the bandwidth is neither given nor

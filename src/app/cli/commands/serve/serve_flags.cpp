@@ -97,11 +97,13 @@ void ServeFlags::declare(Options& all) {
 
 void ServeFlags::check_use() const {
   load.check_use(*options);
+  load.check_prefixes(*options);
   tiers.check_use(*options);
   fleet.check_use(*options);
   replica.lora.check_use(*options);
   adapter_load.check_use(*options, replica.lora.enabled, !load.trace.empty());
   colocation.check_use(*options);
+  pools.check_use(*options);
   sampling.check_use(*options);
   retrieval.check_use(*options, load.conversations());
   pictures.check_use(*options, load.conversations());
