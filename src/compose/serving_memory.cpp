@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "compose/device_formats.h"
+#include "hardware/software.h"
 
 namespace foretoken {
 namespace {
@@ -267,6 +268,7 @@ ServingMemory serving_memory(const Model& model, const Device& device, const Par
   if (!memory.starts) memory.remedies = remedies_for(model, device, plan, memory);
   memory.model = model.name;
   memory.device = device.name;
+  if (const Platform* platform = platform_of(device)) memory.platform = platform->name;
   memory.plan = plan;
   return memory;
 }

@@ -44,6 +44,7 @@ struct ServingMemory {
   Estimate unused;              // left over once everything is in place; below zero: out of memory while starting
   std::vector<Remedy> remedies;
   std::string model, device;  // their names
+  std::string platform;       // of the device (hardware/software.h); empty = none that is known
   ParallelPlan plan;
 
   // How many sequences of this length fit, when a step brings in `step_tokens` of each at once.

@@ -1,5 +1,7 @@
 #include "report/training/memory_report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/counted.h"
@@ -58,6 +60,17 @@ std::string headline(const ServingMemory& memory, const EngineKind& kind) {
       memory.stage > 0 ? fmt::format(" (pipeline stage {} is the tightest)", memory.stage) : "");
 }
 
+// What the platform of a device calls graphs and what a process holds before it allocates anything.
+struct PlatformWords {
+  std::string_view graphs, context;
+};
+
+PlatformWords words_of(std::string_view platform) {
+  if (platform == "cuda") return {"CUDA graphs", "CUDA context"};
+  if (platform == "rocm") return {"HIP graphs", "HIP context"};
+  return {"graphs", "driver and runtime"};
+}
+
 std::string parts_table(const ServingMemory& memory, const EngineKind& kind) {
   const bool in_total = kind.budget == MemoryBudget::of_total;
   const std::string outside = "outside the budget";
@@ -74,9 +87,15 @@ std::string parts_table(const ServingMemory& memory, const EngineKind& kind) {
                   kind.budget == MemoryBudget::of_free_before_weights ? ", " + outside : ""));
   add("kernels, collectives", memory.runtime,
       kind.budget == MemoryBudget::of_free_before_weights ? outside : "outside PyTorch");
-  add(fmt::format("{} CUDA graphs", memory.graph_count), memory.graphs, kind.graphs_in_budget ? "" : outside);
-  add("CUDA context", memory.context, in_total ? outside : "");
-  add("KV cache", memory.kv_pool, "");
+  const PlatformWords words = words_of(memory.platform);
+  add(fmt::format("{} {}", memory.graph_count, words.graphs), memory.graphs, kind.graphs_in_budget ? "" : outside);
+  add(std::string(words.context), memory.context, in_total ? outside : "");
+  if (memory.kv_pool.value > 0) {
+    add("KV cache", memory.kv_pool, "");
+  } else {
+    table.add(
+        {"KV cache", "0 B", "", fmt::format("nothing is left: {} too little", bytes_text(-memory.kv_pool.value))});
+  }
   table.add_rule();
   add("unused", memory.unused, memory.runs_out_while_starting() ? "OUT OF MEMORY while starting" : "");
   return table.text();
@@ -134,6 +153,13 @@ std::string failure_text(const ServingMemory& memory) {
   return text;
 }
 
+Estimate at_least_zero(Estimate bytes) {
+  bytes.value = std::max(bytes.value, 0.0);
+  bytes.low = std::max(bytes.low, 0.0);
+  bytes.high = std::max(bytes.high, 0.0);
+  return bytes;
+}
+
 Json flags_json(const EngineFlags& flags) {
   return Json::object({{"engine", flags.engine},
                        {"memory_fraction", flags.memory_fraction},
@@ -173,7 +199,7 @@ Json serving_memory_json(const ServingMemory& memory, const CacheDemand& demand)
                                                {"runtime", to_json(memory.runtime)},
                                                {"graphs", to_json(memory.graphs)},
                                                {"context", to_json(memory.context)},
-                                               {"kv_cache", to_json(memory.kv_pool)},
+                                               {"kv_cache", to_json(at_least_zero(memory.kv_pool))},
                                                {"unused", to_json(memory.unused)}})},
                        {"peak_moment", moment_name(memory.profile.moment)},
                        {"graphs", memory.graph_count},

@@ -28,6 +28,23 @@ TEST(MemoryReport, text_fits_a_hundred_columns_and_names_every_part) {
   }
 }
 
+TEST(MemoryReport, speaks_of_cuda_on_its_devices_alone) {
+  const auto text = [](const char* device) { return serving_memory_text(memory_of("Llama-3.1-8B", device, {}), {}); };
+  for (const char* device : {"m4_max", "tpu_v6e", "mi300x"}) {
+    EXPECT_EQ(text(device).find("CUDA"), std::string::npos) << device;
+  }
+  EXPECT_NE(text("mi300x").find("HIP context"), std::string::npos);
+}
+
+TEST(MemoryReport, a_cache_without_room_is_empty_and_not_negative) {
+  const ServingMemory memory = memory_of("Llama-3.1-70B", "h100_sxm", {});
+  EXPECT_NE(serving_memory_text(memory, {}).find("nothing is left"), std::string::npos);
+  const Json json = serving_memory_json(memory, {});
+  const Json& cache = *json.find("bytes")->find("kv_cache");
+  EXPECT_EQ(cache.find("value")->number(), 0);
+  EXPECT_EQ(cache.find("low")->number(), 0);
+}
+
 TEST(MemoryReport, a_demand_larger_than_the_cache_does_not_fit) {
   const ServingMemory memory = memory_of("Llama-3.1-8B", "h100_sxm", {.max_model_len = 8192});
   const int64_t most = memory.sequences_of(4096, 1);
