@@ -313,12 +313,29 @@ KernelPredictor Library::predictor(const Device& device, Tier tier) const {
   return tier == Tier::roofline ? chip : with_memory_of(device, std::move(chip));
 }
 
+namespace {
+
+// Those of a generation that are not the device itself, which may have been measured too.
+std::vector<Device> other_devices(std::vector<Device> of_generation, const Device& device) {
+  std::erase_if(of_generation, [&](const Device& other) { return other.name == device.name; });
+  if (!of_generation.empty()) return of_generation;
+  throw InputError(
+      {.field = "tier",
+       .value = "sibling",
+       .expected = fmt::format("best or cross: no other GPU of the generation of {} has been measured", device.title)});
+}
+
+}  // namespace
+
 KernelPredictor Library::predictor_of_chip(const Device& device, Tier tier) const {
   if (!device.accelerator.empty()) return designed_predictor(device);
   const HardwareCatalogue catalogue = hardware();
   const auto siblings = [catalogue, device, folder = calibrations()] {
     return swept_devices(device, catalogue, folder);
   };
+  if (tier == Tier::sibling) {
+    return predictor_with(device, other_devices(siblings(), device), {}, calibrations(), tier, Caches::cold);
+  }
   const std::vector<std::string>& names = catalogue.device_names();
   if (std::find(names.begin(), names.end(), device.name) == names.end()) {
     // A user's own, from a node file.

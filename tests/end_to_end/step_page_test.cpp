@@ -72,6 +72,30 @@ TEST(StepCommand, a_device_without_a_known_memory_size_runs_steps) {
               HasSubstr("captured CUDA graph (1 sequence)"));
 }
 
+TEST(StepCommand, the_sibling_of_a_measured_device_is_another_device) {
+  const auto step = [](const std::string& device) {
+    return run_foretoken("step --model Llama-3.1-8B --context-len 1024 --tier sibling --device " + device);
+  };
+  const std::string sources = in_one_line(step("h100_sxm").out);
+  EXPECT_THAT(sources, HasSubstr("none of this time comes from kernels measured on this device"));
+  EXPECT_THAT(sources, Not(HasSubstr("none from other devices")));
+  const Outcome alone = step("b200_sxm");
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_THAT(in_one_line(alone.err), HasSubstr("no other GPU of the generation of NVIDIA B200"));
+}
+
+TEST(SpeculateCommand, shows_no_batch_that_does_not_fit_in_memory) {
+  const std::string speculate =
+      "speculate --model Llama-3.1-8B --device h100_sxm --speculative-config '{\"method\": \"eagle3\", "
+      "\"num_speculative_tokens\": 3, \"acceptance_rate\": 0.7}' ";
+  const std::string text = in_one_line(run_foretoken(speculate + "--batch-sizes 1:512 --context-len 32k").out);
+  EXPECT_THAT(text, HasSubstr("do not fit in memory and are left out."));
+  EXPECT_THAT(text, Not(HasSubstr("at every batch up to 512")));
+  const Outcome none = run_foretoken(speculate + "--batch-sizes 512 --context-len 32k");
+  EXPECT_NE(none.status, 0);
+  EXPECT_THAT(in_one_line(none.out), HasSubstr("Out of memory"));
+}
+
 TEST(SpeculateCommand, says_from_which_batch_graphs_are_too_small_for_verification) {
   const auto speculate = [](const std::string& flags) {
     return in_one_line(run_foretoken("speculate --model Llama-3.1-8B --device h100_sxm --batch-sizes 64:256 "

@@ -14,7 +14,18 @@ namespace {
 
 constexpr size_t bar_width = 20;
 
+// A device holds so many sequences and no more.
+std::string memory_text(const SpeculationReport::Context& context) {
+  if (!context.memory_ends_here) return "";
+  if (context.points.empty()) {
+    return fmt::format("Out of memory: at most {} of {} tokens fit beside the weights and the drafter.\n",
+                       counted(context.largest_batch, "sequence"), context.tokens);
+  }
+  return fmt::format("Batches above {} do not fit in memory and are left out.\n", context.largest_batch);
+}
+
 std::string context_text(const SpeculationReport::Context& context) {
+  if (context.points.empty()) return memory_text(context);
   double most = 1;
   for (const SpeculationPoint& point : context.points) most = std::max(most, point.speedup.value);
   Table table({{"batch"},
@@ -47,7 +58,7 @@ std::string context_text(const SpeculationReport::Context& context) {
   if (earliest && (!context.break_even || *earliest < *context.break_even)) {
     text += fmt::format("At the low end of the 90% interval, it stops paying off at a batch of {}.\n", *earliest);
   }
-  return text;
+  return text + memory_text(context);
 }
 
 Json context_json(const SpeculationReport::Context& context) {
@@ -67,7 +78,8 @@ Json context_json(const SpeculationReport::Context& context) {
        {"points", std::move(points)},
        {"break_even_batch", context.break_even ? Json(*context.break_even) : Json()},
        {"earliest_break_even_batch", context.earliest_break_even ? Json(*context.earliest_break_even) : Json()},
-       {"largest_batch", context.largest_batch}});
+       {"largest_batch", context.largest_batch},
+       {"memory_ends_here", context.memory_ends_here}});
 }
 
 }  // namespace
@@ -96,6 +108,13 @@ std::string speculation_text(const SpeculationReport& report) {
                     "\nThe speed-up is that of decode steps. Prompts take no less time with drafts, so whole requests "
                     "gain less the more prompts run between the steps.\n",
                     page_width(), 2);
+}
+
+std::string speculation_failure(const SpeculationReport& report) {
+  for (const SpeculationReport::Context& context : report.contexts) {
+    if (!context.points.empty()) return "";
+  }
+  return "Out of memory: no batch that was asked for fits beside the weights of the model and of the drafter.";
 }
 
 Json speculation_json(const SpeculationReport& report) {

@@ -19,6 +19,7 @@ struct SpeculationReport {
     std::optional<int64_t> break_even;           // nothing: it pays at every batch looked at
     std::optional<int64_t> earliest_break_even;  // the same at the low end of the speed-up's interval
     int64_t largest_batch = 0;                   // looked at
+    bool memory_ends_here = false;               // larger ones were asked for and do not fit
   };
   std::vector<Context> contexts;
 };
@@ -27,6 +28,8 @@ struct SpeculationReport {
 std::string assumed_acceptance_note(const Speculation& speculation);
 
 std::string speculation_text(const SpeculationReport& report);
+// Why there is no answer: no batch that was asked for fits in memory; empty where one does.
+std::string speculation_failure(const SpeculationReport& report);
 Json speculation_json(const SpeculationReport& report);
 
 }  // namespace foretoken

@@ -44,6 +44,18 @@ TEST(SpeculationReport, says_when_it_pays_everywhere) {
             std::string::npos);
 }
 
+TEST(SpeculationReport, says_where_memory_ends) {
+  SpeculationReport report = some_report({});
+  EXPECT_EQ(speculation_text(report).find("memory"), std::string::npos);
+  EXPECT_EQ(speculation_failure(report), "");
+  report.contexts[0].memory_ends_here = true;
+  EXPECT_NE(speculation_text(report).find("Batches above 8 do not fit in memory"), std::string::npos);
+  report.contexts[0].points.clear();
+  report.contexts[0].largest_batch = 1;
+  EXPECT_NE(speculation_text(report).find("at most 1 sequence of 1000 tokens"), std::string::npos);
+  EXPECT_NE(speculation_failure(report).find("Out of memory"), std::string::npos);
+}
+
 TEST(SpeculationReport, an_acceptance_that_nobody_gave_is_said) {
   Speculation speculation = some_report({}).speculation;
   EXPECT_EQ(assumed_acceptance_note(speculation), "");

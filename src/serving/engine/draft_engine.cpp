@@ -1,5 +1,6 @@
 #include "serving/engine/draft_engine.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -49,6 +50,11 @@ double DraftEngine::cache_bytes_per_token() const {
   return bytes;
 }
 
+Bytes DraftEngine::memory(int64_t sequences, int64_t tokens_each) const {
+  return Bytes(weight_bytes() +
+               cache_bytes_per_token() * static_cast<double>(sequences) * static_cast<double>(tokens_each));
+}
+
 SchedulerOptions DraftEngine::beside(const SchedulerOptions& options, ServingMemory& memory) const {
   SchedulerOptions result = options;
   result.speculation = speculation_;
@@ -72,6 +78,32 @@ SchedulerOptions DraftEngine::beside(const SchedulerOptions& options, ServingMem
          .expected = fmt::format("{} blocks, enough for one sequence of {{max_model_len}} with its drafts", needed)});
   }
   return result;
+}
+
+int64_t largest_batch_in_memory(const ComposedStepsConfig& target, const DraftEngine& drafter, int64_t context,
+                                int64_t most) {
+  const Device& device = target.models.kernels.device();
+  if (!device.memory && !device.allocatable_memory) return most;
+  const double available = allocatable_bytes(device).value;
+  const auto fits = [&](int64_t batch) {
+    const StepRequest request{
+        .phase = StepPhase::decode, .batch = batch, .context_len = context, .kv_dtype = target.kv_dtype};
+    const double drafts = drafter.memory(batch, context + drafter.speculation().slots()).value();
+    for (int64_t stage = 0; stage < target.plan.pipeline; ++stage) {
+      // vLLM: the drafter is whole on the last stage.
+      const double beside = stage + 1 == target.plan.pipeline ? drafts : 0;
+      if (rank_memory(target.model, request, target.plan, stage).total().value() + beside > available) return false;
+    }
+    return true;
+  };
+  int64_t fitting = 0, too_large = 1;
+  for (; too_large <= most && fits(too_large); too_large *= 2) fitting = too_large;
+  too_large = std::min(too_large, most + 1);
+  while (too_large - fitting > 1) {
+    const int64_t middle = fitting + (too_large - fitting) / 2;
+    (fits(middle) ? fitting : too_large) = middle;
+  }
+  return fitting;
 }
 
 }  // namespace foretoken

@@ -26,6 +26,9 @@ class DraftEngine {
   // engine would not start.
   SchedulerOptions beside(const SchedulerOptions& options, ServingMemory& memory) const;
 
+  // Its weights and cache on one rank, beside so many sequences of that length.
+  Bytes memory(int64_t sequences, int64_t tokens_each) const;
+
  private:
   double weight_bytes() const;           // on one rank
   double cache_bytes_per_token() const;  // on one rank
@@ -37,5 +40,10 @@ class DraftEngine {
   std::optional<Model> network_;
   std::unique_ptr<StepTimes> passes_;
 };
+
+// The largest batch up to `most` whose decode step fits in the memory of each device together with the drafter, by what
+// `estimate_step` counts; `most` where the memory is not known, 0 where not even one sequence fits.
+int64_t largest_batch_in_memory(const ComposedStepsConfig& target, const DraftEngine& drafter, int64_t context,
+                                int64_t most);
 
 }  // namespace foretoken

@@ -120,6 +120,22 @@ TEST(DraftEngine, break_even_is_where_the_speed_up_passes_one) {
   EXPECT_FALSE(break_even_batch(steps, 500, *batch - 1).has_value());
 }
 
+TEST(DraftEngine, the_largest_batch_is_the_last_that_fits_beside_the_drafter) {
+  const Engine engine(config("draft_model", 4, 0.8), "Llama-3.1-8B", model_of("Llama-3.2-1B"));
+  const Engine eagle(config("eagle", 4, 0.8));
+  const auto largest = [](const Engine& one, int64_t context) {
+    return largest_batch_in_memory(one.setup, one.drafter, context, 65536);
+  };
+  const int64_t batch = largest(engine, 32000);
+  // 131 kB a token of the model and 33 kB of the drafter, beside 16.1 and 2.5 GB of weights.
+  const double room = allocatable_bytes(engine.setup.models.kernels.device()).value - 18.6e9;
+  EXPECT_NEAR(static_cast<double>(batch), room / (32000 * 163.8e3), 1);
+  EXPECT_GT(largest(eagle, 32000), batch) << "one layer keeps less than sixteen";
+  EXPECT_NEAR(static_cast<double>(largest(engine, 1000)), 32.0 * static_cast<double>(batch), 40);
+  EXPECT_EQ(largest_batch_in_memory(engine.setup, engine.drafter, 1000, 8), 8) << "no more than was asked for";
+  EXPECT_EQ(largest(engine, 10'000'000), 0);
+}
+
 TEST(DraftEngine, a_speed_up_is_as_uncertain_as_the_ratio_of_two_steps) {
   const SpeculationPoint point = Engine(config("eagle3", 3, 0.7)).at(16, 1000);
   const auto spread = [](const Estimate& one) { return one.high / one.low; };

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
@@ -30,7 +32,8 @@ class SpeculateCommand : public Command {
                     "Largest step captured as a CUDA graph, in tokens; 0 = the largest size that the stack lists");
     declare_kernel_source(options, tier_);
     options.footer(
-        "Shows average decode steps only; `foretoken serve` simulates whole requests.\nExamples:\n  foretoken "
+        "Shows average decode steps only, up to the largest batch that fits in memory; `foretoken serve` simulates "
+        "whole requests.\nExamples:\n  foretoken "
         "speculate --model Llama-3.1-8B --device h100_sxm --speculative-config '{\"method\": \"eagle3\", "
         "\"num_speculative_tokens\": 3, \"acceptance_rate\": 0.7}'\n  foretoken speculate --model Llama-3.1-70B "
         "--device h100_sxm -tp 4 --context-len 1k,32k --speculative-config '{\"model\": \"Llama-3.1-8B\", "
@@ -58,19 +61,28 @@ class SpeculateCommand : public Command {
                              .method = std::string(config.method->name),
                              .speculation = drafter.speculation()};
     const std::vector<int64_t> batches = parse_sizes("--batch-sizes", batches_, {.least = 1, .most = 65'536});
+    int64_t largest_batch = 0;  // of any context
     for (const std::string& text : contexts_.empty() ? std::vector<std::string>{"1024"} : contexts_) {
-      SpeculationReport::Context context{.tokens = parse_size("--context-len", text, {.least = 1, .most = 100'000'000}),
-                                         .largest_batch = batches.back()};
-      for (const int64_t batch : batches) context.points.push_back(speculation_point(steps, batch, context.tokens));
-      context.break_even = break_even_batch(steps, context.tokens, batches.back());
-      context.earliest_break_even = break_even_batch(steps, context.tokens, batches.back(), &Estimate::low);
+      const int64_t tokens = parse_size("--context-len", text, {.least = 1, .most = 100'000'000});
+      const int64_t largest = largest_batch_in_memory(composed, drafter, tokens, batches.back());
+      SpeculationReport::Context context{
+          .tokens = tokens, .largest_batch = largest, .memory_ends_here = largest < batches.back()};
+      for (const int64_t batch : batches) {
+        if (batch <= largest) context.points.push_back(speculation_point(steps, batch, tokens));
+      }
+      if (!context.points.empty()) {
+        context.break_even = break_even_batch(steps, tokens, largest);
+        context.earliest_break_even = break_even_batch(steps, tokens, largest, &Estimate::low);
+      }
+      largest_batch = std::max(largest_batch, largest);
       report.contexts.push_back(std::move(context));
     }
-    Answer answer{.text = speculation_text(report), .json = speculation_json(report)};
+    Answer answer{
+        .text = speculation_text(report), .json = speculation_json(report), .failure = speculation_failure(report)};
     add_like_note(answer.text, answer.json, composed.models.kernels.device());
     std::vector<std::string> notes;
     for (std::string note : {assumed_acceptance_note(drafter.speculation()),
-                             graph_note(composed.stack, drafter.speculation(), batches.back())}) {
+                             graph_note(composed.stack, drafter.speculation(), largest_batch)}) {
       if (!note.empty()) notes.push_back(std::move(note));
     }
     if (notes.empty()) return answer;
