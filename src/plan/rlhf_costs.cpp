@@ -17,7 +17,7 @@ ModelCost model_cost(const IterationEstimate& iteration, const TrainingPlan& pla
 }
 
 RolloutEngine rollout_engine(StepTimes& steps, const RolloutRequest& request, StepBound bound) {
-  const auto context = static_cast<int64_t>(std::ceil(request.prompt_tokens + request.response_tokens / 2));
+  const auto context = static_cast<int64_t>(std::ceil(request.context_tokens));
   const auto decode_seconds = [&](int64_t sequences) {
     return at_bound(steps.step_seconds({.decodes = sequences,
                                         .decode_context_tokens = sequences * context,

@@ -19,9 +19,9 @@ struct RolloutRequest {
   int64_t devices = 1;  // of one engine
   int64_t most_sequences = 256;
   double prompt_tokens = 512;
-  double response_tokens = 1000;  // in the mean
+  double context_tokens = 1000;  // of a sequence that decodes, in the mean
 };
-// Decode steps of one and of the most sequences, in the middle of their answers; prompts one at a time.
+// Decode steps of one and of the most sequences; prompts one at a time.
 RolloutEngine rollout_engine(StepTimes& steps, const RolloutRequest& request, StepBound bound = StepBound::value);
 
 }  // namespace foretoken

@@ -18,7 +18,7 @@ class StraightSteps : public StepTimes {
 TEST(RlhfCosts, an_engine_is_the_line_through_steps_of_one_and_of_the_most_sequences) {
   StraightSteps steps;
   const RolloutEngine engine =
-      rollout_engine(steps, {.devices = 2, .most_sequences = 64, .prompt_tokens = 500, .response_tokens = 1000});
+      rollout_engine(steps, {.devices = 2, .most_sequences = 64, .prompt_tokens = 500, .context_tokens = 1000});
   EXPECT_EQ(engine.devices, 2);
   EXPECT_EQ(engine.most_sequences, 64);
   EXPECT_NEAR(engine.sequence_seconds, 1e-4 + 1e-9 * 1000, 1e-12);

@@ -257,4 +257,45 @@ TEST(RlhfCommand, wrong_input_ends_with_status_2) {
   }
 }
 
+TEST(RlhfCommand, models_that_do_not_fit_are_refused_as_train_does) {
+  for (const char* line : {"rlhf --model Llama-3.1-405B --device h100_sxm --devices 1 --tier roofline",
+                           "rlhf --model Llama-3.1-8B --device h100_sxm --devices 16 --tier roofline",
+                           "rlhf --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 --sharding parameters "
+                           "--recompute-granularity full --placement split --tier roofline"}) {
+    const Outcome run = run_foretoken(line);
+    EXPECT_EQ(run.status, 3) << line;
+    EXPECT_THAT(run.out + run.err, HasSubstr("Out of memory")) << line;
+  }
+  const Outcome wider = run_foretoken(
+      "rlhf --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 --sharding parameters --recompute-granularity "
+      "full --placement split --rollout-tensor-parallel-size 4 --tier roofline");
+  EXPECT_EQ(wider.status, 0) << wider.out << wider.err;
+}
+
+TEST(RlhfCommand, the_kv_cache_limits_answers_in_flight_and_answers_are_trained_at_their_length) {
+  const auto number = [](const std::string& more, std::string_view field) {
+    return train_json(small_loop + more).find(field)->number();
+  };
+  const std::string long_answers = " --response-len 16000 --max-response-len 16000 --response-sigma 0";
+  const Json json = train_json(small_loop + long_answers + " --max-num-seqs 1024");
+  EXPECT_LT(json.find("memory")->find("generation")->find("sequences_at_once")->number(), 200);
+  EXPECT_THAT(json.find("notes")->dump(0), HasSubstr("--max-num-seqs"));
+  EXPECT_EQ(number(long_answers, "training_sequence_tokens"), 16512);
+  EXPECT_THAT(run_foretoken(small_loop + " --response-len 20000").out, HasSubstr("--max-response-len 8192 cuts"));
+}
+
+TEST(RlhfCommand, options_without_effect_are_refused_and_errors_name_the_flag_that_was_given) {
+  const auto error = [](const std::string& more) {
+    const Outcome run = run_foretoken(small_loop + more);
+    EXPECT_EQ(run.status, 2) << more;
+    return run.err;
+  };
+  EXPECT_THAT(error(" --seq-length 4096"), AllOf(HasSubstr("--seq-length"), HasSubstr("--response-len")));
+  EXPECT_THAT(error(" --rollout-devices 4"), HasSubstr("needs --placement split"));
+  EXPECT_THAT(error(" --one-step-behind"), HasSubstr("needs --placement split"));
+  EXPECT_THAT(error(" --rollout-tensor-parallel-size 3"), HasSubstr("--rollout-tensor-parallel-size: 3"));
+  EXPECT_THAT(error(" --rollout-stack nonsense"), HasSubstr("--rollout-stack: nonsense"));
+  EXPECT_THAT(error(" -tp 8 --placement split --rollout-devices 4"), HasSubstr("a multiple of 8 for training"));
+}
+
 }  // namespace foretoken::train_test

@@ -43,4 +43,25 @@ TEST(RlhfReport, json_has_every_part_and_those_not_hidden_add_up) {
   EXPECT_EQ(json.find("intervals")->find("seconds")->find("high")->number(), 999);
 }
 
+TEST(RlhfReport, a_limit_that_cuts_answers_or_the_cache_that_holds_few_is_said) {
+  RlhfReport report = overlapped_loop();
+  EXPECT_TRUE(rlhf_notes(report).empty());
+  report.plan.responses = {.mean = 20'000, .sigma = 0.7, .most = 8192};
+  report.engine = ServingMemory{.starts = true};
+  report.plan.engine.most_sequences = 40;
+  report.asked_sequences = 256;
+  EXPECT_THAT(rlhf_notes(report),
+              testing::ElementsAre(HasSubstr("instead of 20000"), HasSubstr("room for 40 answers")));
+}
+
+TEST(RlhfReport, what_does_not_fit_is_said_first) {
+  RlhfReport report = overlapped_loop();
+  EXPECT_EQ(rlhf_failure(report), "");
+  report.trainers.actor.parameters = gigabytes(100);
+  report.trainers.capacity = gigabytes(80);
+  report.trainers.verdict = MemoryVerdict::too_large;
+  EXPECT_THAT(rlhf_text(report), testing::StartsWith("Out of memory: training m"));
+  EXPECT_FALSE(rlhf_json(report).find("fits")->boolean());
+}
+
 }  // namespace foretoken::rlhf_report_test

@@ -47,30 +47,36 @@ double training_device_seconds(const RlhfPlan& plan) {
   return of_token * iteration_tokens(plan) * static_cast<double>(plan.algorithm.epochs);
 }
 
-[[noreturn]] void refuse(std::string path, std::string value, std::string expected) {
-  throw InputError({.path = std::move(path), .value = std::move(value), .expected = std::move(expected)});
+[[noreturn]] void refuse(std::string field, std::string value, std::string expected) {
+  throw InputError({.field = std::move(field), .value = std::move(value), .expected = std::move(expected)});
+}
+
+bool can_split(const RlhfPlan& plan, int64_t rollout_devices) {
+  return rollout_devices >= plan.engine.devices && rollout_devices < plan.devices &&
+         rollout_devices % plan.engine.devices == 0 && (plan.devices - rollout_devices) % plan.trainer_unit == 0;
 }
 
 void check_rlhf_plan(const RlhfPlan& plan) {
   ensure(plan.prompts > 0 && plan.engine.devices > 0 && plan.engine.most_sequences > 0, "a loop generates answers");
   if (plan.placement == RlhfPlacement::colocated && plan.timing == RlhfTiming::one_step_behind) {
-    refuse("RLHF timing", "one step behind",
-           "separate pools, because GPUs that generate cannot train at the same time");
+    refuse("one_step_behind", "colocated", "separate pools, because GPUs that generate cannot train at the same time");
   }
-  const int64_t least = plan.engine.devices + (plan.placement == RlhfPlacement::split ? 1 : 0);
+  const bool splits = plan.placement == RlhfPlacement::split;
+  const int64_t least = plan.engine.devices + (splits ? plan.trainer_unit : 0);
   if (plan.devices < least) {
-    refuse("RLHF devices", std::to_string(plan.devices),
-           fmt::format("at least {}: one engine uses {}", least, plan.engine.devices));
+    refuse("devices", std::to_string(plan.devices),
+           fmt::format("at least {}: one engine uses {}{}", least, plan.engine.devices,
+                       splits ? fmt::format(", and one copy of the model in training {}", plan.trainer_unit) : ""));
   }
 }
 
 void check_rollout_devices(const RlhfPlan& plan, int64_t rollout_devices) {
-  if (rollout_devices < plan.engine.devices || rollout_devices >= plan.devices ||
-      rollout_devices % plan.engine.devices != 0) {
-    refuse("rollout devices", std::to_string(rollout_devices),
-           fmt::format("a multiple of the {} GPUs of an engine, and fewer than all {} GPUs", plan.engine.devices,
-                       plan.devices));
-  }
+  if (can_split(plan, rollout_devices)) return;
+  const std::string trainers =
+      plan.trainer_unit > 1 ? fmt::format(", which leaves a multiple of {} for training", plan.trainer_unit) : "";
+  refuse("rollout_devices", std::to_string(rollout_devices),
+         fmt::format("a multiple of the {} GPUs of an engine, and fewer than all {} GPUs{}", plan.engine.devices,
+                     plan.devices, trainers));
 }
 
 struct StageSeconds {
@@ -150,6 +156,36 @@ double ResponseLengths::mean_tokens() const {
   return mean * normal_below(cut - sigma) + most * normal_below(-cut);
 }
 
+double ResponseLengths::mean_square_tokens() const {
+  if (sigma == 0) return std::min(mean, most) * std::min(mean, most);
+  const double cut = (portable_log(most) - log_median(*this)) / sigma;
+  return mean * mean * portable_exp(sigma * sigma) * normal_below(cut - 2 * sigma) + most * most * normal_below(-cut);
+}
+
+double ResponseLengths::cut_share() const {
+  if (sigma == 0) return mean > most ? 1 : 0;
+  return normal_below((log_median(*this) - portable_log(most)) / sigma);
+}
+
+double RlhfPlan::sequence_tokens() const {
+  const double mean = responses.mean_tokens();
+  const double square = prompt_tokens * prompt_tokens + 2 * prompt_tokens * mean + responses.mean_square_tokens();
+  return square / (prompt_tokens + mean);
+}
+
+double RlhfPlan::longest_sequence() const {
+  return prompt_tokens + responses.mean_longest_of(samples());
+}
+
+double RlhfPlan::context_tokens() const {
+  return prompt_tokens + responses.mean_square_tokens() / (2 * responses.mean_tokens());
+}
+
+double RlhfPlan::cached_tokens() const {
+  const auto sharing = static_cast<double>(algorithm.samples_per_prompt);
+  return context_tokens() - prompt_tokens * (1 - 1 / sharing);
+}
+
 double ResponseLengths::mean_longest_of(double responses) const {
   if (sigma == 0) return std::min(mean, most);
   const double mu = log_median(*this);
@@ -173,16 +209,22 @@ double rollout_seconds(const RlhfPlan& plan, int64_t rollout_devices) {
 int64_t best_rollout_devices(const RlhfPlan& plan) {
   check_rlhf_plan(plan);
   ensure(plan.placement == RlhfPlacement::split, "only a split has something to choose");
-  int64_t best = plan.engine.devices;
-  double least = split_iteration(plan, best).seconds;
-  for (int64_t devices = 2 * plan.engine.devices; devices < plan.devices; devices += plan.engine.devices) {
+  std::optional<int64_t> best;
+  double least = 0;
+  for (int64_t devices = plan.engine.devices; devices < plan.devices; devices += plan.engine.devices) {
+    if (!can_split(plan, devices) || plan.devices - devices < plan.least_trainers) continue;
     const double seconds = split_iteration(plan, devices).seconds;
-    if (seconds < least) {
-      least = seconds;
-      best = devices;
-    }
+    if (best && seconds >= least) continue;
+    least = seconds;
+    best = devices;
   }
-  return best;
+  if (!best) {
+    refuse(
+        "devices", std::to_string(plan.devices),
+        fmt::format("a number that divides into engines of {} GPUs and a multiple of {} GPUs, at least {}, that train",
+                    plan.engine.devices, plan.trainer_unit, std::max(plan.trainer_unit, plan.least_trainers)));
+  }
+  return *best;
 }
 
 RlhfIteration rlhf_iteration(const RlhfPlan& plan, std::optional<int64_t> rollout_devices) {

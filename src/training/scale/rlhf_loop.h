@@ -34,7 +34,9 @@ struct ResponseLengths {
   double most = 1e9;
 
   double mean_tokens() const;                      // after the cut
+  double mean_square_tokens() const;               // the same of their squares
   double mean_longest_of(double responses) const;  // of so many
+  double cut_share() const;                        // of answers that the limit ends
 };
 
 // A decode step takes step_seconds + sequences x sequence_seconds: two steps from the serving layer, with few and with
@@ -71,7 +73,16 @@ struct RlhfPlan {
   double other_seconds = 0;              // advantages, filtering, input: whatever overlaps with nothing
   RlhfPlacement placement = RlhfPlacement::colocated;
   RlhfTiming timing = RlhfTiming::synchronous;
-  int64_t devices = 1;  // of all pools
+  int64_t devices = 1;         // of all pools
+  int64_t trainer_unit = 1;    // a pool that trains has a multiple of so many devices: whole replicas
+  int64_t least_trainers = 0;  // of a split that is chosen: fewer have too little memory
+
+  // Prompt and answer of the sequence that a token picked at random belongs to: what is linear in a sequence's length
+  // for each token, as attention is, costs as much as if all had this one.
+  double sequence_tokens() const;
+  double longest_sequence() const;  // expected in an iteration
+  double context_tokens() const;    // of an answer that is being generated, in the mean
+  double cached_tokens() const;     // the same in the KV cache, where the answers to a prompt share its tokens
 
   double samples() const { return static_cast<double>(prompts * algorithm.samples_per_prompt); }
 };
@@ -102,7 +113,8 @@ struct RlhfIteration {
 // `most_sequences` answers an engine, an approximation beyond.
 double rollout_seconds(const RlhfPlan& plan, int64_t rollout_devices);
 
-// `rollout_devices`: of a split, a multiple of one engine's; nothing = the best. Ignored when colocated.
+// `rollout_devices`: of a split, a multiple of one engine's that leaves whole replicas; nothing = the best. Ignored
+// when colocated.
 RlhfIteration rlhf_iteration(const RlhfPlan& plan, std::optional<int64_t> rollout_devices = {});
 
 // The split with the shortest iteration; the fewest rollout devices among equals.

@@ -162,4 +162,43 @@ TEST(RlhfLoop, plans_that_cannot_run_are_refused) {
   EXPECT_EQ(find_rlhf_algorithm("pppo"), nullptr);
 }
 
+TEST(RlhfLoop, squares_of_answers_and_the_share_that_is_cut_are_those_of_drawn_ones) {
+  const ResponseLengths lengths{.mean = 1500, .sigma = 0.8, .most = 4000};
+  RandomStream stream(7, "answers");
+  double squares = 0, cut = 0;
+  constexpr int drawn = 200'000;
+  for (int i = 0; i < drawn; ++i) {
+    const double length = stream.lognormal(std::log(1500.0) - 0.32, 0.8);
+    squares += std::min(length, 4000.0) * std::min(length, 4000.0);
+    if (length > 4000) ++cut;
+  }
+  EXPECT_NEAR(lengths.mean_square_tokens(), squares / drawn, 0.01 * squares / drawn);
+  EXPECT_NEAR(lengths.cut_share(), cut / drawn, 0.003);
+  const ResponseLengths equal{.mean = 300, .sigma = 0, .most = 200};
+  EXPECT_EQ(equal.mean_square_tokens(), 200 * 200);
+  EXPECT_EQ(equal.cut_share(), 1);
+}
+
+TEST(RlhfLoop, lengths_of_sequences_are_of_prompt_and_answer) {
+  RlhfPlan plan = split_loop(RlhfTiming::synchronous);
+  plan.responses = {.mean = 1000, .sigma = 0};
+  EXPECT_DOUBLE_EQ(plan.sequence_tokens(), 1300);
+  EXPECT_DOUBLE_EQ(plan.longest_sequence(), 1300);
+  EXPECT_DOUBLE_EQ(plan.context_tokens(), 800);
+  EXPECT_DOUBLE_EQ(plan.cached_tokens(), 500 + 300.0 / 16) << "the answers to a prompt share its tokens";
+  plan.responses.sigma = 0.8;
+  EXPECT_GT(plan.sequence_tokens(), 1300) << "most tokens are in long answers";
+}
+
+TEST(RlhfLoop, a_split_leaves_whole_replicas_and_enough_devices_to_train) {
+  RlhfPlan plan = split_loop(RlhfTiming::one_step_behind);
+  plan.trainer_unit = 4;
+  EXPECT_EQ((plan.devices - best_rollout_devices(plan)) % 4, 0);
+  EXPECT_THROW(rlhf_iteration(plan, 6), InputError);
+  plan.least_trainers = 12;
+  EXPECT_EQ(best_rollout_devices(plan), 4);
+  plan.trainer_unit = 16;
+  EXPECT_THROW(best_rollout_devices(plan), InputError);
+}
+
 }  // namespace foretoken::rlhf_loop_test

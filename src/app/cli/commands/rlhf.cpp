@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "app/cli/commands/list.h"
 #include "app/cli/flags/kernel_source_flags.h"
@@ -7,6 +6,7 @@
 #include "base/error.h"
 #include "model/weights.h"
 #include "plan/rlhf_costs.h"
+#include "plan/rlhf_memory.h"
 #include "report/parts/model_notes.h"
 #include "report/training/rlhf_report.h"
 #include "serving/steps/composed_steps.h"
@@ -53,38 +53,37 @@ class RlhfCommand : public Command {
                         "--sharding"});
     options.footer(
         "The critic, reference and reward models have the size of the actor. The plan flags describe how the actor "
-        "is\ntrained; the cost per token is assumed to be the same on any number of GPUs.\nExample:\n  foretoken rlhf "
+        "is\ntrained, on sequences as long as prompts and answers are; the cost per token is assumed to be the same on "
+        "any\nnumber of GPUs.\nExample:\n  foretoken rlhf "
         "--model Qwen3-8B --cluster h100_ib_rail --devices 16 --sharding parameters\n      --global-batch-size 64 "
         "--algorithm grpo --prompts 64 --placement split --one-step-behind");
   }
 
   Answer run(const Library& library) const override {
-    options_->refuse({}, {"A long run", "Accounting"}, "a single RLHF iteration");
-    const TrainingRequest request = training_.request(library, TrainingFlags::Use::one_plan);
-    const TrainingQuestion& question = request.question;
+    check_flags();
+    TrainingRequest request = training_.request(library, TrainingFlags::Use::one_plan, {.has_own_lengths = true});
+    TrainingQuestion& question = request.question;
     const Tier tier = tier_from_name(tier_).value();
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier);
-    const TrainingEstimate estimate = estimate_training(question, *machine);
+    RlhfReport report{.model = question.job.model.name,
+                      .cluster = question.cluster.name,
+                      .plan = loop(question),
+                      .asked_sequences = most_sequences_};
+    RlhfPlan& plan = report.plan;
+    report.training_length = divisible_length(question.plan, plan.sequence_tokens());
+    report.longest_length = divisible_length(question.plan, plan.longest_sequence());
+    question.job.sequence_length = report.training_length;
+    const TrainingEstimate estimate = [&] {
+      try {
+        return estimate_training(question, *machine);
+      } catch (const InputError& error) {
+        throw named_as_in_file(error, request);
+      }
+    }();
     const std::unique_ptr<StepTimes> steps = engine_steps(library, question, tier);
-    RlhfPlan plan{.algorithm = *find_rlhf_algorithm(algorithm_),
-                  .prompts = prompts_,
-                  .prompt_tokens = prompt_tokens_,
-                  .responses = responses_,
-                  .engine = {},
-                  .weight_bytes = 2 * static_cast<double>(count_parameters(question.job.model).total),
-                  .sync_bytes_per_second = 1e9 * sync_gb_per_s_,
-                  .placement = placement_ == "split" ? RlhfPlacement::split : RlhfPlacement::colocated,
-                  .timing = one_step_behind_ ? RlhfTiming::one_step_behind : RlhfTiming::synchronous,
-                  .devices = question.devices};
-    if (samples_ > 0) plan.algorithm.samples_per_prompt = samples_;
-    if (rule_rewards_) plan.algorithm.reward_model = false;
-    const TrainingMemory& held = estimate.memory.most();
-    plan.switched_bytes_per_device = (held.gradients + held.optimizer).value();
-    if (question.cluster.node.device.host_bandwidth) {
-      plan.host_bytes_per_second = question.cluster.node.device.host_bandwidth->value.value();
-    }
+    limit_by_memory(question, report);
     const auto set_costs = [&](StepBound bound) {
-      plan.engine = rollout_engine(*steps, rollout_request(), bound);
+      plan.engine = rollout_engine(*steps, rollout_request(plan), bound);
       plan.actor = model_cost(estimate.iteration, question.plan, question.job.sequence_length, bound);
       plan.critic = plan.reference = plan.reward = plan.actor;
     };
@@ -94,33 +93,105 @@ class RlhfCommand : public Command {
     set_costs(StepBound::high);
     const double high = rlhf_iteration(plan, split).seconds;
     set_costs(StepBound::value);
-    RlhfReport report{.model = question.job.model.name,
-                      .cluster = question.cluster.name,
-                      .plan = plan,
-                      .iteration = rlhf_iteration(plan, split)};
+    report.iteration = rlhf_iteration(plan, split);
     report.seconds = {.value = report.iteration.seconds,
                       .low = std::min(low, report.iteration.seconds),
                       .high = std::max(high, report.iteration.seconds),
                       .kind = estimate.iteration.seconds.kind};
-    Answer answer{.text = model_warnings_text(question.job.model.notes) + rlhf_text(report), .json = rlhf_json(report)};
+    if (is_split()) {
+      report.trainers =
+          trainer_memory(question, plan.algorithm, report.iteration.pools.back().devices, report.longest_length);
+    }
+    Answer answer{.text = model_warnings_text(question.job.model.notes) + rlhf_text(report),
+                  .json = rlhf_json(report),
+                  .failure = rlhf_failure(report)};
+    for (const std::string& note : rlhf_notes(report)) request.notes.push_back(with_flag_names(note));
     add_notes(answer, request.notes, *machine->machine().kernels);
     return answer;
   }
 
  private:
-  std::unique_ptr<StepTimes> engine_steps(const Library& library, const TrainingQuestion& question, Tier tier) const {
-    const ParallelPlan plan{.tensor = engine_devices_};
-    return compose_steps({.model = question.job.model,
-                          .plan = plan,
-                          .models = library.device_models(question.cluster.node.device, plan, tier),
-                          .stack = stacks_of(library).stack(engine_stack_)});
+  bool is_split() const { return placement_ == "split"; }
+
+  void check_flags() const {
+    options_->refuse({}, {"A long run", "Accounting"}, "a single RLHF iteration");
+    for (const char* flag : {"--seq-length", "--packed-length"}) {
+      if (!options_->was_given(flag)) continue;
+      throw InputError({.source = flag,
+                        .value = "has no effect",
+                        .expected = "the lengths of prompts and answers: --prompt-len and --response-len"});
+    }
+    if (is_split()) return;
+    options_->refuse_without("--placement split", {"--rollout-devices"});
+    if (one_step_behind_) options_->refuse_without("--placement split", {"--one-step-behind"});
   }
 
-  RolloutRequest rollout_request() const {
-    return {.devices = engine_devices_,
-            .most_sequences = most_sequences_,
-            .prompt_tokens = prompt_tokens_,
-            .response_tokens = responses_.mean_tokens()};
+  RlhfPlan loop(const TrainingQuestion& question) const {
+    RlhfPlan plan{.algorithm = *find_rlhf_algorithm(algorithm_),
+                  .prompts = prompts_,
+                  .prompt_tokens = prompt_tokens_,
+                  .responses = responses_,
+                  .engine = {.devices = engine_devices_, .most_sequences = most_sequences_},
+                  .weight_bytes = 2 * static_cast<double>(count_parameters(question.job.model).total),
+                  .sync_bytes_per_second = 1e9 * sync_gb_per_s_,
+                  .placement = is_split() ? RlhfPlacement::split : RlhfPlacement::colocated,
+                  .timing = one_step_behind_ ? RlhfTiming::one_step_behind : RlhfTiming::synchronous,
+                  .devices = question.devices,
+                  .trainer_unit = trainer_unit(question.plan)};
+    if (samples_ > 0) plan.algorithm.samples_per_prompt = samples_;
+    if (rule_rewards_) plan.algorithm.reward_model = false;
+    if (question.cluster.node.device.host_bandwidth) {
+      plan.host_bytes_per_second = question.cluster.node.device.host_bandwidth->value.value();
+    }
+    return plan;
+  }
+
+  // How many devices must train, and how many answers an engine can generate at once.
+  void limit_by_memory(const TrainingQuestion& question, RlhfReport& report) const {
+    RlhfPlan& plan = report.plan;
+    const Device& device = question.cluster.node.device;
+    if (is_split()) {
+      const int64_t most = plan.devices - engine_devices_;
+      plan.least_trainers = least_trainers(question, plan.algorithm, most, report.longest_length).value_or(0);
+    } else {
+      report.trainers = trainer_memory(question, plan.algorithm, plan.devices, report.longest_length);
+      plan.switched_bytes_per_device = report.trainers.switched.value();
+    }
+    if (!training_capacity(device)) return;
+    report.engine = engine_memory(question.job.model, device,
+                                  {.stack = engine_stack_,
+                                   .devices = engine_devices_,
+                                   .most_sequences = most_sequences_,
+                                   .longest_sequence = report.longest_length,
+                                   .taken = is_split() ? Bytes{} : report.trainers.weights});
+    if (report.engine->starts) {
+      plan.engine.most_sequences = sequences_in_flight(*report.engine, plan, most_sequences_);
+    }
+  }
+
+  std::unique_ptr<StepTimes> engine_steps(const Library& library, const TrainingQuestion& question, Tier tier) const {
+    const ParallelPlan plan{.tensor = engine_devices_};
+    const Device& device = question.cluster.node.device;
+    try {
+      check_engine_runs_on("stack", engine_stack_, device);
+      return compose_steps({.model = question.job.model,
+                            .plan = plan,
+                            .models = library.device_models(device, plan, tier),
+                            .stack = stacks_of(library).stack(engine_stack_)});
+    } catch (const InputError& error) {  // the same fields are the trainer's, too
+      InputProblem problem = error.problem();
+      if (problem.field == "stack" || problem.field == "tensor_parallel_size") {
+        problem.field = "rollout_" + problem.field;
+      }
+      throw InputError(std::move(problem));
+    }
+  }
+
+  static RolloutRequest rollout_request(const RlhfPlan& plan) {
+    return {.devices = plan.engine.devices,
+            .most_sequences = plan.engine.most_sequences,
+            .prompt_tokens = plan.prompt_tokens,
+            .context_tokens = plan.context_tokens()};
   }
 
   const Options* options_ = nullptr;

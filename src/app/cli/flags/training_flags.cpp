@@ -232,13 +232,14 @@ std::string TrainingFlags::config_name() const {
 }
 
 // What a file leaves open and a flag can say.
-void TrainingFlags::add_assumptions(const ImportedTraining& imported, std::vector<std::string>& notes) const {
+void TrainingFlags::add_assumptions(const ImportedTraining& imported, bool has_own_lengths,
+                                    std::vector<std::string>& notes) const {
   const SaidSettings& said = imported.said;
   if (!said.micro_batch && !given("--micro-batch-size")) {
     notes.push_back(
         fmt::format("{} has no micro-batch size, so 1 sequence is assumed (--micro-batch-size)", config_name()));
   }
-  if (!said.sequence_length && !given("--seq-length")) {
+  if (!said.sequence_length && !given("--seq-length") && !has_own_lengths) {
     notes.push_back(fmt::format("{} has no sequence length, so {} tokens are assumed (--seq-length)", config_name(),
                                 sequence_length_));
   }
@@ -248,7 +249,7 @@ void TrainingFlags::add_assumptions(const ImportedTraining& imported, std::vecto
                     "assumed (--recompute-granularity full: all layers)",
                     config_name()));
   }
-  if (!said.packed || given("--packed-length")) return;
+  if (!said.packed || given("--packed-length") || has_own_lengths) return;
   notes.push_back(*said.packed ? "sequences are packed; each is assumed to be one document. Give the mean length of an "
                                  "example with --packed-length for a lower attention cost"
                                : "sequences are not packed: this is the time of full sequences, and shorter examples "
@@ -364,7 +365,7 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   TrainingQuestion& question = request.question;
   if (imported != nullptr) {
     request.notes = notes_of(*imported, config_name());
-    add_assumptions(*imported, request.notes);
+    add_assumptions(*imported, context.has_own_lengths, request.notes);
     for (const auto& [field, key] : imported->keys) {
       if (!given(flag_name(field).c_str())) request.file_names[field] = fmt::format("{} of {}", key, config_name());
     }

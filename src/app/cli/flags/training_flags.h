@@ -42,6 +42,7 @@ struct RequestContext {
   std::optional<PoolMachine> pool;         // instead of the machine that the flags name
   std::string stack;                       // where neither flags nor file name one; empty = the usual one
   std::optional<double> logit_bytes = {};  // at the loss, where no file says; nothing = the stack's
+  bool has_own_lengths = false;            // of sequences: what flags and file say of them is not used
 };
 
 struct TrainingFlags {
@@ -57,7 +58,7 @@ struct TrainingFlags {
   bool given(const char* flag) const { return options_->was_given(flag); }
   std::optional<ImportedTraining> imported_config() const;
   std::string config_name() const;
-  void add_assumptions(const ImportedTraining& imported, std::vector<std::string>& notes) const;
+  void add_assumptions(const ImportedTraining& imported, bool has_own_lengths, std::vector<std::string>& notes) const;
   Model named_model(const Library& library, const std::string& name) const;
   TrainingJob job(const Library& library, const ImportedTraining* imported) const;
   // Empty = the usual one.
