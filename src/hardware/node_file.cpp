@@ -106,10 +106,15 @@ Node read_node_file(const std::filesystem::path& path, const DeviceLookup& find_
     if (devices != node.device_count) file.at("fabric").at("sides").fail("sides whose product is device_count");
   }
   if (const auto host = file.find("host")) {
-    host->allow_only({"cpu", "count", "source"});
+    host->allow_only({"cpu", "count", "source", "memory_gb_per_cpu"});
+    constexpr FactBounds memory{"GB", 1, 1'000'000};
     node.host = {.cpu = follow(host->at("cpu"), path, find_device),
                  .count = static_cast<int>(host->at("count").integer({1, 4096})),
                  .source = read_text(host->at("source"))};
+    // The sheets of CPUs say nothing of it: it is what is installed.
+    if (const auto installed = find_fact<Bytes>(*host, "memory_gb_per_cpu", memory, giga)) {
+      node.host->cpu.memory = installed;
+    }
   }
   if (const auto cards = file.find("network_cards")) {
     cards->allow_only({"count", "bandwidth_gb_per_s"});

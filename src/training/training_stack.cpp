@@ -254,6 +254,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
                    "scatters_always",
                    "keeps_gathered_in_pipelines",
                    "usual_sharding",
+                   "offloads_gradients",
                    "held_gradient_bytes",
                    "held_logit_bytes",
                    "master_weight_bytes",
@@ -295,6 +296,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   if (const auto gathers = root.find("gathers_always")) stack.gathers_always = gathers->boolean();
   if (const auto scatters = root.find("scatters_always")) stack.scatters_always = scatters->boolean();
   if (const auto keeps = root.find("keeps_gathered_in_pipelines")) stack.keeps_gathered_in_pipelines = keeps->boolean();
+  if (const auto offloads = root.find("offloads_gradients")) stack.offloads_gradients = offloads->boolean();
   if (const auto usual = root.find("usual_sharding")) {
     const std::optional<Sharding> sharding = sharding_from_name(usual->string());
     if (!sharding) usual->fail(fmt::format("one of {}", fmt::join(sharding_names(), ", ")));

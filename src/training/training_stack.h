@@ -78,9 +78,10 @@ struct TrainingStack {
   // end (torchtitan's default: no resharding after the forward pass in pipelines).
   bool keeps_gathered_in_pipelines = false;
   Sharding usual_sharding = Sharding::none;  // what replicas share out unless someone says otherwise
-  double held_gradient_bytes = 0;            // in memory, for each parameter; 0 = as they travel
-  double held_logit_bytes = 4;     // in memory at the loss, for each logit: one fp32 copy where the loss is fused
-  double master_weight_bytes = 4;  // of an optimizer that has a copy of the weights
+  bool offloads_gradients = false;  // with an optimizer in host memory, sharded gradients go there as they are made
+  double held_gradient_bytes = 0;   // in memory, for each parameter; 0 = as they travel
+  double held_logit_bytes = 4;      // in memory at the loss, for each logit: one fp32 copy where the loss is fused
+  double master_weight_bytes = 4;   // of an optimizer that has a copy of the weights
   std::map<std::string, RecipeHabits, std::less<>> recipes;  // by the name of the number format
   LayerModules usual_recompute;  // what its published recipes compute again, where a model has it
   TrainingConstants constants = usual_training_constants();

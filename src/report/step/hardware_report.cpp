@@ -191,7 +191,12 @@ std::string node_text(const Node& node) {
   std::string text = wrap_lines(fmt::format("{} ({}): {} x {}, {}", node.title, node.name, node.device_count,
                                             node.device.title, node_fabric_name(node.fabric.kind)),
                                 page_width(), 2);
-  if (node.host) text += fmt::format("host: {} x {}\n", node.host->count, node.host->cpu.title);
+  if (node.host) {
+    text += fmt::format("host: {} x {}{}\n", node.host->count, node.host->cpu.title,
+                        node.host->cpu.memory
+                            ? fmt::format(" with {} of memory each", bytes_text(node.host->cpu.memory->value.value()))
+                            : "");
+  }
   return text + "\n" + facts_text(facts_of(node)) + note_text(node.note);
 }
 

@@ -159,13 +159,22 @@ std::string interval_line(const TrainingQuestion& question, const IterationEstim
 }
 
 std::string verdict_words(const TrainingEstimate& estimate, const MemoryOverheads& overheads) {
-  if (!estimate.fits) return "DOES NOT FIT";
+  if (estimate.verdict == MemoryVerdict::too_large) return "DOES NOT FIT";
   if (estimate.verdict == MemoryVerdict::uncertain) {
     return "MAY NOT FIT: it exceeds the memory, but by less than such estimates err";
   }
   return fmt::format("{} the safe limit of {:.0f}%",
                      estimate.verdict == MemoryVerdict::tight ? "TIGHT, above" : "fits, within",
                      100 * overheads.usable);
+}
+
+std::string host_line(const HostMemoryLoad& host) {
+  if (host.of_host.value() <= 0) return "";
+  return fmt::format("Host memory per node: {}, {} for each device{}\n", bytes_text(host.of_host.value()),
+                     bytes_text(host.of_device.value()),
+                     host.capacity ? fmt::format("; it has {}: {}", bytes_text(host.capacity->value()),
+                                                 host.fits() ? "fits" : "DOES NOT FIT")
+                                   : "; how much it has is not known");
 }
 
 std::string memory_lines(const TrainingEstimate& estimate, const MemoryOverheads& overheads) {
@@ -181,6 +190,7 @@ std::string memory_lines(const TrainingEstimate& estimate, const MemoryOverheads
       "fragmentation {}\n",
       text(most.parameters), text(most.gradients), text(most.optimizer), text(most.activations),
       text(most.communication), text(most.logits), text(most.workspace), text(most.fragmentation));
+  lines += host_line(estimate.host);
   constexpr size_t most_shown = 3;
   for (size_t i = 0; i < std::min(most_shown, estimate.advice.size()); ++i) {
     lines += fmt::format("  to fit: {}\n", estimate.advice[i].sentence);
@@ -232,6 +242,13 @@ Json memory_json(const TrainingMemory& memory) {
                        {"workspace_bytes", memory.workspace.value()},
                        {"fragmentation_bytes", memory.fragmentation.value()},
                        {"total_bytes", memory.total().value()}});
+}
+
+Json host_json(const HostMemoryLoad& host) {
+  return Json::object({{"device_bytes", host.of_device.value()},
+                       {"node_bytes", host.of_host.value()},
+                       {"capacity_bytes", host.capacity ? Json(host.capacity->value()) : Json()},
+                       {"fits", host.fits()}});
 }
 
 Json strings_json(const std::vector<std::string>& texts) {
@@ -298,7 +315,14 @@ Json to_json(const TrainingPlan& plan) {
 }
 
 std::string training_failure(const TrainingQuestion& question, const TrainingEstimate& estimate) {
-  if (estimate.fits || !estimate.capacity) return "";
+  if (estimate.fits) return "";
+  if (estimate.verdict != MemoryVerdict::too_large) {
+    return fmt::format(
+        "Out of host memory: what {} keeps there does not fit on {}. Each node needs {} but has only {} ({} short).",
+        question.job.model.name, cluster_words(question), bytes_text(estimate.host.of_host.value()),
+        bytes_text(estimate.host.capacity->value()),
+        bytes_text((estimate.host.of_host - *estimate.host.capacity).value()));
+  }
   const double need = estimate.memory.most().total().value(), have = estimate.capacity->value();
   return fmt::format(
       "Out of memory: {} does not fit on {}. Each device needs {} but has only {} ({} short). "
@@ -403,6 +427,7 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
                                {"verdict", memory_verdict_name(estimate.verdict)},
                                {"usable_share", question.overheads.usable},
                                {"advice", std::move(advice)},
+                               {"host", host_json(estimate.host)},
                                {"stages", std::move(stages)}})},
   });
   if (estimate.run) json.set("run", run_json(*estimate.run));

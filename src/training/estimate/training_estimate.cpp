@@ -124,6 +124,9 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
     }
   }
 
+  result.host = host_memory_use(result.memory, question.cluster.node, plan.devices());
+  result.fits = result.fits && result.host.fits();
+
   const double recomputed = plan.recompute != Recompute::full ? 0
                             : plan.recompute_layers == 0      ? 1
                                                          : static_cast<double>(plan.recompute_layers * plan.chunks()) /

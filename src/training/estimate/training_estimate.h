@@ -48,9 +48,10 @@ struct LongRunEstimate {
 struct TrainingEstimate {
   IterationEstimate iteration;
   PlanMemory memory;
-  std::optional<Bytes> capacity;  // of one device
-  bool fits = true;               // also where the capacity is not known
-  MemoryVerdict verdict = MemoryVerdict::fits;
+  std::optional<Bytes> capacity;                // of one device
+  bool fits = true;                             // device and host; also where a capacity is not known
+  MemoryVerdict verdict = MemoryVerdict::fits;  // of the device's memory
+  HostMemoryLoad host;
   std::vector<MemoryAdvice> advice;  // where it does not: the cheapest changes first
   TokenFlops flops;
   FlopUse use;

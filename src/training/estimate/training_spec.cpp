@@ -139,6 +139,7 @@ TrainingQuestion open_training(const Library& library, const TrainingSpec& spec)
               spec.host_factor));
 }
 
+  question.formats.offloads_gradients = question.stack.offloads_gradients;
 TrainingPrediction estimate_training(const Library& library, const TrainingSpec& spec) {
   TrainingPrediction prediction{.question = open_training(library, spec), .estimate = {}};
   const std::unique_ptr<MachineModels> machine = machine_of(library, prediction.question.cluster, spec.tier);

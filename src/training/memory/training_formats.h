@@ -35,6 +35,7 @@ struct TrainingFormats {
   SavedTensors saved;
   double offloaded_optimizer = 0;    // share of the optimizer's state in host memory
   double offloaded_activations = 0;  // share of the activations there
+  bool offloads_gradients = false;   // sharded gradients go there with it as they are made (DeepSpeed, FSDP)
   double offloaded_parameters = 0;   // share of the weights there; layers come to the device one after the other
   bool keeps_gathered_in_pipelines = false;  // as TrainingStack
 };

@@ -146,8 +146,15 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   memory.away_parameters = formats.offloaded_parameters * memory.parameters;
   memory.parameters = memory.parameters - memory.away_parameters;
 
+  const bool sends_gradients = formats.offloads_gradients && plan.sharding >= Sharding::gradients;
+  const double sent = sends_gradients ? formats.offloaded_optimizer : 0;
+  memory.away_gradients = sent * memory.gradients;
+  memory.gradients = memory.gradients - memory.away_gradients;
+  constexpr double fp32_bytes = 4;
+  memory.host_gradients = fp32_bytes / formats.gradient_bytes * memory.away_gradients;
+
   // Never more than what was not held to begin with.
-  const Bytes away = gradients.whole - gradients.part;
+  const Bytes away = gradients.whole - gradients.part + memory.away_gradients;
   if (plan.sharding == Sharding::gradients) memory.communication = std::min(overheads.gradient_bucket, away);
   if (plan.sharding == Sharding::parameters || formats.offloaded_parameters > 0) {
     const Bytes gathered = gathered_bytes(parts, chunks, states, formats.gradient_bytes, overheads.gathered_layers);
@@ -158,7 +165,9 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   if (plan.stages() > 1) memory.communication += 2 * parts.layers.front().input;
 
   const double each = static_cast<double>(in_flight) / static_cast<double>(chunks.size());
-  memory.activations = (memory.activations + each * held.kept) * (1 - formats.offloaded_activations);
+  const Bytes activations = memory.activations + each * held.kept;
+  memory.away_activations = formats.offloaded_activations * activations;
+  memory.activations = activations - memory.away_activations;
   memory.offloaded = formats.offloaded_activations * held.kept;
   memory.workspace = overheads.workspace + held.redone + held.working;
   memory.fragmentation = overheads.fragmentation * (memory.activations + memory.logits + held.redone + held.working);
@@ -226,11 +235,24 @@ HostMemoryLink host_memory_link(const Node& node) {
   return host;
 }
 
+HostMemoryLoad host_memory_use(const PlanMemory& memory, const Node& node, int64_t devices) {
+  HostMemoryLoad use;
+  for (const TrainingMemory& stage : memory.stages) use.of_device = std::max(use.of_device, stage.host());
+  const int64_t of_host = node.host_devices ? node.host_devices->value : node.device_count;
+  use.of_host = static_cast<double>(std::min(of_host, devices)) * use.of_device;
+  if (node.host && node.host->cpu.memory) {
+    const double hosts = static_cast<double>(node.device_count) / static_cast<double>(of_host);
+    use.capacity = node.host->count / hosts * node.host->cpu.memory->value;
+  }
+  return use;
+}
+
 Seconds offload_seconds(const TrainingMemory& memory, double share, const HostMemoryLink& host) {
   // Adam in fp32 reads and writes its state once each, and reads the gradient.
-  const Bytes passed = 2 * memory.away_optimizer + share * memory.gradients;
+  const Bytes gradients = share * (memory.gradients + memory.away_gradients);
+  const Bytes passed = 2 * memory.away_optimizer + gradients;
   const Seconds back = share * (memory.parameters + memory.away_parameters) / host.link;
-  return share * memory.gradients / host.link + std::max(back, passed / host.memory);
+  return gradients / host.link + std::max(back, passed / host.memory);
 }
 
 std::string_view memory_verdict_name(MemoryVerdict verdict) {

@@ -32,9 +32,13 @@ struct TrainingMemory {
   Bytes logits;         // of the one micro-batch that is at the loss
   Bytes workspace;      // with the layer that is being computed again and the gradients of the operator that runs
   Bytes fragmentation;
-  Bytes offloaded;        // of one micro-batch's activations, in host memory: not among the total
-  Bytes away_parameters;  // weights in host memory: not among the total
-  Bytes away_optimizer;   // the optimizer's state there
+  Bytes offloaded;         // of one micro-batch's activations, in host memory: not among the total
+  Bytes away_parameters;   // weights in host memory: not among the total
+  Bytes away_optimizer;    // the optimizer's state there
+  Bytes away_gradients;    // gradients that go there as they are made, as the device made them
+  Bytes away_activations;  // of all micro-batches in flight, there
+  Bytes host_gradients;    // what the host keeps of gradients: fp32
+  Bytes host() const { return away_parameters + away_optimizer + host_gradients + away_activations; }
   Bytes states() const { return parameters + gradients + optimizer; }
   Bytes total() const { return states() + activations + communication + logits + workspace + fragmentation; }
 };
@@ -66,6 +70,14 @@ PlanMemory plan_memory(const ModelParts& parts, const StageChunks& chunks, const
 
 // What programs can allocate on a device, or all of its memory where that is not known.
 std::optional<Bytes> training_capacity(const Device& device);
+
+// What the devices of one host keep in its memory, and whether it has that much; no capacity = not known.
+struct HostMemoryLoad {
+  Bytes of_device, of_host;
+  std::optional<Bytes> capacity;
+  bool fits() const { return !capacity || of_host <= *capacity; }
+};
+HostMemoryLoad host_memory_use(const PlanMemory& memory, const Node& node, int64_t devices);
 
 // One device's way to host memory: its link, and its share of the memory's bandwidth, which the optimizer runs at.
 struct HostMemoryLink {

@@ -337,6 +337,37 @@ TEST(TrainingMemory, leaves_what_lies_with_the_host_out_and_names_it) {
   EXPECT_GT(left.communication.value(), 0) << "layers come to the device to be computed";
 }
 
+TEST(TrainingMemory, of_sharded_gradients_is_a_bucket_where_they_go_to_the_host_as_they_are_made) {
+  const TrainingPlan zero2{.sharding = Sharding::gradients};
+  const TrainingFormats kept{.gradient_bytes = 2, .offloaded_optimizer = 1};
+  TrainingFormats sent = kept;
+  sent.offloads_gradients = true;
+  const TrainingMemory on_device = memory_of(llama_like(), zero2, kept).most();
+  const TrainingMemory on_host = memory_of(llama_like(), zero2, sent).most();
+  EXPECT_EQ(on_host.gradients.value(), 0);
+  EXPECT_EQ(on_host.away_gradients, on_device.gradients);
+  EXPECT_EQ(on_host.host_gradients, 2 * on_device.gradients) << "fp32 there";
+  EXPECT_EQ(on_host.communication, std::min(MemoryOverheads{}.gradient_bucket, on_device.gradients));
+  const HostMemoryLink host;
+  EXPECT_EQ(offload_seconds(on_host, 1, host), offload_seconds(on_device, 1, host)) << "as many bytes travel";
+  const TrainingMemory zero1 = memory_of(llama_like(), {.sharding = Sharding::optimizer}, sent).most();
+  EXPECT_EQ(zero1.away_gradients.value(), 0);
+}
+
+TEST(TrainingMemory, of_a_host_is_what_all_its_devices_send_there) {
+  const TrainingFormats away{.offloaded_optimizer = 1, .offloaded_activations = 1};
+  const PlanMemory memory = memory_of(llama_like(), {.parallel = {.data = 4}, .global_batch = 4}, away);
+  Node node{.device_count = 8};
+  const HostMemoryLoad use = host_memory_use(memory, node, 4);
+  EXPECT_EQ(use.of_device, memory.most().away_optimizer + memory.most().away_activations);
+  EXPECT_EQ(use.of_host, 4 * use.of_device);
+  EXPECT_TRUE(use.fits()) << "not known";
+  node.host = NodeHost{.count = 2};
+  node.host->cpu.memory = Fact<Bytes>{.value = 1.5 * use.of_device};
+  EXPECT_FALSE(host_memory_use(memory, node, 4).fits());
+  EXPECT_TRUE(host_memory_use(memory, node, 2).fits());
+}
+
 TEST(TrainingMemory, has_a_verdict_with_a_margin) {
   const MemoryOverheads overheads{.usable = 0.9};
   EXPECT_EQ(memory_verdict(Bytes(90), Bytes(100), overheads), MemoryVerdict::fits);
