@@ -200,6 +200,13 @@ void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entri
   notes.push_back(fmt::format("optimizer {} is not modeled: the state of Adam is assumed", printable(entry->value)));
 }
 
+void note_other_objective(std::string_view key, std::string_view objective, std::vector<std::string>& notes) {
+  notes.push_back(
+      fmt::format("{} {} is not modeled, but changes time and memory: other models and answers run beside the trained "
+                  "ones, and this is the prediction for supervised training",
+                  key, printable(objective)));
+}
+
 void says_lora_targets(SaidSettings& said, const ConfigValue& value) {
   constexpr std::string_view attention[] = {"q_proj",      "k_proj", "v_proj", "o_proj",     "qkv",
                                             "output_proj", "c_attn", "query",  "linear_proj"};

@@ -130,6 +130,9 @@ void says_fsdp_strategy(SaidSettings& said, const ConfigValue& value);  // FULL_
 void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entries, std::string_view key,
                             std::vector<std::string>& notes);
 
+// A note where a file trains with pairs of answers, or with rewards: all is then that of supervised training.
+void note_other_objective(std::string_view key, std::string_view objective, std::vector<std::string>& notes);
+
 // One of the words, by its place in the list.
 size_t one_of(const ConfigValue& value, std::span<const std::string_view> words);
 

@@ -235,6 +235,18 @@ int64_t ranks_of_copy(const SaidSettings& said, const ParallelPlan& plan) {
 
 }  // namespace
 
+void check_batch_sizes(const ImportedTraining& imported, int64_t replicas) {
+  const SaidSettings& said = imported.said;
+  if (!said.global_batch || !said.micro_batch || !said.accumulation) return;
+  const int64_t product = *said.micro_batch * *said.accumulation * replicas;
+  if (*said.global_batch == product) return;
+  throw InputError({.source = "the training file",
+                    .path = imported.keys.at("global_batch_size"),
+                    .value = fmt::format("{}", *said.global_batch),
+                    .expected = fmt::format("{}: micro-batch {} x {} accumulation steps x {} data-parallel ranks",
+                                            product, *said.micro_batch, *said.accumulation, replicas)});
+}
+
 TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int64_t devices) {
   const SaidSettings& said = imported.said;
   overlay(plan.parallel.tensor, said.tensor);

@@ -44,4 +44,8 @@ ImportedTraining parse_training_config(std::string_view text, const std::string&
 // the file's. Replicas, and a global batch that follows from accumulation, are worked out from them.
 TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int64_t devices);
 
+// InputError where a file says global batch, micro-batch and accumulation, and they do not go together on so many
+// replicas, as DeepSpeed does.
+void check_batch_sizes(const ImportedTraining& imported, int64_t replicas);
+
 }  // namespace foretoken

@@ -134,16 +134,12 @@ InputProblem complaint(std::string_view text) {
   }
 }
 
-bool ignores(const ImportedTraining& imported, std::string_view key) {
-  return std::ranges::any_of(imported.ignored, [&](const IgnoredKey& one) { return one.key == key; });
-}
-
 TEST(ImportConfig, arguments_of_megatron_lm) {
   const ImportedTraining imported = import(megatron_script);
   EXPECT_EQ(imported.format, "megatron-lm");
   EXPECT_EQ(imported.devices(), 128);
   EXPECT_EQ(imported.said.precision, "bf16");
-  EXPECT_TRUE(ignores(imported, "attention-backend"));
+  EXPECT_THAT(imported.not_modeled, testing::Contains("attention-backend"));
   ASSERT_TRUE(imported.model);
   EXPECT_EQ(imported.model->vocabulary, 51200);  // GPT-2's 50257, padded to a multiple of 128 x 8
   EXPECT_NEAR(count_parameters(*imported.model).total / 174.6e9, 1, 0.001);
@@ -187,7 +183,7 @@ TEST(ImportConfig, a_misspelt_key_is_listed_with_the_one_it_resembles) {
 }
 
 TEST(ImportConfig, a_key_of_another_meaning_gets_no_hint) {
-  const ImportedTraining imported = import("--bf16 --load checkpoint");
+  const ImportedTraining imported = import("--bf16 --reload checkpoint");
   ASSERT_EQ(imported.ignored.size(), 1);
   EXPECT_EQ(imported.ignored[0].nearest, "");  // not optimizer-cpu-offload
 }
@@ -553,6 +549,35 @@ TEST(ImportConfig, arguments_of_the_trainer) {
   EXPECT_EQ(imported.said.base_weights, "nf4");
   EXPECT_EQ(imported.said.micro_batch, 4);
   EXPECT_EQ(imported.said.offloads_parameters, true);
+}
+
+TEST(ImportConfig, training_on_preferences_is_named) {
+  const std::string factory = "model_name_or_path: m/x\ncutoff_len: 64\nper_device_train_batch_size: 1\n";
+  EXPECT_THAT(import(factory + "stage: dpo\n").notes, testing::ElementsAre(testing::HasSubstr("stage dpo")));
+  EXPECT_TRUE(import(factory + "stage: sft\n").notes.empty());
+  const std::string tune = "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\nloss:\n";
+  EXPECT_THAT(import(tune + "  _component_: torchtune.rlhf.loss.DPOLoss\n").notes,
+              testing::ElementsAre(testing::HasSubstr("DPOLoss")));
+  EXPECT_TRUE(import(tune + "  _component_: torch.nn.CrossEntropyLoss\n").notes.empty());
+}
+
+TEST(ImportConfig, batch_sizes_that_contradict_each_other_are_refused) {
+  const ImportedTraining imported =
+      import(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4})");
+  EXPECT_NO_THROW(check_batch_sizes(imported, 8));
+  EXPECT_THROW(check_batch_sizes(imported, 16), InputError);
+  EXPECT_NO_THROW(check_batch_sizes(import(R"({"train_batch_size": 64, "gradient_accumulation_steps": 4})"), 3));
+}
+
+TEST(ImportConfig, usual_arguments_of_megatron_lm_are_known) {
+  const ImportedTraining imported = import(
+      "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --transformer-impl transformer_engine --train-iters 10 "
+      "--manual-gc --ckpt-format torch_dist --cross-entropy-loss-fusion --no-gradient-accumulation-fusion --lr 1e-4 "
+      "--min-lr 1e-5 --lr-decay-style cosine --weight-decay 0.1 --clip-grad 1.0 --log-interval 1 --save-interval 10 "
+      "--eval-iters 0 --data-path x --split 100,0,0 --seed 1 --adam-beta2 0.95");
+  EXPECT_TRUE(imported.ignored.empty()) << imported.ignored.front().key;
+  EXPECT_THAT(imported.not_modeled, testing::Contains("transformer-impl"));
+  EXPECT_THAT(imported.without_effect, testing::Contains("train-iters"));
 }
 
 TEST(ImportDropout, is_what_the_file_says) {

@@ -61,9 +61,12 @@ double parse_tokens(const std::string& text) {
   return *number * unit;
 }
 
+constexpr std::string_view about_model = "no model: ";  // how notes on missing sizes begin
+
 // What of a file was not used, and what it left open.
-std::vector<std::string> notes_of(const ImportedTraining& imported, const std::string& file) {
+std::vector<std::string> notes_of(const ImportedTraining& imported, const std::string& file, bool names_model) {
   std::vector<std::string> notes = imported.notes;
+  if (names_model) std::erase_if(notes, [](const std::string& note) { return note.starts_with(about_model); });
   if (!imported.not_modeled.empty()) {
     notes.push_back(
         fmt::format("{}: not modeled, but may change time or memory: {}", file, fmt::join(imported.not_modeled, ", ")));
@@ -274,7 +277,6 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
     if (imported != nullptr) {
       expected = fmt::format("a model, because {} does not give all of its sizes", config_name());
       for (const std::string& note : imported->notes) {
-        constexpr std::string_view about_model = "no model: ";
         if (!note.starts_with(about_model)) continue;
         expected += ": " + note.substr(about_model.size());
         const bool needs_vocabulary = note.find("vocabulary") != std::string::npos;
@@ -364,7 +366,7 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   TrainingRequest request;
   TrainingQuestion& question = request.question;
   if (imported != nullptr) {
-    request.notes = notes_of(*imported, config_name());
+    request.notes = notes_of(*imported, config_name(), !model_.empty());
     add_assumptions(*imported, context.has_own_lengths, request.notes);
     for (const auto& [field, key] : imported->keys) {
       if (!given(flag_name(field).c_str())) request.file_names[field] = fmt::format("{} of {}", key, config_name());

@@ -269,6 +269,14 @@ TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int6
   p.data = std::max<int64_t>(1, devices / (p.tensor * p.pipeline * p.context));
   if (global_batch_ > 0) {
     if (accumulation_ > 0)
+  if (data_ > 0 && data_ != p.data) {
+    fail("--data-parallel-size", fmt::format("{}", data_),
+         fmt::format("{}: {} GPUs / ({} tensor x {} pipeline x {} context ranks)", p.data, devices, p.tensor,
+                     p.pipeline, p.context));
+  }
+  const bool says_batch =
+      given("--global-batch-size") || given("--micro-batch-size") || given("--gradient-accumulation-steps");
+  if (imported != nullptr && !says_batch) check_batch_sizes(*imported, p.data);
       fail("--gradient-accumulation-steps", "together with --global-batch-size", "only one of the two");
     plan.global_batch = global_batch_;
   } else if (accumulation_ > 0) {

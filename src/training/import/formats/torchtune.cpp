@@ -66,6 +66,10 @@ void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::
   if (!said.recompute) said.recompute = Recompute::none;
   if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;  // as its plans for training say
   note_unknown_optimizer(said, entries, "optimizer._component_", notes);
+  const ConfigEntry* const loss = entries.find("loss._component_");  // torchtune.rlhf.loss.DPOLoss, PPOLoss, GRPOLoss
+  if (loss != nullptr && contains_ignoring_case(loss->value, ".rlhf.")) {
+    note_other_objective("loss", loss->value, notes);
+  }
 }
 
 constexpr KeyRule torchtune_rules[] = {

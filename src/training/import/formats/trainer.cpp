@@ -37,6 +37,10 @@ void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::st
   if (!said.recompute) said.recompute = Recompute::none;
   if (!said.sharding) said.sharding = Sharding::none;
   note_unknown_optimizer(said, entries, "optim", notes);
+  const ConfigEntry* const stage = entries.find("stage");  // of LLaMA-Factory: pt, sft, rm, ppo, dpo, kto
+  const bool supervised =
+      stage == nullptr || equal_ignoring_case(stage->value, "sft") || equal_ignoring_case(stage->value, "pt");
+  if (!supervised) note_other_objective("stage", stage->value, notes);
 }
 
 constexpr KeyRule trainer_rules[] = {
@@ -64,6 +68,7 @@ constexpr KeyRule trainer_rules[] = {
     {"fp16", says_fp16, true},
     {"deepspeed", says_deepspeed_file},
     {"fsdp", says_fsdp_words},
+    {"stage", says_nothing},
 };
 
 constexpr std::string_view trainer_harmless[] = {"adam_*",
@@ -99,7 +104,6 @@ constexpr std::string_view trainer_harmless[] = {"adam_*",
                                                  "run_name",
                                                  "save*",
                                                  "seed",
-                                                 "stage",
                                                  "template",
                                                  "tf32",
                                                  "torch_dtype",
@@ -109,6 +113,9 @@ constexpr std::string_view trainer_harmless[] = {"adam_*",
                                                  "warmup_*",
                                                  "weight_decay"};
 
+// Of LLaMA-Factory's preference training.
+constexpr std::string_view trainer_not_modeled[] = {"pref_*", "ref_model*", "reward_model*", "rpo_alpha"};
+
 }  // namespace
 
 ConfigFormat trainer_format() {
@@ -116,7 +123,8 @@ ConfigFormat trainer_format() {
           .summary = "YAML of Hugging Face's Trainer (TRL, LLaMA-Factory)",
           .rules = trainer_rules,
           .complete = complete_trainer,
-          .harmless = trainer_harmless};
+          .harmless = trainer_harmless,
+          .not_modeled = trainer_not_modeled};
 }
 
 }  // namespace foretoken
