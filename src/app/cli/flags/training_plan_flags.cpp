@@ -55,13 +55,15 @@ void TrainingPlanFlags::declare(Options& options) {
   options.integer(
       "--gradient-accumulation-steps", accumulation_, none_or_more,
       "Micro-batches per replica in one optimizer step, as an alternative to --global-batch-size; 0 = not used");
-  options.integer("--tensor-model-parallel-size,--tensor-parallel-size", tensor_, rank_counts,
+  options.integer("--tensor-model-parallel-size,--tensor-parallel-size,-tp", tensor_, rank_counts,
                   "-tp: number of GPUs that share each layer");
-  options.integer("--pipeline-model-parallel-size,--pipeline-parallel-size", pipeline_, rank_counts,
+  options.integer("--pipeline-model-parallel-size,--pipeline-parallel-size,-pp", pipeline_, rank_counts,
                   "-pp: number of pipeline stages the layers are divided into");
-  options.integer("--context-parallel-size", context_, rank_counts, "-cp: number of GPUs that share each sequence");
-  options.integer("--expert-model-parallel-size,--expert-parallel-size", expert_, rank_counts,
+  options.integer("--context-parallel-size,-cp", context_, rank_counts, "-cp: number of GPUs that share each sequence");
+  options.integer("--expert-model-parallel-size,--expert-parallel-size,-ep", expert_, rank_counts,
                   "-ep: number of GPUs the experts are divided over");
+  options.integer("--data-parallel-size,-dp", data_, {.least = 0, .most = rank_counts.most},
+                  "-dp: number of replicas, which must be --devices / (tensor x pipeline x context ranks); 0 = that");
   options.integer("--expert-tensor-parallel-size", expert_tensor_, {.least = 0, .most = rank_counts.most},
                   "Number of GPUs that share each expert; 0 = tensor / expert ranks, at least 1");
   options.flag("--sequence-parallel", sequence_,
@@ -267,8 +269,6 @@ TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int6
   plan.sharding = said_sharding(plan.sharding);
   // Replicas are what is left. A plan that does not fit is complained about with everything else.
   p.data = std::max<int64_t>(1, devices / (p.tensor * p.pipeline * p.context));
-  if (global_batch_ > 0) {
-    if (accumulation_ > 0)
   if (data_ > 0 && data_ != p.data) {
     fail("--data-parallel-size", fmt::format("{}", data_),
          fmt::format("{}: {} GPUs / ({} tensor x {} pipeline x {} context ranks)", p.data, devices, p.tensor,
@@ -277,6 +277,8 @@ TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int6
   const bool says_batch =
       given("--global-batch-size") || given("--micro-batch-size") || given("--gradient-accumulation-steps");
   if (imported != nullptr && !says_batch) check_batch_sizes(*imported, p.data);
+  if (global_batch_ > 0) {
+    if (accumulation_ > 0)
       fail("--gradient-accumulation-steps", "together with --global-batch-size", "only one of the two");
     plan.global_batch = global_batch_;
   } else if (accumulation_ > 0) {
@@ -339,6 +341,7 @@ TrainingPlanFlags::OpenPlan TrainingPlanFlags::open_plan(const ImportedTraining*
                    {},
                    "a plan search (it divides layers and experts itself; -pp, -ep and virtual stages can be fixed)");
   options_->refuse({"--pipeline-model-parallel-layout"}, {}, "a plan search (it finds layouts itself)");
+  options_->refuse({"--data-parallel-size"}, {}, "a plan search (replicas are what other ranks leave)");
   options_->refuse({"--recompute-method", "--recompute-num-layers"}, {},
                    "a plan search (it tries different numbers of layers; --recompute-granularity can be fixed)");
   options_->refuse({"--shard-ranks"}, {}, "a plan search (it shards over all replicas, and also inside each node)");

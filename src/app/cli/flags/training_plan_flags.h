@@ -46,7 +46,7 @@ struct TrainingPlanFlags {
 
   const Options* options_ = nullptr;
   int64_t micro_batch_ = 1, global_batch_ = 0, accumulation_ = 0;
-  int64_t tensor_ = 1, pipeline_ = 1, context_ = 1, expert_ = 1, expert_tensor_ = 0;
+  int64_t tensor_ = 1, pipeline_ = 1, context_ = 1, expert_ = 1, expert_tensor_ = 0, data_ = 0;
   int64_t virtual_stages_ = 1, layers_per_virtual_stage_ = 0, micro_batch_group_ = 0;
   int64_t first_layers_ = 0, last_layers_ = 0, shard_ranks_ = 0, recompute_layers_ = 0;
   bool sequence_ = false, embedding_in_split_ = false, loss_in_split_ = false;

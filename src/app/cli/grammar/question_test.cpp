@@ -11,6 +11,7 @@ namespace foretoken::question_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 
 Question asked(const std::string& text) {
   return Question(parse_json(text, "q.json"), "q.json");
@@ -34,6 +35,17 @@ TEST(Question, fields_become_the_words_of_a_command_line_in_their_order) {
   EXPECT_THAT(question.words(), ElementsAre("serve", "--model", "m", "--num-prompts", "20", "--tensor-parallel-size",
                                             "2", "--energy", "--no-intervals", "--request-rate", "4.5", "--goodput",
                                             "ttft:500", "--goodput", "tpot:50", "--explain-request=-1"));
+}
+
+TEST(Question, short_names_of_ranks_are_the_same_for_training) {
+  for (const char* command : {"train", "plan train", "rlhf"}) {
+    const Question question = asked(std::string(R"({"command": ")") + command +
+                                    R"(", "model": "m", "tp": 2, "pp": 4, "cp": 1, "ep": 8, "dp": 16})");
+    EXPECT_THAT(question.words(), IsSupersetOf({"--tensor-model-parallel-size", "2", "--pipeline-model-parallel-size",
+                                                "4", "--context-parallel-size", "1", "--expert-model-parallel-size",
+                                                "8", "--data-parallel-size", "16"}))
+        << command;
+  }
 }
 
 TEST(CommandLine, a_flag_of_the_command_keeps_its_name_also_where_others_have_a_short_one) {
