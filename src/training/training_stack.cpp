@@ -394,4 +394,18 @@ TrainingStack on_host(TrainingStack stack, double factor) {
   return stack;
 }
 
+std::vector<std::string> training_stack_keys() {
+  return {"schedules", "shardings", "recomputes", "usual_sharding", "constants", "interval", "runs", "coverage"};
+}
+
+bool is_training_stack(const TrainingStackCatalogue& catalogue, const std::string& name) {
+  const std::vector<std::string> names = catalogue.names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+  if (!name.ends_with(".json") || !std::filesystem::exists(name)) return false;
+  const Json document = read_json_file(name);
+  const std::vector<std::string> keys = training_stack_keys();
+  return document.kind() == Json::Kind::object &&
+         std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return document.find(key) != nullptr; });
+}
+
 }  // namespace foretoken

@@ -137,5 +137,9 @@ TrainingStackCatalogue training_stacks_of(const Library& library);
 
 // The stack on a host whose times are `factor` times as long: 2 = a host half as fast.
 TrainingStack on_host(TrainingStack stack, double factor);
+// Keys that files of these have and those of serving software (compose/stack.h) do not.
+std::vector<std::string> training_stack_keys();
+// A name of the catalogue, or a file with one of those keys.
+bool is_training_stack(const TrainingStackCatalogue& catalogue, const std::string& name);
 
 }  // namespace foretoken

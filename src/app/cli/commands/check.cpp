@@ -23,6 +23,7 @@
 #include "model/vision.h"
 #include "model/weights.h"
 #include "report/parts/table.h"
+#include "training/training_stack.h"
 
 namespace foretoken {
 namespace {
@@ -149,6 +150,8 @@ const std::vector<CheckedKind>& checked_kinds() {
       {"model config",
        {"model_type", "architectures"},
        [](const auto& file, const auto& library) { count_parameters(library.models().model(file)); }},
+      {"training stack", training_stack_keys(),
+       [](const auto& file, const auto& library) { training_stacks_of(library).stack(file); }},
       {"stack",
        {"dispatch", "extends", "rules"},
        [](const auto& file, const auto& library) { stacks_of(library).stack(file); }},
@@ -183,7 +186,8 @@ class CheckCommand : public Command {
  public:
   void declare(Options& options) override {
     file_options_ = &options.subcommand(
-        "file", "One file of yours: a device, node, cluster, model config, stack, or question for --spec");
+        "file",
+        "One file of yours: a device, node, cluster, model config, stack, training stack, or question for --spec");
     file_options_->text("file", file_, "JSON file to check", true);
     file_options_->footer("Example:\n  foretoken check file my-device.json");
     Options& data =

@@ -72,7 +72,8 @@ class StepCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    const bool is_training = flags_.step_request().phase == StepPhase::train && is_training_stack(library);
+    const bool is_training =
+        flags_.step_request().phase == StepPhase::train && is_training_stack(training_stacks_of(library), stack_);
     if (is_training) refuse_beside_training();
     if (memory_.engine.enforce_eager && dispatch_ != "stack" && dispatch_ != "eager")
       options_->refuse({"--dispatch"}, {}, "--enforce-eager, which launches every kernel by itself");
@@ -133,11 +134,6 @@ class StepCommand : public Command {
   static bool any_engine_runs_on(const Device& device) {
     const auto kinds = engine_kinds();
     return std::any_of(kinds.begin(), kinds.end(), [&](const EngineKind& kind) { return runs_on(kind, device); });
-  }
-
-  bool is_training_stack(const Library& library) const {
-    const std::vector<std::string> names = training_stacks_of(library).names();
-    return std::find(names.begin(), names.end(), stack_) != names.end();
   }
 
   // Of the engine that a flag or a launch line names.

@@ -1,0 +1,28 @@
+#include "report/training/training_stack_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "training/test_machine.h"
+
+namespace foretoken::training_stack_report_test {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(TrainingStackReport, shows_what_a_stack_can_do_and_every_constant) {
+  const TrainingStack stack = training_test::shipped_stack("torchtitan");
+  EXPECT_THAT(training_stack_text(stack), AllOf(HasSubstr("zb-v"), HasSubstr("passes_factor"), HasSubstr("assumed")));
+  const Json json = training_stack_json(stack);
+  EXPECT_EQ(json.find("name")->string(), "torchtitan");
+  EXPECT_EQ(json.find("constants")->find("passes_factor")->number(), 1.1);
+  EXPECT_EQ(json.find("constants")->members().size(), static_cast<size_t>(training_constant_count));
+}
+
+TEST(TrainingStackReport, lists_all_by_name) {
+  const std::vector<TrainingStack> stacks = {training_test::shipped_stack("deepspeed"), training_test::plain_stack()};
+  EXPECT_THAT(training_stack_list_text(stacks), AllOf(HasSubstr("deepspeed"), HasSubstr("made up")));
+  EXPECT_EQ(training_stack_list_json(stacks).items().size(), 2U);
+}
+
+}  // namespace foretoken::training_stack_report_test
