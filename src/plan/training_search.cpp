@@ -28,10 +28,6 @@ struct JudgedPlan {
   Bytes memory;
 };
 
-// Experts beyond the fast domain send tokens over the network, whose time is the least certain: they have to be faster
-// by this much.
-constexpr double expert_network_margin = 1.05;
-
 double cautious(double seconds, const TrainingPlan& plan, int64_t fast_domain) {
   return plan.parallel.expert > fast_domain ? expert_network_margin * seconds : seconds;
 }
@@ -235,6 +231,13 @@ std::string fixed_sizes_text(const TrainingSearch& search) {
 }
 
 }  // namespace
+
+const RankedPlan* faster_than_first(const TrainingSearchResult& result) {
+  const auto fastest =
+      std::min_element(result.best.begin(), result.best.end(),
+                       [](const RankedPlan& a, const RankedPlan& b) { return a.seconds.value < b.seconds.value; });
+  return fastest == result.best.begin() ? nullptr : &*fastest;
+}
 
 NoTrainingPlanFits::NoTrainingPlanFits(NearestPlan nearest)
     : InputError({.source = "search of training plans",

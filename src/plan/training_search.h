@@ -42,8 +42,13 @@ struct RankedPlan {
   double tokens_per_second_per_device = 0;
 };
 
+// Experts beyond the fast domain send tokens over the network, whose time is the least certain: such plans are ranked
+// as if they took this much longer.
+inline constexpr double expert_network_margin = 1.05;
+
 struct TrainingSearchResult {
-  std::vector<RankedPlan> best;      // fastest first, one for each choice of tensor, context, expert and pipeline ranks
+  // In the order of their ranks, one for each choice of tensor, context, expert and pipeline ranks.
+  std::vector<RankedPlan> best;
   std::vector<RankedPlan> frontier;  // least memory first; each is faster than all that need less
   // The plan of the frontier that needs least memory and is at most 3% slower than the fastest, where that is much less
   // memory.
@@ -51,6 +56,9 @@ struct TrainingSearchResult {
   int64_t looked_at = 0, too_large = 0, estimated = 0;
   bool offloads_optimizer = false;  // nothing fits unless its state is in host memory
 };
+
+// The fastest of the best plans where caution puts a slower one first; nullptr = the first is the fastest.
+const RankedPlan* faster_than_first(const TrainingSearchResult& result);
 
 // Every plan needs more memory than a device has.
 struct NearestPlan {

@@ -92,6 +92,18 @@ std::vector<RankedPlan> thinned(const std::vector<RankedPlan>& frontier) {
   return shown;
 }
 
+// Why a plan stands above one that takes less time.
+std::string caution_text(const TrainingSearchResult& result) {
+  const RankedPlan* const faster = faster_than_first(result);
+  if (faster == nullptr) return "";
+  return wrap_lines(
+      fmt::format("Row {} takes {}, less than the first row: plans whose experts lie on several nodes are ranked as if "
+                  "they took {:.0f}% longer, because the time of traffic between nodes is the least certain.\n",
+                  faster - result.best.data() + 1, duration_text(faster->seconds.value),
+                  100 * (expert_network_margin - 1)),
+      page_width(), 2);
+}
+
 Json plans_json(const TrainingQuestion& question, const std::vector<RankedPlan>& plans) {
   Json list = Json::array();
   for (const RankedPlan& one : plans) {
@@ -132,30 +144,30 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
   text +=
       "The fastest plan of each choice of ranks (pp 16x8: 8 chunks of layers on each of 16 stages; batch: sequences "
       "per micro-batch; recompute full 4: 4 layers of each chunk; sharding parameters / 8: 8 ranks share a copy):\n";
-  text = wrap_lines(text, page_width(), 2) + plans_table(question, result.best);
+  text = wrap_lines(text, page_width(), 2) + plans_table(question, result.best) + caution_text(result);
+  const std::string_view first = faster_than_first(result) == nullptr ? "fastest" : "first";
   text += "\nPlans with less memory, and their cost in time:\n" + plans_table(question, thinned(result.frontier));
   if (result.roomy) {
     const RankedPlan& best = result.best.front();
-    text +=
-        wrap_lines(fmt::format("\nMore headroom: {:.1f}% slower than the fastest, {} instead of {} of memory:\n  {}\n",
-                               100 * (result.roomy->seconds.value / best.seconds.value - 1),
-                               bytes_text(result.roomy->memory.value()), bytes_text(best.memory.value()),
-                               starting_text(question, result.roomy->plan, with_megatron_flags)),
-                   page_width(), 4);
+    text += wrap_lines(fmt::format("\nMore headroom: {:.1f}% slower than the {}, {} instead of {} of memory:\n  {}\n",
+                                   100 * (result.roomy->seconds.value / best.seconds.value - 1), first,
+                                   bytes_text(result.roomy->memory.value()), bytes_text(best.memory.value()),
+                                   starting_text(question, result.roomy->plan, with_megatron_flags)),
+                       page_width(), 4);
   }
   if (!with_megatron_flags) return text + "\n";
-  const TrainingPlan& fastest = result.best.front().plan;
-  text += "\nThe fastest plan, for Megatron-LM:\n";
+  const TrainingPlan& plan = result.best.front().plan;
+  text += fmt::format("\nThe {} plan, for Megatron-LM:\n", first);
   if (question.job.lora.rank > 0) {
     text +=
         fmt::format("  Its pretrain_gpt.py trains no adapters: use these sizes in Megatron-Bridge, with peft.dim {}.\n",
                     question.job.lora.rank);
   }
-  if (!is_schedule_of_megatron(fastest)) {
-    text += fmt::format("  Megatron-LM has no schedule like {}: these flags run {} instead.\n", fastest.schedule,
-                        fastest.virtual_stages > 1 ? "interleaved" : "1f1b");
+  if (!is_schedule_of_megatron(plan)) {
+    text += fmt::format("  Megatron-LM has no schedule like {}: these flags run {} instead.\n", plan.schedule,
+                        plan.virtual_stages > 1 ? "interleaved" : "1f1b");
   }
-  return text + "  " + wrap_lines(megatron_flags(fastest, question.job.dropout), page_width() - 2, 4) + "\n";
+  return text + "  " + wrap_lines(megatron_flags(plan, question.job.dropout), page_width() - 2, 4) + "\n";
 }
 
 Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {

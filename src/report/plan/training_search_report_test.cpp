@@ -8,6 +8,7 @@
 
 namespace foretoken::training_search_report_test {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -42,6 +43,16 @@ TEST(TrainingSearchReport, shows_every_best_plan_and_of_similar_memory_the_faste
   const std::string json = training_search_json(searched_question(), result).dump(0);
   EXPECT_THAT(json, HasSubstr("2.75"));
   EXPECT_THAT(json, HasSubstr("\"megatron_flags\""));
+}
+
+TEST(TrainingSearchReport, says_why_a_slower_plan_stands_first) {
+  TrainingSearchResult result{.best = {ranked_plan(1, 60, 4), ranked_plan(1.5, 30, 2)}};
+  EXPECT_EQ(faster_than_first(result), nullptr);
+  const std::string sorted = training_search_text(searched_question(), result);
+  EXPECT_THAT(sorted, AllOf(HasSubstr("The fastest plan, for"), Not(HasSubstr("5% longer"))));
+  result.best.push_back(ranked_plan(0.97, 60, 4));
+  const std::string cautious = training_search_text(searched_question(), result);
+  EXPECT_THAT(cautious, AllOf(HasSubstr("Row 3 takes 970 ms"), HasSubstr("The first plan, for")));
 }
 
 }  // namespace foretoken::training_search_report_test

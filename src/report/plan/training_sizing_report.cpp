@@ -163,7 +163,7 @@ std::string training_sizing_text(const TrainingQuestion& question, const JobSizi
     }
   }
   return wrap_lines(text +
-                        "\n\nThe fastest plan for each number of GPUs (numbers that are no faster than a smaller one "
+                        "\n\nThe best plan for each number of GPUs (numbers that are no faster than a smaller one "
                         "are left out):\n",
                     page_width(), 2) +
          sizes_table(question, sizing) + "\n";

@@ -289,7 +289,7 @@ class PlanTrain : public Command {
     return list;
   }
   static std::string launch_title(const TrainingLauncher& launcher, const std::string& why, double slower) {
-    if (why.empty()) return fmt::format("\nThe fastest plan as {}:\n", launcher.summary);
+    if (why.empty()) return fmt::format("\nThe first plan of the table as {}:\n", launcher.summary);
     return fmt::format("\n{}, so the file below starts a plan that is {:.1f}% slower ({}):\n", why, 100 * slower,
                        launcher.summary);
   }
