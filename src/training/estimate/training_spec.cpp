@@ -76,6 +76,24 @@ void use_powers_of_two(Cluster& cluster, int64_t devices) {
   if (2 * used > per_node) cluster.node.device_count = static_cast<int>(used);
 }
 
+// Devices and nodes that were both asked for: as many on each node.
+void share_out_devices(Cluster& cluster, const TrainingSpec& spec) {
+  if (spec.nodes == 0 || spec.devices == 0 || spec.devices >= total_devices(cluster)) return;
+  if (spec.devices % spec.nodes != 0) {
+    throw InputError(
+        {.field = "devices",
+         .value = fmt::format("{}", spec.devices),
+         .expected = fmt::format("a multiple of the {} nodes, because each has as many GPUs", spec.nodes)});
+  }
+  Node& node = cluster.node;
+  const int64_t used = spec.devices / spec.nodes;
+  if (node.network_cards) {  // each device has its share of them
+    int& cards = node.network_cards->count.value;
+    cards = static_cast<int>(std::max<int64_t>(1, cards * used / node.device_count));
+  }
+  node.device_count = static_cast<int>(used);
+}
+
 }  // namespace
 
 Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec) {
@@ -87,6 +105,7 @@ Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec
   } else if (spec.devices > 0) {
     cluster = cluster_with_nodes(std::move(cluster), static_cast<int>((spec.devices + per_node - 1) / per_node));
   }
+  share_out_devices(cluster, spec);
   if (spec.devices > total_devices(cluster)) {
     throw InputError({.field = "devices",
                       .value = fmt::format("{}", spec.devices),
