@@ -42,7 +42,8 @@ class OperatorCount {
         tokens_(static_cast<double>(question.sequence_length)),
         packing_(question.attended_length > 0 ? question.attended_length / tokens_ : 1),
         recomputed_(question.recomputed),
-        recomputed_multiplies_(question.recomputed_multiplies) {}
+        recomputed_multiplies_(question.recomputed_multiplies),
+        expert_share_(question.expert_share) {}
 
   void add(const Operator& one) {
     operator_ = &one;
@@ -58,7 +59,7 @@ class OperatorCount {
     add_attention(s.batch * s.q_len * s.heads, s.nope_dim + s.rope_dim + s.value_dim, s.kv_len, s.top_k, true);
   }
   void operator()(const GemmShape&) { add_weights(); }
-  void operator()(const MoeShape&) { add_weights(); }
+  void operator()(const MoeShape&) { add_weights(expert_share_); }
   void operator()(const LatentProjectionShape&) { add_weights(); }
   void operator()(const LinearAttentionShape&) { add_weights(); }
   template <class Shape>
@@ -75,8 +76,9 @@ class OperatorCount {
     flops_.executed += again ? flops * (1 + repeated) : flops;
     return flops;
   }
-  void add_weights() {
-    const double flops = add_executed(1, recomputed_ + recomputed_multiplies_);
+  // A model's FLOPs are of all tokens; `executed` is the share of them that multiply.
+  void add_weights(double executed = 1) {
+    const double flops = add_executed(executed, recomputed_ + recomputed_multiplies_) / executed;
     if (is_forward()) (operator_->part == StepPart::head ? flops_.head : flops_.layers) += flops;
   }
   // `width`: of scores and values of one query and key.
@@ -92,7 +94,7 @@ class OperatorCount {
   }
 
   TokenFlops& flops_;
-  double tokens_, packing_, recomputed_, recomputed_multiplies_;
+  double tokens_, packing_, recomputed_, recomputed_multiplies_, expert_share_;
   const Operator* operator_ = nullptr;
 };
 

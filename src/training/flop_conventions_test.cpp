@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "hardware/catalogue.h"
+#include "model/step_test_models.h"
 #include "training/decoder_sizes.h"
 #include "training/runs/run_row.h"
 
@@ -203,6 +204,15 @@ TEST(FlopConventionsNeedsData, fine_tuning_rates_are_those_of_short_packed_seque
     ++rows;
   }
   EXPECT_GT(rows, 0);
+}
+
+TEST(FlopConventions, dropped_tokens_are_not_executed_but_count_for_the_model) {
+  const Model model = step_test::mixtral_like();
+  const TokenFlops all = token_flops(model, {.sequence_length = 512});
+  const TokenFlops half = token_flops(model, {.sequence_length = 512, .expert_share = 0.5});
+  EXPECT_NEAR(half.layers, all.layers, 1e-9 * all.layers);
+  EXPECT_LT(half.executed, 0.9 * all.executed);
+  EXPECT_GT(half.executed, 0.5 * all.executed);
 }
 
 }  // namespace foretoken::flop_conventions_test

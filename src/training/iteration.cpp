@@ -263,7 +263,10 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
   const PieceCosts& costs = costs_of(kind, plan);
   const TrainingConstants& c = constants_;
   const bool is_layer = kind < kinds_.size();
-  PieceTime time{.parameters = costs.shared_parameters + costs.expert_parameters, .shared = costs.shared_parameters};
+  PieceTime time{.parameters = costs.shared_parameters + costs.expert_parameters,
+                 .shared = costs.shared_parameters,
+                 .shared_matrices = orthogonalization(costs, false),
+                 .expert_matrices = orthogonalization(costs, true)};
 
   // Adds what a pass takes to the parts, and returns it.
   const auto add_pass = [&](TrainingPass pass) {
@@ -436,6 +439,8 @@ IterationModel::PieceTime IterationModel::chunk_time(const ChunkMix& mix, const 
     sum.times.backward_weight += times * piece.times.backward_weight;
     sum.parameters += times * piece.parameters;
     sum.shared += times * piece.shared;
+    sum.shared_matrices.add(piece.shared_matrices, times);
+    sum.expert_matrices.add(piece.expert_matrices, times);
     add_parts(sum.parts, piece.parts, times);
   });
   // The stage's share of what the host does for each micro-batch.
@@ -500,6 +505,27 @@ double IterationModel::optimizer_pass_bytes() const {
   return std::max(0.0, constants_[optimizer_bytes] + 2 * (job_.optimizer_state_bytes - adam_state_bytes));
 }
 
+// Each iteration multiplies X X^T, its square, and that with X (K. Jordan's Muon; arXiv 2502.16982), in 16 bits; tensor
+// ranks each do it on their own block (Megatron-Core's default).
+IterationModel::Orthogonalization IterationModel::orthogonalization(const PieceCosts& costs, bool of_experts) const {
+  Orthogonalization sum;
+  if (job_.orthogonal_steps == 0 || job_.lora.rank > 0) return sum;
+  const double factor =
+      constants_[board_factor] * constants_[linear_factor] * static_cast<double>(job_.orthogonal_steps);
+  for (const WeightMatrix& matrix : costs.matrices) {
+    if (matrix.of_experts != of_experts) continue;
+    const int64_t narrow = std::min(matrix.rows, matrix.columns), wide = std::max(matrix.rows, matrix.columns);
+    double seconds = 0;
+    for (const GemmShape& multiply :
+         {GemmShape{.m = narrow, .n = narrow, .k = wide}, GemmShape{.m = narrow, .n = narrow, .k = narrow},
+          GemmShape{.m = narrow, .n = wide, .k = narrow}}) {
+      seconds += machine_.kernels->estimate(multiply).seconds.value;
+    }
+    sum.add({.seconds = factor * seconds, .matrices = 1}, matrix.count);
+  }
+  return sum;
+}
+
 // On the rank that holds most.
 IterationModel::OnceAStep IterationModel::once_a_step(const TrainingPlan& plan, HeldParameters held, double beside) {
   const bool sharded = plan.sharding != Sharding::none;
@@ -507,7 +533,8 @@ IterationModel::OnceAStep IterationModel::once_a_step(const TrainingPlan& plan, 
   const double expert_shards = sharded ? static_cast<double>(expert_replicas(plan).size()) : 1;
   return {.data = data_seconds(plan, held, beside),
           .optimizer =
-              optimizer_pass_bytes() * (held.shared / shards + (held.all - held.shared) / expert_shards) / bandwidth_,
+              optimizer_pass_bytes() * (held.shared / shards + (held.all - held.shared) / expert_shards) / bandwidth_ +
+              held.shared_matrices.on_ranks(shards) + held.expert_matrices.on_ranks(expert_shards),
           .rest = 1e-6 * constants_[step_us]};
 }
 
@@ -528,7 +555,7 @@ IterationEstimate IterationModel::steps_of(const TrainingPlan& plan) {
   std::vector<PieceTime> mix_times;
   for (const ChunkMix& mix : layout.mixes) mix_times.push_back(chunk_time(mix, pieces, plan.virtual_stages));
   std::vector<TimeParts> stage_parts(static_cast<size_t>(plan.stages()));
-  std::vector<double> stage_shared(stage_parts.size(), 0);
+  std::vector<HeldParameters> stage_held(stage_parts.size());
   result.stage_parameters.assign(stage_parts.size(), 0);
   const size_t chunks = layout.mix_of_chunk.size();
   const auto copies = static_cast<double>(layout.copies);
@@ -538,7 +565,7 @@ IterationEstimate IterationModel::steps_of(const TrainingPlan& plan) {
     for (size_t copy = 0; copy < layout.copies; ++copy) {
       const size_t stage = layout.stage_of[copy * chunks + chunk];
       result.stage_parameters[stage] += time.parameters;
-      stage_shared[stage] += time.shared;
+      stage_held[stage].add(time);
       add_parts(stage_parts[stage], time.parts, 1.0 / copies);
     }
   }
@@ -553,8 +580,7 @@ IterationEstimate IterationModel::steps_of(const TrainingPlan& plan) {
   const auto fullest =
       static_cast<size_t>(std::max_element(result.stage_parameters.begin(), result.stage_parameters.end()) -
                           result.stage_parameters.begin());
-  const OnceAStep once = once_a_step(plan, {.all = result.stage_parameters[fullest], .shared = stage_shared[fullest]},
-                                     seconds_beside_replicas(work));
+  const OnceAStep once = once_a_step(plan, stage_held[fullest], seconds_beside_replicas(work));
   at(parts, TimePart::data) = once.data.value;
   at(parts, TimePart::optimizer) = once.optimizer;
   at(parts, TimePart::step) = once.rest;
@@ -588,9 +614,7 @@ double IterationModel::quick_seconds(const TrainingPlan& plan) {
     const PieceTime& time = quick_times_[layout.mix_of_chunk[chunk]];
     work.chunks.push_back(time.times);
     for (size_t copy = 0; copy < layout.copies; ++copy) {
-      HeldParameters& held = quick_held_[layout.stage_of[copy * chunks + chunk]];
-      held.all += time.parameters;
-      held.shared += time.shared;
+      quick_held_[layout.stage_of[copy * chunks + chunk]].add(time);
     }
   }
   const HeldParameters fullest =

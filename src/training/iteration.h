@@ -6,6 +6,7 @@
 // interval of the stack's runs is for that.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string_view>
@@ -38,6 +39,7 @@ struct TrainingJob {
   double frozen_weight_bytes = 2;       // of the base under adapters; less than 2: expanded before each multiply
   double gathered_parameter_bytes = 2;  // of each sharded parameter on its way to ranks that compute with it
   double optimizer_state_bytes = 12;    // of each trained parameter: Adam's master weight and moments in fp32
+  int64_t orthogonal_steps = 0;         // Newton-Schulz iterations of the optimizer on each matrix of a layer (Muon)
 };
 
 // Fine-tuning: of adapters, or of all weights on packed examples.
@@ -95,11 +97,21 @@ class IterationModel {
   void use_constants(const TrainingConstants& constants);
 
  private:
+  // Making the update of whole matrices orthogonal; ranks that share an optimizer's state divide the matrices.
+  struct Orthogonalization {
+    double seconds = 0, matrices = 0;
+    void add(const Orthogonalization& other, double times) {
+      seconds += times * other.seconds;
+      matrices += times * other.matrices;
+    }
+    double on_ranks(double ranks) const { return seconds / std::max(1.0, std::min(ranks, matrices)); }
+  };
   struct PieceTime {
     ChunkTimes times;
     TimeParts parts{};
     double parameters = 0;  // shared and of experts
     double shared = 0;
+    Orthogonalization shared_matrices = {}, expert_matrices = {};
     double host = 0;   // launching it; it takes no less
     Estimate sharded;  // gathers that are not hidden
   };
@@ -152,6 +164,13 @@ class IterationModel {
   // Trained parameters of one rank: all, and those that all data and context ranks hold.
   struct HeldParameters {
     double all = 0, shared = 0;
+    Orthogonalization shared_matrices = {}, expert_matrices = {};
+    void add(const PieceTime& piece) {
+      all += piece.parameters;
+      shared += piece.shared;
+      shared_matrices.add(piece.shared_matrices, 1);
+      expert_matrices.add(piece.expert_matrices, 1);
+    }
   };
   struct OnceAStep {
     Estimate data;
@@ -188,6 +207,7 @@ class IterationModel {
   double send_seconds(const TrainingPlan& plan);
   Estimate data_seconds(const TrainingPlan& plan, HeldParameters held, double beside);
   double optimizer_pass_bytes() const;
+  Orthogonalization orthogonalization(const PieceCosts& costs, bool of_experts) const;
   OnceAStep once_a_step(const TrainingPlan& plan, HeldParameters held, double beside);
   Estimate collective(CollectiveKind kind, double bytes, const ProcessGroup& group);
   StackUse stack_use(const TrainingPlan& plan) const {

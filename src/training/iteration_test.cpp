@@ -199,6 +199,27 @@ TEST(TrainingIteration, selective_recomputation_repeats_the_cores_of_unfused_att
   EXPECT_EQ(recomputed(Recompute::none, unfused), 0);
 }
 
+TEST(TrainingIteration, orthogonal_updates_cost_their_multiplies_once_a_step_on_the_ranks_that_share_them) {
+  const auto machine = roofline_machine(4);
+  for (const Model& model : {llama_like(), mixtral_like()}) {
+    TrainingJob adam{.model = model};
+    TrainingJob muon = adam;
+    muon.orthogonal_steps = 5;
+    TrainingPlan plan{.parallel = {.data = 32}, .global_batch = 64};
+    const auto added = [&] {
+      return part_of(step_of(muon, plan, *machine), TimePart::optimizer) -
+             part_of(step_of(adam, plan, *machine), TimePart::optimizer);
+    };
+    const double whole = added();
+    EXPECT_GT(whole, 0) << model.name;
+    muon.orthogonal_steps = 10;
+    EXPECT_NEAR(added(), 2 * whole, 1e-9 * whole) << model.name;
+    muon.orthogonal_steps = 5;
+    plan.sharding = Sharding::optimizer;
+    EXPECT_LT(added(), whole / 4) << model.name;
+  }
+}
+
 TEST(TrainingIteration, of_adapters_is_faster_and_has_hardly_an_optimizer) {
   const auto machine = roofline_machine(1);
   const TrainingPlan plan{.parallel = {.data = 8}, .global_batch = 32};

@@ -64,6 +64,11 @@ std::optional<Estimate> deepep_seconds(const ProcessGroup& group, const ExpertTr
   return time ? std::optional(time->seconds) : std::nullopt;
 }
 
+// Of copies of tokens: those beyond the capacity of an expert are dropped before they travel.
+double kept_share(const PieceRequest& request) {
+  return request.expert_capacity > 0 ? std::min(1.0, request.expert_capacity) : 1;
+}
+
 // One way of the tokens between their ranks and their experts' ranks.
 Estimate exchange_seconds(const CollectiveShape& shape, const ProcessGroup& group, const ExpertTraffic& traffic,
                           TokenDispatcher dispatcher, const TrainingMachine& machine) {
@@ -181,9 +186,10 @@ PieceCosts costs_of_operators(const std::vector<Operator>& operators, const Piec
   std::vector<Operator> lowered;
   lowered.reserve(calls.size());
   const CollectiveTimer collectives = [&](const StepCollective& call) {
-    const CollectiveShape& shape = call.shape;
+    CollectiveShape shape = call.shape;
     const ProcessGroup group = group_of(shape, request.parallel);
     if (shape.axis == ParallelAxis::expert) {
+      shape.bytes *= kept_share(request);
       return exchange_seconds(shape, group, traffic, request.dispatcher, machine);
     }
     return machine.network->estimate({.kind = shape.kind, .bytes = shape.bytes, .group = group}).seconds;
@@ -308,7 +314,8 @@ PieceCosts share_of_whole(const Model& model, const PieceRequest& request, const
 ExpertTraffic traffic_of(const Model& model, const Moe& experts, const PieceRequest& request) {
   const ParallelPlan& plan = request.parallel;
   const int64_t ranks = plan.context * plan.tensor;
-  return {.tokens = (request.micro_batch * request.sequence_length + ranks - 1) / ranks,
+  const int64_t tokens = (request.micro_batch * request.sequence_length + ranks - 1) / ranks;
+  return {.tokens = static_cast<int64_t>(std::ceil(kept_share(request) * static_cast<double>(tokens))),
           .hidden = experts.latent_width > 0 ? experts.latent_width : model.hidden,
           .top_k = experts.top_k,
           .experts = experts.experts};
@@ -328,6 +335,26 @@ PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& re
   add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, stage); });
   add_parameters(costs, request, -1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
   return costs;
+}
+
+std::vector<WeightMatrix> weight_matrices(const std::vector<Operator>& operators) {
+  std::vector<WeightMatrix> matrices;
+  for (const Operator& call : operators) {
+    if (call.pass != Pass::forward) continue;
+    const auto count = static_cast<double>(call.count);
+    if (const auto* gemm = std::get_if<GemmShape>(&call.shape)) {
+      matrices.push_back({.rows = gemm->n, .columns = gemm->k, .count = count});
+    }
+    if (const auto* moe = std::get_if<MoeShape>(&call.shape)) {
+      const double experts = count * static_cast<double>(std::max<int64_t>(1, moe->experts / moe->ep));
+      const double of_each = moe->gated ? 3 : 2;
+      matrices.push_back({.rows = std::max<int64_t>(1, moe->inter / moe->tp),
+                          .columns = moe->hidden,
+                          .count = of_each * experts,
+                          .of_experts = true});
+    }
+  }
+  return matrices;
 }
 
 }  // namespace
@@ -368,6 +395,7 @@ PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceReques
   PieceCosts costs = costs_of_operators(operators, request, machine, request.gathered, traffic);
   if (experts != nullptr && request.dispatcher == TokenDispatcher::all_to_all) add_sorting(costs, traffic);
   add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
+  costs.matrices = weight_matrices(operators);
   return costs;
 }
 

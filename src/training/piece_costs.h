@@ -37,9 +37,17 @@ struct PieceCall {
   std::string_view form;  // that its errors are kept under (kernel/error_correlation.h)
 };
 
+// Of weights that multiply in a layer, as one rank holds them.
+struct WeightMatrix {
+  int64_t rows = 1, columns = 1;
+  double count = 1;
+  bool of_experts = false;
+};
+
 struct PieceCosts {
   PassCosts forward, backward_input, backward_weight;
   std::vector<PieceCall> calls;              // what the passes are sums of
+  std::vector<WeightMatrix> matrices;        // of a layer; none of embedding and head
   double share = 1;                          // of the calls' number: an encoder-decoder's layers stand for parts of it
   double shared_parameters = 0;              // trained ones on this rank that all data and context ranks hold
   double expert_parameters = 0;              // and those of routed experts

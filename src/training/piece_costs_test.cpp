@@ -222,6 +222,19 @@ TEST(PieceCosts, of_experts_grow_with_skew_up_to_their_capacity) {
   EXPECT_LT(before, even);
 }
 
+TEST(PieceCosts, tokens_that_experts_drop_do_not_travel) {
+  const auto machine = roofline_machine(1);
+  for (const TokenDispatcher dispatcher : {TokenDispatcher::usual, TokenDispatcher::all_to_all}) {
+    PieceRequest request = piece_request({.data = 8, .expert = 8});
+    request.dispatcher = dispatcher;
+    const double all = first_layer_costs(mixtral_like(), request, *machine).forward.expert.value;
+    request.expert_capacity = 2;
+    EXPECT_EQ(first_layer_costs(mixtral_like(), request, *machine).forward.expert.value, all);
+    request.expert_capacity = 0.5;
+    EXPECT_LT(first_layer_costs(mixtral_like(), request, *machine).forward.expert.value, all);
+  }
+}
+
 TEST(PieceCosts, of_unfused_attention_write_every_score) {
   const auto machine = roofline_machine(1);
   PieceRequest request = piece_request({});

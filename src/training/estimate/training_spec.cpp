@@ -136,6 +136,7 @@ TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, Tr
   question.formats.optimizer = spec.optimizer;
   question.formats.optimizer.master_bytes = std::min(spec.optimizer.master_bytes, question.stack.master_weight_bytes);
   question.formats.offloaded_optimizer = spec.offloaded_optimizer;
+  question.formats.offloads_gradients = question.stack.offloads_gradients;
   question.formats.offloaded_activations = spec.offloaded_activations;
   question.formats.offloaded_parameters = spec.offloaded_parameters;
   question.formats.keeps_gathered_in_pipelines = question.stack.keeps_gathered_in_pipelines;
@@ -145,6 +146,7 @@ TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, Tr
     question.job.frozen_weight_bytes = question.formats.frozen_weight_bytes;
   }
   question.job.optimizer_state_bytes = spec.optimizer.bytes();
+  question.job.orthogonal_steps = spec.optimizer.orthogonal_steps;
   const std::string usual = spec.job.lora.rank > 0 ? "lora-2x-causal-half" : "model-3x-causal-half";
   question.convention = &flop_convention_named(spec.flops.empty() ? usual : spec.flops);
   question.run = spec.run;
@@ -158,7 +160,6 @@ TrainingQuestion open_training(const Library& library, const TrainingSpec& spec)
               spec.host_factor));
 }
 
-  question.formats.offloads_gradients = question.stack.offloads_gradients;
 TrainingPrediction estimate_training(const Library& library, const TrainingSpec& spec) {
   TrainingPrediction prediction{.question = open_training(library, spec), .estimate = {}};
   const std::unique_ptr<MachineModels> machine = machine_of(library, prediction.question.cluster, spec.tier);

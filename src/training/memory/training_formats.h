@@ -18,6 +18,7 @@ struct OptimizerState {
   double master_bytes = 4;  // its own copy of the weight
   int moments = 2;
   double moment_bytes = 4;
+  int orthogonal_steps = 0;  // Newton-Schulz iterations on the update of each matrix (Muon)
   double bytes() const { return master_bytes + moments * moment_bytes; }
   bool operator==(const OptimizerState&) const = default;
 };
@@ -34,8 +35,8 @@ struct TrainingFormats {
   double frozen_weight_bytes = 2;  // of the base under adapters: 1 for FP8, about 0.5 for 4-bit
   SavedTensors saved;
   double offloaded_optimizer = 0;    // share of the optimizer's state in host memory
-  double offloaded_activations = 0;  // share of the activations there
   bool offloads_gradients = false;   // sharded gradients go there with it as they are made (DeepSpeed, FSDP)
+  double offloaded_activations = 0;  // share of the activations there
   double offloaded_parameters = 0;   // share of the weights there; layers come to the device one after the other
   bool keeps_gathered_in_pipelines = false;  // as TrainingStack
 };
