@@ -81,7 +81,8 @@ void ensure(bool condition, const char* why_this_must_hold) {
 std::optional<std::string> nearest_name(std::string_view typed, std::span<const std::string> candidates) {
   constexpr size_t longest_worth_comparing = 200, shortest_part = 3;
   if (typed.empty() || typed.size() > longest_worth_comparing) return std::nullopt;
-  const size_t most_edits = typed.size() < 4 ? 1 : std::max<size_t>(2, typed.size() / 3);
+  // Half of a short word is no slip of the pen; two letters that changed places are.
+  const size_t most_edits = typed.size() < 5 ? 1 : std::max<size_t>(2, typed.size() / 3);
   const std::string* best = nullptr;
   bool best_contains = false;
   size_t best_distance = 0;

@@ -84,6 +84,8 @@ TEST(NearestName, suggests_nothing_for_something_else) {
   EXPECT_EQ(nearest_name("", names), std::nullopt);
   EXPECT_EQ(nearest_name("tp", {}), std::nullopt);
   EXPECT_EQ(nearest_name("tq", names), "tp");
+  EXPECT_EQ(nearest_name("nope", std::vector<std::string>{"rome"}), std::nullopt) << "half of the word is another";
+  EXPECT_EQ(nearest_name("rmoe", std::vector<std::string>{"rome"}), "rome");
 }
 
 TEST(NearestName, does_not_spend_time_on_absurdly_long_names) {

@@ -20,7 +20,7 @@ OnnxOptions GraphFlags::options() const {
       throw InputError({.source = "--bind", .value = printable(binding), .expected = "NAME=SIZE, for example batch=8"});
     }
     result.bind[binding.substr(0, sign)] =
-        parse_size("--bind", binding.substr(sign + 1), {.least = 0, .most = int64_t{1} << 40});
+        parse_size("--bind", binding.substr(sign + 1), {.least = 1, .most = int64_t{1} << 40});
   }
   return result;
 }
