@@ -82,7 +82,7 @@ std::optional<int64_t> least_trainers(const TrainingQuestion& question, const Rl
 
 int64_t divisible_length(const TrainingPlan& plan, double tokens) {
   const int64_t unit = 2 * plan.parallel.context * plan.parallel.tensor;
-  constexpr double rounding = 1e-6;  // of a length that is whole but for the last bits
+  constexpr double rounding = 1e-3;  // of a length that is whole but for the last bits
   return (static_cast<int64_t>(std::ceil(tokens - rounding)) + unit - 1) / unit * unit;
 }
 

@@ -290,6 +290,17 @@ TEST_F(BadInput, one_file_of_any_kind_can_be_checked) {
                  "hidden_size");
   accepted(write("spec.json", R"({"command": "step", "model": "Llama-3.1-8B", "device": "h100_sxm"})"), "question");
   expect_refused(run_foretoken("check file " + write("spec.json", R"({"command": "step", "modle": "x"})")), "modle");
+  accepted(FORETOKEN_SOURCE_DIR "/data/training/stacks/torchtitan.json", "training stack");
+  accepted(FORETOKEN_SOURCE_DIR "/data/stacks/vllm.json", "stack");
+}
+
+TEST_F(BadInput, a_graph_of_no_sample_and_a_name_that_is_like_no_other_are_refused) {
+  expect_refused(
+      run_foretoken("edge --onnx " FORETOKEN_SOURCE_DIR "/data/edge/networks/mobilenet_v2.onnx --bind batch=0"),
+      "--bind: 0");
+  const Outcome nothing_like_it = run_foretoken("devices nope");
+  EXPECT_EQ(nothing_like_it.status, 2);
+  EXPECT_EQ(nothing_like_it.err.find("did you mean"), std::string::npos) << nothing_like_it.err;
 }
 
 TEST_F(BadInput, few_timings_are_said_and_none_are_refused) {

@@ -14,6 +14,7 @@ namespace foretoken::train_test {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string small_train = "train --model Llama-3.1-8B --cluster h100_ib_rail --tier roofline";
 
@@ -85,6 +86,66 @@ TEST(TrainCommand, wrong_input_ends_with_status_2_and_what_was_expected) {
     EXPECT_EQ(run.status, 2) << line;
     EXPECT_THAT(run.err, HasSubstr(part)) << line;
   }
+}
+
+TEST(TrainCommand, devices_and_nodes_together_put_as_many_on_each_node) {
+  const auto data_seconds = [](const std::string& machine) {
+    const Json json = train_json("train --model Llama-3.1-8B --tier roofline --sharding parameters " + machine);
+    return JsonView(json, "train").at("seconds").at("value").number();
+  };
+  const double one = data_seconds("--device h100_sxm --devices 8 --nodes 1");
+  EXPECT_EQ(one, data_seconds("--device h100_sxm --devices 8"));
+  EXPECT_GT(data_seconds("--device h100_sxm --devices 8 --nodes 2"), 1.02 * one);
+  EXPECT_GT(data_seconds("--cluster h100_ib_rail --devices 8 --nodes 2"), 1.02 * one);
+  const Outcome odd = run_foretoken("train --model Llama-3.1-8B --device h100_sxm --devices 6 --nodes 4");
+  EXPECT_EQ(odd.status, 2);
+  EXPECT_THAT(odd.err, HasSubstr("a multiple of the 4 nodes"));
+}
+
+TEST(TrainCommand, replicas_that_are_named_must_be_those_there_are) {
+  EXPECT_EQ(run_foretoken(small_train + " --devices 16 -tp 2 -pp 2 -dp 4 --sharding parameters").status, 0);
+  const Outcome wrong = run_foretoken(small_train + " --devices 16 -tp 2 -pp 2 -dp 8");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("4: 16 GPUs"));
+}
+
+TEST(TrainCommand, what_lies_in_host_memory_is_shown_and_must_fit_there) {
+  const std::string line =
+      "train --model Llama-3.1-8B --device h100_sxm --devices 8 --stack torchtitan --tier roofline "
+      "--activation-offload-fraction 1 --seq-length ";
+  const Outcome small = run_foretoken(line + "4096");
+  EXPECT_EQ(small.status, 0);
+  EXPECT_THAT(small.out, HasSubstr("Host memory per node: "));
+  const Outcome large = run_foretoken(line + "65536");
+  EXPECT_EQ(large.status, 3);
+  EXPECT_THAT(large.out + large.err, HasSubstr("Out of host memory"));
+}
+
+TEST(TrainCommand, a_model_of_13_billion_trains_on_one_v100_with_zero_offload) {  // arXiv 2101.06840
+  const std::string line =
+      "train --model facebook/opt-13b --device v100_sxm --devices 1 --sharding gradients --optimizer-cpu-offload "
+      "--recompute-granularity full --precision fp16 --seq-length 1024 --micro-batch-size 1 --tier roofline --stack ";
+  EXPECT_EQ(run_foretoken(line + "deepspeed").status, 0);
+  EXPECT_EQ(run_foretoken(line + "megatron-core-2024").status, 3) << "it keeps gradients on the GPU";
+}
+
+TEST_F(TrainCommandFiles, a_deepspeed_file_whose_batch_sizes_contradict_each_other_is_refused) {
+  const std::string file = write("ds.json", R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2,
+      "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 3}})");
+  const std::string line = small_train + " --config " + file + " --devices ";
+  EXPECT_EQ(run_foretoken(line + "8").status, 0);
+  const Outcome more = run_foretoken(line + "16");
+  EXPECT_EQ(more.status, 2);
+  EXPECT_THAT(more.err, AllOf(HasSubstr("train_batch_size"), HasSubstr("128")));
+  EXPECT_EQ(run_foretoken(line + "16 --global-batch-size 128").status, 0);
+}
+
+TEST_F(TrainCommandFiles, a_model_that_is_named_needs_no_sizes_of_the_file) {
+  const std::string file = write("nemo.yaml",
+                                 "model:\n  num_layers: 32\n  micro_batch_size: 1\n"
+                                 "  tensor_model_parallel_size: 2\n  global_batch_size: 16\n");
+  const Outcome run = run_foretoken(small_train + " --config " + file + " --devices 8");
+  EXPECT_THAT(run.out, Not(HasSubstr("no model:"))) << run.err;
 }
 
 TEST_F(TrainCommandFiles, a_megatron_script_says_model_plan_and_batch) {
