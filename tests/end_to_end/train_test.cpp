@@ -337,7 +337,8 @@ TEST(RlhfCommand, the_kv_cache_limits_answers_in_flight_and_answers_are_trained_
   const auto number = [](const std::string& more, std::string_view field) {
     return train_json(small_loop + more).find(field)->number();
   };
-  const std::string long_answers = " --response-len 16000 --max-response-len 16000 --response-sigma 0";
+  const std::string long_answers =
+      " --recompute-granularity full --response-len 16000 --max-response-len 16000 --response-sigma 0";
   const Json json = train_json(small_loop + long_answers + " --max-num-seqs 1024");
   EXPECT_LT(json.find("memory")->find("generation")->find("sequences_at_once")->number(), 200);
   EXPECT_THAT(json.find("notes")->dump(0), HasSubstr("--max-num-seqs"));

@@ -37,6 +37,7 @@ TrainingEstimate reported_estimate() {
   estimate.memory.stages.front().parameters = Bytes(90e9);
   estimate.capacity = Bytes(80e9);
   estimate.fits = false;
+  estimate.verdict = MemoryVerdict::too_large;
   estimate.advice.push_back({.sentence = "recompute everything"});
   estimate.use.convention = "model-3x-causal-half";
   return estimate;
@@ -50,6 +51,14 @@ std::string in_one_line(const std::string& text) {
     if (one != ' ' || line.empty() || line.back() != ' ') line += one;
   }
   return line;
+}
+
+TEST(TrainingReport, host_memory_that_is_too_small_is_a_failure_of_its_own) {
+  TrainingEstimate estimate = reported_estimate();
+  estimate.verdict = MemoryVerdict::fits;
+  estimate.host = {.of_device = Bytes(3e11), .of_host = Bytes(2.4e12), .capacity = Bytes(2e12)};
+  EXPECT_THAT(training_failure(reported_question(), estimate),
+              HasSubstr("Each node needs 2.40 TB but has only 2.00 TB"));
 }
 
 TEST(TrainingReport, text_tells_plan_parts_and_what_does_not_fit) {
