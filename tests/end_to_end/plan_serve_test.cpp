@@ -491,6 +491,14 @@ TEST_F(PlanServeCommand, closed_forms_claim_no_simulation_and_rates_have_few_dig
 }
 
 // Capacities by simulation, with their intervals: 4.87 (2.7 to 7.6), 21.1 (6.8 to 33.3), 9.59 (5.2 to 13.8), 50.0.
+TEST_F(PlanServeCommand, a_quick_answer_counts_the_way_to_the_engine) {
+  const std::string quick =
+      "plan serve --quick --model Llama-3.1-8B --hardware h100_sxm:8 --engines vllm --slo tpot:50,ttft:";
+  EXPECT_THAT(run_foretoken(quick + "25").out, HasSubstr("sustains"));
+  // Steps alone take 8 ms of it.
+  EXPECT_THAT(run_foretoken(quick + "12").out, testing::Not(HasSubstr("sustains")));
+}
+
 TEST_F(PlanServeCommand, intervals_by_closed_form_hold_what_simulations_find_with_long_prompts_and_prefixes) {
   for (const auto& [traffic, simulated] :
        {std::pair("rag", 4.87), std::pair("code", 21.1), std::pair("agent", 9.59), std::pair("chat", 50.0)}) {

@@ -103,7 +103,8 @@ TEST_F(Train, a_short_run_is_told_in_hours) {
 }
 
 TEST_F(Train, a_run_without_a_list_price_names_the_flag_that_gives_one) {
-  const std::string job = "train --model Llama-3.2-1B --device rtx_6000_ada --devices 8 --seq-length 2048 --train-tokens 1B ";
+  const std::string job =
+      "train --model Llama-3.2-1B --device rtx_6000_ada --devices 8 --seq-length 2048 --train-tokens 1B ";
   const Outcome without = run_foretoken(job);
   ASSERT_EQ(without.status, 0) << without.err;
   EXPECT_NE(in_one_line(without.out).find("no list price"), std::string::npos) << without.out;

@@ -200,7 +200,7 @@ TEST(RunRequest, hardware_is_written_as_on_the_command_line) {
         ->string();
   };
   for (const char* text : {"h100_sxm:8", "8xH100", "h100x8", "H100:8"}) EXPECT_EQ(hardware(text), "h100_sxm:8") << text;
-  EXPECT_THAT(complaint_about(R"({"command": "plan serve", "hardware": "H100"})"), HasSubstr("COUNTxDEVICE"));
+  EXPECT_THAT(complaint_about(R"({"command": "plan serve", "hardware": "H100:"})"), HasSubstr("COUNTxDEVICE"));
   EXPECT_THAT(complaint_about(R"({"command": "plan serve", "hardware": "/etc/passwd:8"})"),
               HasSubstr("a name of the library"));
 }
