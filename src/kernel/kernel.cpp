@@ -65,11 +65,20 @@ std::optional<KernelShape> with_unpacked_weights(const KernelShape& shape) {
   return std::nullopt;
 }
 
+bool is_backward(const KernelShape& shape) {
+  return std::visit(
+      [](const auto& call) {
+        if constexpr (requires { call.pass; }) return call.pass == Pass::backward;
+        return false;
+      },
+      shape);
+}
+
 class DeratedSheet final : public DescribedKernels {
  public:
   // `widest`: the interval reaches at most that factor from the value; 0 = as far as the derates say.
-  DeratedSheet(Device device, SheetDerates derates, double widest = 0)
-      : device_(std::move(device)), derates_(std::move(derates)), widest_(widest) {}
+  DeratedSheet(Device device, SheetDerates derates, double widest = 0, bool only_forward = false)
+      : device_(std::move(device)), derates_(std::move(derates)), widest_(widest), only_forward_(only_forward) {}
 
   Time time(const KernelShape& shape) const override {
     const Roofline roof = roofline(shape, count_work(shape), device_);
@@ -80,12 +89,14 @@ class DeratedSheet final : public DescribedKernels {
     }
     return {.seconds = seconds};
   }
+  bool describes(const KernelShape& shape) const override { return !only_forward_ || !is_backward(shape); }
   const SheetDerates* derates() const override { return &derates_; }
 
  private:
   Device device_;
   SheetDerates derates_;
   double widest_;
+  bool only_forward_;
 };
 
 bool is_decode_attention(const KernelShape& shape) {
@@ -202,8 +213,10 @@ std::shared_ptr<const DescribedKernels> derated_sheet_of_measured(Device device,
     const double share = reached_share(traits, static_cast<DType>(type)) / usual_share;
     if (device.dense_peak[type] && share < 1) device.dense_peak[type]->value = device.dense_peak[type]->value * share;
   }
-  const double widest = kernel_generation(device).amd ? attention_factor : other_factor;
-  return std::make_shared<const DeratedSheet>(std::move(device), std::move(derates), widest);
+  const bool amd = kernel_generation(device).amd;
+  // Constants of training on NVIDIA were fitted over the bare roofline of backward passes that nobody measured.
+  return std::make_shared<const DeratedSheet>(std::move(device), std::move(derates),
+                                              amd ? attention_factor : other_factor, !amd);
 }
 
 KernelPredictor KernelPredictor::with_description(std::shared_ptr<const DescribedKernels> described) const {
@@ -211,12 +224,6 @@ KernelPredictor KernelPredictor::with_description(std::shared_ptr<const Describe
   if (tier_ != Tier::roofline) predictor.described_ = std::move(described);
   predictor.memory_ = nullptr;  // that of other answers
   return predictor;
-}
-
-KernelPredictor KernelPredictor::with_bare_bounds() const {
-  const bool is_derated = described_ && described_->derates() != nullptr;
-  if (!is_derated || is_known_by_sheet_only() || kernel_generation(device_).amd) return *this;
-  return with_description(nullptr);
 }
 
 KernelPredictor KernelPredictor::with_computing_memory(std::shared_ptr<const DescribedKernels> in_memory) const {
@@ -294,7 +301,7 @@ KernelEstimate KernelPredictor::work_out(const KernelShape& shape, std::string_v
       return result;
     }
   }
-  if (described_) {
+  if (described_ && described_->describes(shape)) {
     const DescribedKernels::Time described = described_->time(shape);
     result.seconds = at_least(described.seconds, least);
     result.tier = described.mapped ? Tier::mapped : Tier::roofline;

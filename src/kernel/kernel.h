@@ -33,6 +33,8 @@ class DescribedKernels {
     bool mapped = false;  // onto the design; else by the roofline of its sheet
   };
   virtual Time time(const KernelShape& shape) const = 0;
+  // Whether it says more of this call than the bare roofline.
+  virtual bool describes(const KernelShape&) const { return true; }
   // What the sheet is derated by; null where the description is a design.
   virtual const SheetDerates* derates() const { return nullptr; }
   // Sentences: what it assumes beyond the sheet.
@@ -80,8 +82,6 @@ class KernelPredictor {
   // The same, with the description for kernels that no learned tier answers for. With Tier::roofline, no change: a
   // bound was asked for.
   KernelPredictor with_description(std::shared_ptr<const DescribedKernels> described) const;
-  // For constants that were fitted over the bare roofline of families which nobody measured on a measured NVIDIA GPU.
-  KernelPredictor with_bare_bounds() const;
   // The same, with the attention of decodes by these kernels (Device::computing_memory).
   KernelPredictor with_computing_memory(std::shared_ptr<const DescribedKernels> in_memory) const;
   // The same to the bit, for callers that ask for the same calls again and again: it keeps some thousands of its

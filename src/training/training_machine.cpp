@@ -18,7 +18,7 @@ std::unique_ptr<MachineModels> machine_of(const Library& library, const Cluster&
   const std::optional<Node> usual = library.hardware().node_with(device);
   const bool is_alike = cluster.node.fabric.kind != NodeFabricKind::pcie || !usual || usual->name == cluster.node.name;
   return std::make_unique<MachineModels>(
-      cluster, library.predictor(device, tier).with_bare_bounds(),
+      cluster, library.predictor(device, tier),
       is_alike ? library.collectives(device, cluster.node, {}, training_laws) : std::nullopt,
       library.power_model(device));
 }

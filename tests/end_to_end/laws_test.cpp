@@ -118,6 +118,8 @@ TEST_F(LawsOfSheets, more_bandwidth_and_more_multiply_units_are_not_slower) {
 TEST(Laws, more_gpus_in_a_tensor_parallel_group_are_not_slower_and_no_more_than_proportional) {
   // The host launches as many kernels on each rank: a step that it holds up gains nothing, so the model is large.
   for (const std::string device : {"h100_sxm", "b200_sxm", "mi300x"}) {
+    // In a full mesh each GPU of a larger group has more links, which may gain more than GPUs alone.
+    const double gain_of_links = device == "mi300x" ? 1.01 : 1;
     for (const std::string step :
          {" --phase decode --batch 16 --context-len 2048", " --phase prefill --input-len 2048"}) {
       const std::string line = "step --model Llama-3.1-70B --device " + device + step + " -tp ";
@@ -125,7 +127,7 @@ TEST(Laws, more_gpus_in_a_tensor_parallel_group_are_not_slower_and_no_more_than_
       for (const char* ranks : {"2", "4", "8"}) {
         const double now = seconds_of(line + ranks);
         EXPECT_LT(now, before) << line << ranks;
-        EXPECT_GT(now, before / 2) << line << ranks;
+        EXPECT_GT(now, before / 2 / gain_of_links) << line << ranks;
         before = now;
       }
     }
