@@ -32,7 +32,7 @@ double p99_ttft_ms(const ServingQuestion& question, const Traffic& traffic, doub
 }
 
 // A thousand requests have ten of the longest prompts, more or less: what one such run sustains breaks the limit for
-// other requests of the kind. What is promised keeps it.
+// other requests of the kind, by little where the thousand is chosen to be like the rest. What is promised keeps it.
 TEST(LayoutPromise, holds_for_other_requests_where_one_run_of_a_thousand_does_not) {
   constexpr double above_alone = 1.6;
   constexpr int64_t requests = 10'000;
@@ -60,7 +60,7 @@ TEST(LayoutPromise, holds_for_other_requests_where_one_run_of_a_thousand_does_no
       lucky = seed;
     }
   }
-  EXPECT_GT(share_used(by_one_run), 1.1) << by_one_run;
+  EXPECT_GT(share_used(by_one_run), 1.01) << by_one_run;
   const ServingFacts facts = roofline_facts();
   const Traffic traffic = chats(lucky);
   EngineShelf shelf(question, facts, traffic);
