@@ -71,7 +71,9 @@ LatencySlo parse_slo(std::string_view text, const std::string& field, std::span<
     slo.percentile = *percentile;
     limit = without_spaces(limit.substr(0, at));
   }
-  if (const std::optional<double> ms = parse_number(limit)) {
+  // Milliseconds stay as they were written: by way of seconds, 500.1 would come back as another number.
+  const std::string_view milliseconds = limit.ends_with("ms") ? limit.substr(0, limit.size() - 2) : limit;
+  if (const std::optional<double> ms = parse_number(without_spaces(milliseconds))) {
     slo.limit_ms = *ms;
   } else if (const std::optional<Seconds> time = parse_duration(limit)) {
     slo.limit_ms = time->value() * 1e3;

@@ -20,7 +20,7 @@ TEST(LatencySlo, both_spellings_say_the_same) {
 }
 
 TEST(LatencySlo, its_key_is_read_back) {
-  for (const LatencySlo& slo : parse_slos("ttft<0.35s@p99.9,tpot<12.5ms@p95,itl<80@p50,e2e<20s", "slo")) {
+  for (const LatencySlo& slo : parse_slos("ttft<0.35s@p99.9,ttft<500.1ms,tpot<12.5ms@p95,itl<80@p50,e2e<20s", "slo")) {
     EXPECT_EQ(parse_slos(slo_key(slo), "slo"), std::vector{slo}) << slo_key(slo);
   }
 }
