@@ -5,8 +5,9 @@ function(foretoken_sbom file)
   set(relations "")
   set(optional "")
   if(TARGET _foretoken)
-    find_package(pybind11 CONFIG QUIET)  # its version is known to src/app/python alone
-    list(APPEND optional "pybind11|${pybind11_VERSION}|BSD-3-Clause|https://github.com/pybind/pybind11")
+    # Looked up here, outside the scope that found Python, pybind11 would search for a Python of its own.
+    get_property(pybind11_version GLOBAL PROPERTY FORETOKEN_PYBIND11_VERSION)
+    list(APPEND optional "pybind11|${pybind11_version}|BSD-3-Clause|https://github.com/pybind/pybind11")
   endif()
   if(FORETOKEN_XNNPACK_LIBRARY)
     list(APPEND optional "xnnpack||BSD-3-Clause|https://github.com/google/XNNPACK")
