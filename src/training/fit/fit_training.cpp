@@ -205,8 +205,11 @@ class TrainingFitter {
           for (const size_t row : rows_of(users_[second])) {
             if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
           }
+          // Drawn one after the other: compilers choose the order of operands as they like.
+          const double length = 2 * random.uniform();
+          const double sign = random.uniform() < 0.5 ? -1 : 1;
           better |= improve({.constants = {first, second},
-                             .directions = {1, 2 * random.uniform() * (random.uniform() < 0.5 ? -1 : 1)},
+                             .directions = {1, length * sign},
                              .rows = std::move(rows)},
                             step);
         }
