@@ -3,8 +3,8 @@
     python3 tools/measure_training.py --device-name h200_sxm --out training_steps.csv
 
 Weights are fp32 and multiplies run in bf16 (autocast), as nanoGPT trains, or all of it is bf16, as torchtitan's shards are.
-Attention is PyTorch's fused one. A row has the median and the fastest of the timed steps, the peak of allocated memory and
-the tokens per second.
+Attention is PyTorch's fused one. Rows are those of `foretoken validate training`: the median of the timed steps
+and the peak of allocated memory.
 """
 import argparse
 import csv
@@ -14,6 +14,8 @@ import time
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from training_rows import training_row
 
 # layers, heads, KV heads, hidden, inner, vocabulary, gated
 SIZES = {
@@ -151,7 +153,7 @@ def main():
     arguments = parser.parse_args()
     torch.set_float32_matmul_precision("high")
     with open(arguments.out, "w", newline="") as file:
-        writer = None
+        writer, rows = None, 0
         for name, batch, length in POINTS:
             if arguments.models and name not in arguments.models.split(","):
                 continue
@@ -162,7 +164,8 @@ def main():
                     except torch.OutOfMemoryError:
                         print(name, batch, length, "does not fit")
                         continue
-                    row = {"device": arguments.device_name, **row}
+                    rows += 1
+                    row = training_row(rows, {"device": arguments.device_name, **row})
                     if writer is None:
                         writer = csv.DictWriter(file, row)
                         writer.writeheader()

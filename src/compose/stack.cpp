@@ -341,11 +341,19 @@ Stack parse_stack(std::string_view text, const std::string& source, const StackF
 
 Stack read_stack(const std::filesystem::path& file, const std::filesystem::path& shipped) {
   constexpr size_t largest = size_t{4} << 20;
-  // One step up only: a stack that extends one that extends is refused.
-  const StackFinder base_of = [&](const std::string& name) {
+  // A chain of stacks ends: each extends one that was not in it before.
+  std::vector<std::filesystem::path> chain = {file};
+  StackFinder base_of = [&](const std::string& name) {
     std::filesystem::path base = shipped / (name + ".json");
     if (shipped.empty() || !std::filesystem::exists(base)) base = file.parent_path() / (name + ".json");
-    return parse_stack(read_file(base, largest), base.string());
+    if (std::find(chain.begin(), chain.end(), base) != chain.end()) {
+      throw InputError({.source = chain.back().string(),
+                        .path = "extends",
+                        .value = printable(name),
+                        .expected = "a stack that does not extend this one"});
+    }
+    chain.push_back(base);
+    return parse_stack(read_file(base, largest), base.string(), base_of);
   };
   return parse_stack(read_file(file, largest), file.string(), base_of);
 }

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/lowering.h"
@@ -129,6 +133,27 @@ TEST(Stack, an_extension_puts_its_rules_first_and_inherits_the_rest) {
   ASSERT_EQ(stack.rules.size(), 2U);
   EXPECT_THAT(stack.rules[0].when.names, ElementsAre("y"));
   EXPECT_THAT(stack.rules[1].when.names, ElementsAre("x"));
+}
+
+TEST(Stack, a_chain_of_extensions_ends) {
+  const StackCatalogue stacks(FORETOKEN_SOURCE_DIR "/data/stacks");
+  const Stack compiled = stacks.stack("torch-compile"), eager = stacks.stack("torch-eager");
+  EXPECT_GT(compiled.rules.size(), eager.rules.size());
+  EXPECT_GT(eager.rules.size(), stacks.stack("hf-eager").rules.size());
+  EXPECT_EQ(compiled.dispatch_of(StepPhase::train), Dispatch::eager);
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "circle_of_stacks";
+  std::filesystem::create_directories(folder);
+  for (const auto& [name, base] : {std::pair("a", "b"), std::pair("b", "a")}) {
+    write_file(
+        folder / (std::string(name) + ".json"),
+        fmt::format(R"({{"format": 1, "name": "{}", "summary": "s", "source": "t", "extends": "{}"}})", name, base));
+  }
+  try {
+    read_stack(folder / "a.json");
+    FAIL() << "a circle is refused";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().path, "extends");
+  }
 }
 
 TEST(Stack, mistakes_are_told_with_path_and_expectation) {

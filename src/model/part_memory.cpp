@@ -185,7 +185,7 @@ class PartCounter {
   // place of one sum for each query.
   void write_out_scores(PartMemory& part, std::span<const ForwardOperator> operators, double activation) const {
     constexpr double sum_bytes = 4;
-    const double score_bytes = saved_.score_masks ? 2 * activation + 1 : activation;
+    const double score_bytes = (saved_.score_masks ? 2 * activation + 1 : activation) + saved_.beside.score;
     for (const ForwardOperator& one : operators) {
       const CoreSize core = std::visit(CoreSizeOf{}, one.shape);
       part.saved -= Bytes(core.queries * sum_bytes * number(one.count));
@@ -232,11 +232,27 @@ class PartCounter {
     return one.saved_bytes * (is_attention_output(one.name) ? 1 + share : share);
   }
 
+  // What stays of one call beyond what fused kernels keep.
+  double beside_bytes_of(const ForwardOperator& one) const {
+    if (one.is_adapter()) return 0;
+    const SavedBeside& beside = saved_.beside;
+    const bool frozen = request_.lora.rank > 0;
+    if (const auto* norm = std::get_if<NormShape>(&one.shape)) {
+      // A layer norm is one kernel in eager software too.
+      const double own = norm->layer_norm ? 0 : frozen ? beside.frozen_norm : beside.norm;
+      return number(norm->rows) * number(norm->width) * (own + (frozen ? beside.adapter : beside.stream));
+    }
+    const auto* activation = std::get_if<ActivationShape>(&one.shape);
+    if (activation == nullptr) return 0;
+    return number(activation->rows) * number(activation->width) *
+           (beside.activation + (activation->gated ? beside.gate : 0));
+  }
+
   void add_operators(PartMemory& part, std::span<const ForwardOperator> operators) const {
     for (const ForwardOperator& one : operators) {
       part.working = std::max(part.working, Bytes(live_bytes(one.shape, bytes_per_element(model_.dtype))));
       const bool is_loss = one.part == StepPart::head && std::holds_alternative<SoftmaxShape>(one.shape);
-      const Bytes saved(saved_bytes_of(one) * number(one.count));
+      const Bytes saved((saved_bytes_of(one) + beside_bytes_of(one)) * number(one.count));
       (is_loss ? part.logits : part.saved) += saved;
       for (size_t i = 0; i < layer_module_count; ++i) {
         part.by_module[i] += spared_share(static_cast<LayerModule>(i), one) * saved;

@@ -51,8 +51,21 @@ std::string layer_modules_text(const LayerModules& modules);
 // The share of a forward call that computing the module again repeats.
 double repeated_share(const LayerModules& modules, std::string_view name, StepPart part);
 
+// Bytes of each element that software without fused kernels keeps beyond what they do (or less: -2 where an output is
+// computed again from inputs that stay anyway).
+struct SavedBeside {
+  double norm = 0;         // of what a norm reads, its weight trained
+  double frozen_norm = 0;  // the same with a frozen weight
+  double gate = 0;         // of what a gate multiplies
+  double activation = 0;   // of what an activation gives the multiply behind it
+  double stream = 0;       // of what any norm reads
+  double adapter = 0;      // the same beside adapters in fp32
+  double score = 0;        // of attention scores that stay
+};
+
 // What a training stack keeps beside the operators' inputs.
 struct SavedTensors {
+  SavedBeside beside;
   bool hidden_masks = false;      // of dropout after each block, one byte per element (GPT models until about 2022)
   bool score_masks = false;       // of dropout on attention scores, where those stay
   bool flash_attention = true;    // else the scores stay: softmax, and with dropout on them its mask and output

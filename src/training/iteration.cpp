@@ -190,7 +190,8 @@ const IterationModel::KnownPiece& IterationModel::known_piece(size_t kind, const
                              .expert_capacity = job_.expert_capacity,
                              .packed_length = job_.packed_length,
                              .dropout = job_.dropout,
-                             .gathered = gathered_shares(job_)};
+                             .gathered = gathered_shares(job_),
+                             .kernels = kernels_of_stack()};
   KnownPiece piece{.costs = kind < kinds_.size()    ? layer_costs(job_.model, layer, request, machine_)
                             : kind == kinds_.size() ? embedding_costs(job_.model, request, machine_)
                                                     : head_costs(job_.model, request, machine_),
@@ -201,6 +202,12 @@ const IterationModel::KnownPiece& IterationModel::known_piece(size_t kind, const
     if (same == shapes_.end()) shapes_.push_back(call.timed.launch.shape);
   }
   return costs_.emplace(key, std::move(piece)).first->second;
+}
+
+const Stack* IterationModel::kernels_of_stack() const {
+  const std::optional<Stack>& casting = job_.lora.rank > 0 ? stack_.adapter_kernels : stack_.autocast_kernels;
+  const std::optional<Stack>& kernels = !job_.updates_weights && casting ? casting : stack_.kernels;
+  return kernels ? &*kernels : nullptr;
 }
 
 bool IterationModel::is_unfused(size_t kind) const {
@@ -276,7 +283,7 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
       const auto call = static_cast<CostKind>(i);
       at(own, part_of_calls(call)) += factors.of[i] * costs.of(pass).of(call).value;
     }
-    at(own, TimePart::passes) += factors.cast + factors.move;
+    at(own, TimePart::passes) += factors.cast + factors.move + costs.of(pass).gaps;
     if (pass != TrainingPass::backward_weight) at(own, TimePart::passes) += expand_seconds(costs);
     add_parts(time.parts, own, 1);
     return std::accumulate(own.begin(), own.end(), 0.0);
@@ -295,24 +302,48 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
     time.times.backward_weight += added;
     at(time.parts, TimePart::accumulate) += added;
   }
-  if (!is_layer) {
+  if (kind != kinds_.size()) add_weight_casts(plan, time);  // rows of the embedding are read as they are
+  if (!is_layer && !stack_.kernels) {
     add_sharded_traffic(costs, plan, time);
     return time;
   }
-  const bool twice = plan.recompute == Recompute::full && recomputed;
-  const double ranks = static_cast<double>(plan.parallel.tensor) / 8;
-  const double host = 1e-6 * c[host_layer_us] * (twice ? 1 : 0.75) * (1 + c[host_tensor] * ranks * ranks);
-  const double busy = time.times.sum();
-  // The host launches ahead of the device, but not past routing: how many tokens each expert gets is read back first.
-  const bool routes = std::holds_alternative<Moe>(kinds_[kind].feed_forward);
-  time.host = routes ? 0 : host;
-  const double waited = routes ? host : std::max(0.0, host - busy);
-  if (waited > 0) {
-    at(time.parts, TimePart::host) += waited;
-    stretch(time.times, busy + waited);
-  }
+  add_host(kind, plan, recomputed, time);
   add_sharded_traffic(costs, plan, time);
   return time;
+}
+
+// What the host needs to launch a piece, beyond what the device is busy with: its kernels one by one where the stack
+// says which they are, and a constant for each layer.
+void IterationModel::add_host(size_t kind, const TrainingPlan& plan, bool recomputed, PieceTime& time) {
+  const TrainingConstants& c = constants_;
+  const PieceCosts& costs = costs_of(kind, plan);
+  const bool is_layer = kind < kinds_.size(), twice = is_layer && plan.recompute == Recompute::full && recomputed;
+  double host = stack_.host_factor *
+                (costs.forward.host * (twice ? 2 : 1) + costs.backward_input.host + costs.backward_weight.host);
+  if (is_layer) {
+    const double ranks = static_cast<double>(plan.parallel.tensor) / 8;
+    host += 1e-6 * c[host_layer_us] * (twice ? 1 : 0.75) * (1 + c[host_tensor] * ranks * ranks);
+  }
+  const double busy = time.times.sum();
+  // The host launches ahead of the device, but not past routing: how many tokens each expert gets is read back first.
+  const bool routes = is_layer && std::holds_alternative<Moe>(kinds_[kind].feed_forward);
+  time.host = routes ? 0 : host;
+  const double waited = routes ? host : std::max(0.0, host - busy);
+  const Stack* kernels = kernels_of_stack();
+  if (kernels != nullptr) time.slow_host = std::max(0.0, kernels->costs.host_high * host - busy) - waited;
+  if (waited <= 0) return;
+  at(time.parts, TimePart::host) += waited;
+  stretch(time.times, busy + waited);
+}
+
+// Trained weights in fp32 are cast for the multiplies of each micro-batch, and their gradients back, by the ranks that
+// hold them.
+void IterationModel::add_weight_casts(const TrainingPlan& plan, PieceTime& time) const {
+  if (job_.updates_weights) return;
+  const double ranks = plan.sharding == Sharding::parameters ? static_cast<double>(plan.sharded_over()) : 1;
+  const double casts = constants_[board_factor] * constants_[weight_cast_bytes] * time.parameters / ranks / bandwidth_;
+  time.times.backward_weight += casts;
+  at(time.parts, TimePart::passes) += casts;
 }
 
 // Frozen weights in fewer bits are read, written out in 16 bits, and read by the multiply, which counts that itself.
@@ -326,8 +357,14 @@ double IterationModel::expand_seconds(const PieceCosts& costs) const {
 // `forward` is what all of its forward pass takes.
 double IterationModel::recompute_seconds(size_t kind, const TrainingPlan& plan, const PieceCosts& costs,
                                          double forward) const {
-  if (plan.recompute == Recompute::full) return forward;
   const PassFactors factors = pass_factors(kind, plan, costs, TrainingPass::forward);
+  if (plan.recompute == Recompute::full) {
+    for (const PieceCall& one : costs.calls) {
+      if (one.pass != TrainingPass::forward || repeated_of(kind, plan, one) > 0) continue;
+      forward -= factors.of[static_cast<size_t>(one.kind)] * one.timed.seconds.value;
+    }
+    return forward;
+  }
   double again = 0;
   for (const PieceCall& one : costs.calls) {
     if (one.pass != TrainingPass::forward) continue;
@@ -430,7 +467,10 @@ const IterationModel::PieceTime& IterationModel::PlanPieces::of(size_t kind, boo
 }
 
 IterationModel::PieceTime IterationModel::chunk_time(const ChunkMix& mix, const PlanPieces& pieces,
-                                                     int64_t virtual_stages) const {
+                                                     const TrainingPlan& plan) const {
+  const Model& model = job_.model;
+  const int64_t width = model.embedding_width > 0 ? model.embedding_width : model.hidden;
+  const double table = static_cast<double>(model.vocabulary * width) / static_cast<double>(plan.parallel.tensor);
   PieceTime sum;
   each_piece(mix, [&](size_t kind, bool recomputed, double times) {
     const PieceTime& piece = pieces.of(kind, recomputed);
@@ -443,8 +483,12 @@ IterationModel::PieceTime IterationModel::chunk_time(const ChunkMix& mix, const 
     sum.expert_matrices.add(piece.expert_matrices, times);
     add_parts(sum.parts, piece.parts, times);
   });
+  if (mix.embedding && mix.head && job_.model.tied_embeddings && job_.lora.rank == 0) {
+    sum.parameters -= table;  // one table, counted by both
+    sum.shared -= table;
+  }
   // The stage's share of what the host does for each micro-batch.
-  const double host = 1e-6 * constants_[host_micro_batch_us] / static_cast<double>(virtual_stages);
+  const double host = 1e-6 * constants_[host_micro_batch_us] / static_cast<double>(plan.virtual_stages);
   sum.times.forward += host;
   at(sum.parts, TimePart::host) += host;
   return sum;
@@ -498,11 +542,13 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
   return traffic.exposed(scaled(seconds, c[traffic_factor]), beside);
 }
 
-// Bytes of the optimizer's pass: what the stack says for Adam in fp32, and each byte of state more or less read and
-// written.
+// Bytes of the optimizer's pass: what the stack says for Adam and for clipping, and each byte of state more or less
+// than in fp32 read and written. Clipping reads each gradient for their norm, then reads and writes it.
 double IterationModel::optimizer_pass_bytes() const {
   constexpr double adam_state_bytes = 12;
-  return std::max(0.0, constants_[optimizer_bytes] + 2 * (job_.optimizer_state_bytes - adam_state_bytes));
+  const double clipped = job_.clips_gradients ? 0 : 3;
+  if (job_.updates_weights) return constants_[optimizer_16_bytes] - 2 * clipped;
+  return std::max(0.0, constants_[optimizer_bytes] + 2 * (job_.optimizer_state_bytes - adam_state_bytes) - 4 * clipped);
 }
 
 // Each iteration multiplies X X^T, its square, and that with X (K. Jordan's Muon; arXiv 2502.16982), in 16 bits; tensor
@@ -553,7 +599,7 @@ IterationEstimate IterationModel::steps_of(const TrainingPlan& plan) {
   work.send_forward = work.send_backward = send_seconds(plan);
 
   std::vector<PieceTime> mix_times;
-  for (const ChunkMix& mix : layout.mixes) mix_times.push_back(chunk_time(mix, pieces, plan.virtual_stages));
+  for (const ChunkMix& mix : layout.mixes) mix_times.push_back(chunk_time(mix, pieces, plan));
   std::vector<TimeParts> stage_parts(static_cast<size_t>(plan.stages()));
   std::vector<HeldParameters> stage_held(stage_parts.size());
   result.stage_parameters.assign(stage_parts.size(), 0);
@@ -600,7 +646,7 @@ double IterationModel::quick_seconds(const TrainingPlan& plan) {
   const PipelineLayout& layout = layout_of(plan);
   const PlanPieces& pieces = pieces_of(plan);
   quick_times_.clear();
-  for (const ChunkMix& mix : layout.mixes) quick_times_.push_back(chunk_time(mix, pieces, plan.virtual_stages));
+  for (const ChunkMix& mix : layout.mixes) quick_times_.push_back(chunk_time(mix, pieces, plan));
 
   PipelineWork& work = quick_work_;
   work.stages = plan.stages();

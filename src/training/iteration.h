@@ -40,6 +40,8 @@ struct TrainingJob {
   double gathered_parameter_bytes = 2;  // of each sharded parameter on its way to ranks that compute with it
   double optimizer_state_bytes = 12;    // of each trained parameter: Adam's master weight and moments in fp32
   int64_t orthogonal_steps = 0;         // Newton-Schulz iterations of the optimizer on each matrix of a layer (Muon)
+  bool updates_weights = false;         // weights in 16 bits are all there is of them: no copy in fp32
+  bool clips_gradients = true;          // by their norm
 };
 
 // Fine-tuning: of adapters, or of all weights on packed examples.
@@ -112,8 +114,9 @@ class IterationModel {
     double parameters = 0;  // shared and of experts
     double shared = 0;
     Orthogonalization shared_matrices = {}, expert_matrices = {};
-    double host = 0;   // launching it; it takes no less
-    Estimate sharded;  // gathers that are not hidden
+    double host = 0;       // launching it; it takes no less
+    double slow_host = 0;  // what it takes longer on the slower of 90% of hosts
+    Estimate sharded;      // gathers that are not hidden
   };
   // What the stack makes of a pass: a factor for each kind of call, and passes over memory that the kernel layer does
   // not know of.
@@ -182,6 +185,7 @@ class IterationModel {
   const PieceCosts& costs_of(size_t kind, const TrainingPlan& plan) { return known_piece(kind, plan).costs; }
   PieceTime time_of(size_t kind, const TrainingPlan& plan, bool recomputed);
   bool is_unfused(size_t kind) const;
+  const Stack* kernels_of_stack() const;
   PassFactors pass_factors(size_t kind, const TrainingPlan& plan, const PieceCosts& costs, TrainingPass pass) const;
   // The pieces of a chunk: visit(kind, among those computed again, how many).
   template <class Visit>
@@ -200,10 +204,12 @@ class IterationModel {
   StageEstimate micro_batch_stage(const TrainingPlan& plan, const ChunkMix& mix, const PlanPieces& pieces);
   int gathers_of(const TrainingPlan& plan) const;
   bool scatters_micro_batches(const TrainingPlan& plan) const;
+  void add_host(size_t kind, const TrainingPlan& plan, bool recomputed, PieceTime& time);
+  void add_weight_casts(const TrainingPlan& plan, PieceTime& time) const;
   void add_sharded_traffic(const PieceCosts& costs, const TrainingPlan& plan, PieceTime& time);
   const PlanPieces& pieces_of(const TrainingPlan& plan);
   const PipelineLayout& layout_of(const TrainingPlan& plan);
-  PieceTime chunk_time(const ChunkMix& mix, const PlanPieces& pieces, int64_t virtual_stages) const;
+  PieceTime chunk_time(const ChunkMix& mix, const PlanPieces& pieces, const TrainingPlan& plan) const;
   double send_seconds(const TrainingPlan& plan);
   Estimate data_seconds(const TrainingPlan& plan, HeldParameters held, double beside);
   double optimizer_pass_bytes() const;

@@ -11,7 +11,7 @@ double IterationModel::repeated_of(size_t kind, const TrainingPlan& plan, const 
     case Recompute::none:
       return 0;
     case Recompute::full:
-      return 1;
+      return stack_.stops_recompute_early && job_.lora.rank == 0 && call.call.name == "down_proj" ? 0 : 1;
     case Recompute::selective:
       // A flash kernel computes its scores again anyway.
       if (call.kind == CostKind::attention) {
@@ -103,6 +103,13 @@ void IterationModel::add_widths(IterationEstimate& result, const TrainingPlan& p
   if (data.value > 0) whole.add(data, "collective");
   result.composed = result.seconds;
   widen(result.composed, whole.total());
+  double slow_host = 0;
+  for (size_t i = 0; i < mix_counts.size(); ++i) {
+    each_piece(layout.mixes[i], [&](size_t kind, bool recomputed, double times) {
+      slow_host += mix_counts[i] * times * pieces.of(kind, recomputed).slow_host;
+    });
+  }
+  result.composed.high += slow_host;
   result.seconds = with_stack_interval(result.composed, stack_.interval_for(job_.model, stack_use(plan)),
                                        stack_.confidence_for(job_.model, stack_use(plan)));
   for (const auto& [family, calls] : errors.families) {

@@ -716,4 +716,104 @@ TEST(Iteration, a_token_goes_once_to_each_rank_that_needs_it) {
   EXPECT_LT(seconds(TokenDispatcher::usual), seconds(TokenDispatcher::all_to_all));  // copies are sorted once more
 }
 
+TrainingStack eager_stack(const std::string& name = "torch-eager") {
+  TrainingStack stack = plain_stack();
+  stack.kernels = StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack(name);
+  return stack;
+}
+
+TEST(TrainingIteration, kernels_that_run_one_by_one_stream_more_memory_than_fused_ones) {
+  const auto machine = roofline_machine(1);
+  const TrainingPlan plan{.micro_batch = 4, .global_batch = 4};
+  const TrainingJob job{.model = llama_like(), .sequence_length = 4096};
+  const auto passes = [&](const TrainingStack& stack) {
+    return part_of(step_of(job, plan, *machine, stack), TimePart::passes);
+  };
+  EXPECT_LT(passes(eager_stack("torch-compile")), passes(eager_stack("torch-eager")));
+  EXPECT_LT(passes(eager_stack("torch-eager")), passes(eager_stack("hf-eager")));
+}
+
+TEST(TrainingIteration, a_small_step_waits_for_the_host_that_launches_its_kernels) {
+  const auto machine = roofline_machine(1);
+  const TrainingJob small{.model = llama_like(), .sequence_length = 16};
+  const TrainingPlan plan{};
+  TrainingStack stack = eager_stack();
+  const IterationEstimate step = step_of(small, plan, *machine, stack);
+  EXPECT_GT(part_of(step, TimePart::host), 0.5 * step.seconds.value);
+  stack = on_host(std::move(stack), 2);
+  EXPECT_GT(step_of(small, plan, *machine, stack).seconds.value, 1.5 * step.seconds.value);
+  EXPECT_NEAR(part_of(step_of(small, plan, *machine), TimePart::host), 0, 1e-4)
+      << "fused kernels cost the host nothing";
+}
+
+TEST(TrainingIteration, adapters_cost_the_host_launches_of_their_own) {
+  const auto machine = roofline_machine(1);
+  TrainingJob job{.model = llama_like(), .sequence_length = 16};
+  job.lora.rank = 16;
+  const auto host = [&] { return part_of(step_of(job, {}, *machine, eager_stack("hf-eager")), TimePart::host); };
+  const double all = host();
+  job.lora.on_mlp = false;
+  EXPECT_LT(host(), all);
+}
+
+TEST(TrainingIteration, fp32_weights_are_cast_for_each_micro_batch) {
+  const auto machine = roofline_machine(1);
+  TrainingStack stack = plain_stack();
+  stack.constants[weight_cast_bytes] = 12;
+  TrainingJob job{.model = llama_like()};
+  const TrainingPlan one{.global_batch = 1}, two{.global_batch = 2};
+  const auto casts = [&](const TrainingPlan& plan) {
+    return part_of(step_of(job, plan, *machine, stack), TimePart::passes) -
+           part_of(step_of(job, plan, *machine), TimePart::passes);
+  };
+  const double once = casts(one);
+  EXPECT_GT(once, 0);
+  EXPECT_NEAR(casts(two), 2 * once, 1e-9);
+  job.updates_weights = true;
+  EXPECT_NEAR(casts(one), 0, 1e-12);
+}
+
+// Adam on weights of two bytes: 14 bytes, and 6 to clip gradients of two bytes. On fp32: 28 and 12.
+TEST(TrainingIteration, the_optimizer_reads_and_writes_what_it_keeps) {
+  const auto machine = roofline_machine(1);
+  TrainingStack stack = plain_stack();
+  stack.constants[optimizer_bytes] = 40;
+  stack.constants[optimizer_16_bytes] = 20;
+  TrainingJob job{.model = llama_like()};
+  const auto optimizer = [&] { return part_of(step_of(job, {}, *machine, stack), TimePart::optimizer); };
+  const double whole = optimizer();
+  job.clips_gradients = false;
+  EXPECT_NEAR(optimizer() / whole, 28.0 / 40, 1e-9);
+  job.updates_weights = true;
+  job.optimizer_state_bytes = 4;
+  EXPECT_NEAR(optimizer() / whole, 14.0 / 40, 1e-9);
+  job.clips_gradients = true;
+  EXPECT_NEAR(optimizer() / whole, 20.0 / 40, 1e-9);
+}
+
+TEST(TrainingIteration, a_checkpoint_that_stops_early_spares_the_last_multiply) {
+  const auto machine = roofline_machine(1);
+  TrainingStack stack = plain_stack();
+  TrainingJob job{.model = llama_like()};
+  const TrainingPlan plan{.recompute = Recompute::full};
+  const auto again = [&] { return part_of(step_of(job, plan, *machine, stack), TimePart::recompute); };
+  const double all = again();
+  stack.stops_recompute_early = true;
+  const double early = again();
+  EXPECT_LT(early, all);
+  EXPECT_GT(early, 0.5 * all);
+  job.lora.rank = 16;
+  const double with_adapters = again();
+  stack.stops_recompute_early = false;
+  EXPECT_EQ(again(), with_adapters) << "an adapter keeps its input, behind the frozen multiply";
+}
+
+TEST(TrainingIteration, a_table_that_embedding_and_head_share_is_trained_once) {
+  const auto machine = roofline_machine(1);
+  Model model = llama_like();
+  model.tied_embeddings = true;
+  const IterationEstimate step = step_of({.model = model}, {}, *machine);
+  EXPECT_NEAR(step.stage_parameters.front() / count_parameters(model).total, 1, 1e-9);
+}
+
 }  // namespace foretoken::iteration_test

@@ -85,7 +85,7 @@ StageEstimate IterationModel::micro_batch_stage(const TrainingPlan& plan, const 
 
   StageEstimate stage = stage_of_launches(std::move(calls), std::move(launches), machine_.kernels->correlations(),
                                           Stack{}, {.kind = Dispatch::fused});
-  const TimeParts parts = chunk_time(mix, pieces, 1).parts;
+  const TimeParts parts = chunk_time(mix, pieces, plan).parts;
   stage.time.host_stall = at(parts, TimePart::host);
   stage.time.seconds += stage.time.host_stall;
   StageErrors errors(machine_.kernels->correlations());

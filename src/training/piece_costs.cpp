@@ -6,7 +6,6 @@
 #include <span>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/portable_math.h"
 #include "kernel/error_correlation.h"
 #include "network/calibration/expert_kernels.h"
@@ -161,22 +160,30 @@ void add_up(PieceCosts& costs, const ErrorCorrelations& correlations) {
   }
 }
 
-// training_calls() are the kernels already. Inputs of quantized multiplies arrive cast, unlike those of serving
-// engines: a cast serves more than one multiply, and stacks count it apart.
-Stack with_cast_inputs(const std::vector<TrainingCall>& calls) {
+// Without a stack of kernels, training_calls() are the kernels already. Inputs of quantized multiplies arrive cast,
+// unlike those of serving engines: a cast serves more than one multiply, and training stacks count it apart.
+Stack with_cast_inputs(const Stack* kernels, const std::vector<TrainingCall>& calls) {
   StackRule rule{.emit = {StackKernel{.variant = "scaled_mm_tensor"}}};
   for (const TrainingCall& one : calls) {
     const auto* multiply = std::get_if<GemmShape>(&one.call.shape);
     if (multiply != nullptr && facts(multiply->scheme).quantizes_activations) rule.when.names.push_back(one.call.name);
   }
-  Stack stack;
-  if (!rule.when.names.empty()) stack.rules.push_back(std::move(rule));
+  Stack stack = kernels != nullptr ? *kernels : Stack{};
+  if (!rule.when.names.empty()) stack.rules.insert(stack.rules.begin(), std::move(rule));
   return stack;
 }
 
-PieceCosts costs_of_operators(const std::vector<Operator>& operators, const PieceRequest& request,
-                              const TrainingMachine& machine, const GatheredShares& gathered = {},
-                              const ExpertTraffic& traffic = {}) {
+// What bounds one kernel of a call: beside a multiply, others only stream memory (sums of the gradients of biases).
+CostKind kind_of(const TrainingCall& call, const KernelShape& shape) {
+  const bool is_linear = call.kind == CostKind::linear || call.kind == CostKind::quantized;
+  const bool multiplies =
+      std::holds_alternative<GemmShape>(shape) || std::holds_alternative<LatentProjectionShape>(shape);
+  return is_linear && !multiplies ? CostKind::passes : call.kind;
+}
+
+PieceCosts costs_of_operators(const std::vector<Operator>& operators, std::string_view family,
+                              const PieceRequest& request, const TrainingMachine& machine,
+                              const GatheredShares& gathered = {}, const ExpertTraffic& traffic = {}) {
   std::vector<TrainingCall> calls = training_calls(operators, {.attention = request.attention,
                                                                .sequence_length = request.sequence_length,
                                                                .packed_length = request.packed_length,
@@ -194,29 +201,36 @@ PieceCosts costs_of_operators(const std::vector<Operator>& operators, const Piec
     }
     return machine.network->estimate({.kind = shape.kind, .bytes = shape.bytes, .group = group}).seconds;
   };
-  const Stack one_kernel_each = with_cast_inputs(calls);
-  for (TrainingCall& one : calls) lowered.push_back(std::move(one.call));
-  std::vector<TimedLaunch> launches =
-      LaunchTimer{.kernels = *machine.kernels, .stack = one_kernel_each, .collectives = collectives}.time(
-          lowered, StepPhase::train, {});
-  ensure(launches.size() == calls.size(), "each call is launched as one kernel");
-  const Estimate slowdown = slowdown_of(launches, machine);
+  const Stack stack = with_cast_inputs(request.kernels, calls);
   PieceCosts costs;
-  costs.calls.reserve(calls.size());
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const TrainingCall& one = calls[i];
+  for (TrainingCall& one : calls) {
     PassCosts& pass = costs.of(one.pass);
     pass.cast_elements += one.cast_elements;
     pass.expert_elements += one.expert_elements;
+    lowered.push_back(std::move(one.call));
+  }
+  std::vector<TimedLaunch> launches =
+      LaunchTimer{.kernels = *machine.kernels, .stack = stack, .collectives = collectives}.time(
+          lowered, StepPhase::train, family);
+  const Estimate slowdown = slowdown_of(launches, machine);
+  costs.calls.reserve(launches.size());
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const Launch& launch = launches[i].launch;
+    const TrainingCall& one = calls[launch.call];
+    PassCosts& pass = costs.of(one.pass);
+    const bool first = i == 0 || launches[i - 1].launch.call != launch.call;
+    pass.host += launch.host.value() * static_cast<double>(launch.count);
+    if (first) pass.host += launch.host_before.value() * static_cast<double>(lowered[launch.call].count);
+    pass.gaps += stack.costs.eager_gap.value() * static_cast<double>(launch.count);
+    const CostKind kind = kind_of(one, launch.shape);
     Estimate& seconds = launches[i].seconds;
     seconds = scaled(seconds, one.share);
-    if (is_multiply(one.kind)) seconds = slowed(seconds, slowdown);
-    const std::string_view form = error_form(launches[i].launch.shape, launches[i].launch.variant);
-    costs.calls.push_back({.timed = std::move(launches[i]),
-                           .call = std::move(lowered[i]),
-                           .kind = one.kind,
-                           .pass = one.pass,
-                           .form = form});
+    if (is_multiply(kind)) seconds = slowed(seconds, slowdown);
+    const std::string_view form = error_form(launch.shape, launch.variant);
+    Operator call = lowered[launch.call];
+    call.count = launch.count;
+    costs.calls.push_back(
+        {.timed = std::move(launches[i]), .call = std::move(call), .kind = kind, .pass = one.pass, .form = form});
   }
   add_up(costs, machine.kernels->correlations());
   return costs;
@@ -293,13 +307,15 @@ void exchange_heads(std::vector<Operator>& operators, const Attention& attention
 
 PieceCosts share_of_whole(const Model& model, const PieceRequest& request, const TrainingMachine& machine) {
   const std::vector<Operator> operators = stage_operators(model, step_request(request), request.parallel, 0);
-  PieceCosts costs = costs_of_operators(operators, request, machine);
+  PieceCosts costs = costs_of_operators(operators, model.family, request, machine);
   add_parameters(costs, request, 1,
                  [&](const PieceRequest& one) { return stage_operators(model, step_request(one), one.parallel, 0); });
   costs.share = 1 / static_cast<double>(model.layers.size());
   for (PieceCall& one : costs.calls) one.timed.seconds = scaled(one.timed.seconds, costs.share);
   add_up(costs, machine.kernels->correlations());
   for (PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) {
+    pass->host *= costs.share;
+    pass->gaps *= costs.share;
     pass->cast_elements *= costs.share;
     pass->expert_elements *= costs.share;
   }
@@ -331,7 +347,7 @@ void add_sorting(PieceCosts& costs, const ExpertTraffic& traffic) {
 // What the first or last stage has beyond its layer.
 PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& request, const TrainingMachine& machine) {
   const std::vector<Operator> with = operators_of(three, request, stage), without = operators_of(three, request, 1);
-  PieceCosts costs = costs_of_operators(beyond(with, without), request, machine);
+  PieceCosts costs = costs_of_operators(beyond(with, without), three.family, request, machine);
   add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, stage); });
   add_parameters(costs, request, -1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
   return costs;
@@ -392,7 +408,7 @@ PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceReques
   }
   const auto* experts = std::get_if<Moe>(&layer.feed_forward);
   const ExpertTraffic traffic = experts != nullptr ? traffic_of(model, *experts, request) : ExpertTraffic{};
-  PieceCosts costs = costs_of_operators(operators, request, machine, request.gathered, traffic);
+  PieceCosts costs = costs_of_operators(operators, model.family, request, machine, request.gathered, traffic);
   if (experts != nullptr && request.dispatcher == TokenDispatcher::all_to_all) add_sorting(costs, traffic);
   add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
   costs.matrices = weight_matrices(operators);

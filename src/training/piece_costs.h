@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/estimate.h"
+#include "compose/stack.h"
 #include "compose/timed_launch.h"
 #include "compose/training_lowering.h"
 #include "kernel/kernel.h"
@@ -21,6 +22,8 @@ namespace foretoken {
 // multiplies are as slow as the power limit makes them.
 struct PassCosts {
   Estimate linear, quantized, attention, experts, passes, tensor, context, expert;
+  double host = 0;             // of the host that launches its kernels one by one; 0 = not counted by kernel
+  double gaps = 0;             // between those kernels
   double cast_elements = 0;    // see TrainingCall
   double expert_elements = 0;  // see TrainingCall
 
@@ -70,6 +73,9 @@ struct PieceRequest {
   int64_t packed_length = 0;   // tokens of each of the documents that fill a sequence; 0 = one document
   Dropout dropout;
   GatheredShares gathered;  // by tensor ranks, in layers; the head gathers 16 bits
+  // The kernels that software without fusion runs for each operator, and what launching them costs; null = one kernel
+  // for each operator. What it points to must outlive the call.
+  const Stack* kernels = nullptr;
 };
 
 // The machine that trains. What it points to must outlive the calls.

@@ -28,8 +28,10 @@ enum TrainingConstant {
   fp4_cast_bytes,          // the same in 4 bits
   move_bytes,              // of each element that is put in order for routed experts, or back
   accumulate_bytes,        // of each parameter, for every micro-batch that adds to its gradient
-  optimizer_bytes,         // of each parameter, for every step
-  gradient_bytes,          // that travel for each parameter
+  optimizer_bytes,         // of each parameter, for every step, with clipping of gradients
+  optimizer_16_bytes,      // the same where weights, gradients and moments are in 16 bits
+  weight_cast_bytes,  // of each trained parameter in fp32, for every micro-batch: weights to 16 bits, gradients back
+  gradient_bytes,     // that travel for each parameter
   traffic_factor,   // times of all communication over the network layer's: computing beside it takes its share of both
   exchange_factor,  // times of tokens on their way to experts over other communication's
   // Shares of a communication that computing does not hide.

@@ -234,7 +234,28 @@ RunInterval TrainingStack::interval_for(const Model& model, const StackUse& use)
   return own;
 }
 
-TrainingStack parse_training_stack(std::string_view text, const std::string& source, const TrainingStackFinder& find) {
+namespace {
+
+SavedBeside read_saved_beside(const JsonView& view) {
+  view.allow_only({"norm", "frozen_norm", "gate", "activation", "stream", "adapter", "score"});
+  SavedBeside saved;
+  const auto read = [&](const char* key, double& bytes) {
+    if (const auto found = view.find(key)) bytes = found->number({.least = -4, .most = 16});
+  };
+  read("norm", saved.norm);
+  read("frozen_norm", saved.frozen_norm);
+  read("gate", saved.gate);
+  read("activation", saved.activation);
+  read("stream", saved.stream);
+  read("adapter", saved.adapter);
+  read("score", saved.score);
+  return saved;
+}
+
+}  // namespace
+
+TrainingStack parse_training_stack(std::string_view text, const std::string& source, const TrainingStackFinder& find,
+                                   const StackFinder& find_kernels) {
   const Json document = parse_json(text, source, {.max_bytes = largest_stack_file});
   const JsonView root(document, source);
   root.allow_only({"format",
@@ -258,6 +279,12 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
                    "held_gradient_bytes",
                    "held_logit_bytes",
                    "master_weight_bytes",
+                   "kernels",
+                   "autocast_kernels",
+                   "adapter_kernels",
+                   "stops_recompute_early",
+                   "saved_beside",
+                   "frees_gradients",
                    "usual_recompute",
                    "recipes",
                    "constants",
@@ -311,6 +338,20 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   if (const auto bytes = root.find("master_weight_bytes")) {
     stack.master_weight_bytes = bytes->number({.least = 0, .most = 4});
   }
+  const auto read_kernels = [&](const char* key, std::optional<Stack>& kernels) {
+    const auto named = root.find(key);
+    if (!named) return;
+    kernels.reset();
+    if (named->string() == "fused") return;
+    if (!find_kernels) named->fail("fused: no stack of kernels here");
+    kernels = find_kernels(named->string());
+  };
+  read_kernels("kernels", stack.kernels);
+  read_kernels("autocast_kernels", stack.autocast_kernels);
+  read_kernels("adapter_kernels", stack.adapter_kernels);
+  if (const auto stops = root.find("stops_recompute_early")) stack.stops_recompute_early = stops->boolean();
+  if (const auto saved = root.find("saved_beside")) stack.saved_beside = read_saved_beside(*saved);
+  if (const auto frees = root.find("frees_gradients")) stack.frees_gradients = frees->boolean();
   if (const auto modules = root.find("usual_recompute")) {
     stack.usual_recompute = {};
     for (const JsonView& item : modules->items()) {
@@ -359,6 +400,10 @@ TrainingStack TrainingStackCatalogue::stack(const std::string& name) const {
   const std::filesystem::path file = is_file ? std::filesystem::path(name) : file_of(name);
   // A chain of stacks ends: each must extend one that was not in it before.
   std::vector<std::string> chain = {name};
+  // data/stacks, beside data/training/stacks.
+  const StackFinder kernel_stacks = [this](const std::string& kernels) {
+    return StackCatalogue(folder_.parent_path().parent_path() / "stacks").stack(kernels);
+  };
   TrainingStackFinder find = [&](const std::string& base) {
     if (std::find(chain.begin(), chain.end(), base) != chain.end() ||
         std::find(known.begin(), known.end(), base) == known.end()) {
@@ -369,9 +414,10 @@ TrainingStack TrainingStackCatalogue::stack(const std::string& name) const {
                         .suggestion = nearest_name(base, known).value_or("")});
     }
     chain.push_back(base);
-    return parse_training_stack(read_file(file_of(base), largest_stack_file), file_of(base).string(), find);
+    return parse_training_stack(read_file(file_of(base), largest_stack_file), file_of(base).string(), find,
+                                kernel_stacks);
   };
-  return parse_training_stack(read_file(file, largest_stack_file), file.string(), find);
+  return parse_training_stack(read_file(file, largest_stack_file), file.string(), find, kernel_stacks);
 }
 
 std::vector<TrainingStack> TrainingStackCatalogue::all() const {
@@ -391,6 +437,7 @@ TrainingStack on_host(TrainingStack stack, double factor) {
       if (const auto found = constants.find(time); found != constants.end()) found->second *= factor;
     }
   }
+  stack.host_factor *= factor;
   return stack;
 }
 

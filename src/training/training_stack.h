@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/estimate.h"
+#include "compose/stack.h"
 #include "compose/training_lowering.h"
 #include "hardware/device.h"
 #include "model/part_memory.h"
@@ -84,6 +85,17 @@ struct TrainingStack {
   double master_weight_bytes = 4;   // of an optimizer that has a copy of the weights
   std::map<std::string, RecipeHabits, std::less<>> recipes;  // by the name of the number format
   LayerModules usual_recompute;  // what its published recipes compute again, where a model has it
+  // The kernels that it runs one by one for each operator (data/stacks), with what launching them costs; nothing = one
+  // for each operator, as software that fuses them.
+  std::optional<Stack> kernels;
+  std::optional<Stack>
+      autocast_kernels;  // the same where weights in fp32 are cast for each multiply; nothing = no other
+  std::optional<Stack> adapter_kernels;  // the same with adapters in fp32 beside frozen weights in 16 bits
+  bool stops_recompute_early = false;    // a layer is computed again up to the input of its last trained multiply
+  double host_factor = 1;                // times what launching those costs
+  // Bytes of each element that stay for the backward pass beyond those of fused kernels.
+  SavedBeside saved_beside;
+  bool frees_gradients = false;  // between steps: they take memory as activations leave it
   TrainingConstants constants = usual_training_constants();
   // Where they differ on a generation of devices (sm_90), on some of it (sm_103) or on one device; the narrower counts.
   std::map<std::string, std::map<TrainingConstant, double>, std::less<>> on;
@@ -118,8 +130,9 @@ std::optional<FittedConstant> fitted_constant(std::string_view name);
 // InputError with file, path, value, expectation.
 using TrainingStackFinder = std::function<TrainingStack(const std::string& name)>;
 // `find` gives the stack that the file extends: it has all that the file does not say, runs and fitted names apart.
+// `find_kernels` gives the stack of kernels that it names.
 TrainingStack parse_training_stack(std::string_view text, const std::string& source,
-                                   const TrainingStackFinder& find = {});
+                                   const TrainingStackFinder& find = {}, const StackFinder& find_kernels = {});
 
 // Stacks that ship, by name; a name with a slash or .json is a file.
 class TrainingStackCatalogue {

@@ -258,6 +258,20 @@ TEST(TrainingStack, of_fsdp_shards_parameters_unless_it_is_told_otherwise) {
   }
 }
 
+TEST(TrainingStack, of_eager_software_names_the_kernels_that_it_runs) {
+  const TrainingStack trainer = training_test::shipped_stack("transformers");
+  ASSERT_TRUE(trainer.kernels && trainer.autocast_kernels);
+  EXPECT_EQ(trainer.kernels->name, "hf-eager");
+  EXPECT_EQ(training_test::shipped_stack("deepspeed").kernels->name, "hf-eager") << "as the stack that it extends";
+  EXPECT_FALSE(training_test::shipped_stack("pytorch-fsdp").kernels);
+  EXPECT_EQ(on_host(trainer, 2).host_factor, 2);
+}
+
+TEST(TrainingStack, with_unknown_kernels_is_refused) {
+  const std::string text = R"({"format": 1, "name": "mine", "summary": "s", "source": "t", "kernels": "unheard-of"})";
+  EXPECT_THROW(parse_training_stack(text, "mine.json"), InputError);
+}
+
 TEST(TrainingConstants, no_share_that_is_not_hidden_is_above_one) {
   for (const TrainingConstantFacts& facts : training_constant_facts()) {
     if (!facts.name.ends_with("_exposed")) continue;

@@ -242,7 +242,7 @@ TEST_F(Train, a_searched_plan_is_written_for_a_framework_and_read_back) {
   const std::string file = write("plan.yaml", "");
   const std::string start =
       "plan train --model Llama-3.1-8B --device h100_sxm --devices 8 --global-batch-size 64 "
-      "--seq-length 4096 --lora-rank 16 --stack pytorch-fsdp --best 3 ";
+      "--seq-length 4096 --lora-rank 16 --stack transformers --best 3 ";
   const Outcome run = run_foretoken(start + "--launch axolotl --launch-out " + file);
   ASSERT_EQ(run.status, 0) << run.err;
   const Outcome again = run_foretoken("train --from " + file + " --device h100_sxm --devices 8");
@@ -258,7 +258,7 @@ TEST_F(Train, a_plan_for_a_framework_is_timed_with_its_software_and_has_what_it_
       "--lora-rank 16 --best 1 --launch axolotl");
   ASSERT_EQ(run.status, 0) << run.err;
   const std::string text = in_one_line(run.out);
-  EXPECT_NE(text.find("predicted with the software stack pytorch-fsdp"), std::string::npos) << run.out;
+  EXPECT_NE(text.find("predicted with the software stack transformers"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("\ndatasets:"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("\noutput_dir:"), std::string::npos) << run.out;
   EXPECT_EQ(run.out.find("for Megatron-LM"), std::string::npos) << run.out;

@@ -111,7 +111,7 @@ TrainingLauncher axolotl_launcher() {
           .has_experts = false,
           .splits_tensors = axolotl_splits_tensors,
           .host_memory = axolotl_host_memory,
-          .stack = "pytorch-fsdp"};
+          .stack = "transformers"};
 }
 
 }  // namespace foretoken

@@ -152,7 +152,7 @@ TrainingLauncher torchtune_launcher() {
           .has_experts = false,
           .splits_tensors = tune_splits_tensors,
           .host_memory = tune_host_memory,
-          .stack = "pytorch-fsdp",
+          .stack = "torchtitan-eager",
           .logit_bytes = tune_chunked_logit_bytes};
 }
 

@@ -124,7 +124,7 @@ std::string scored_kernel_row(const ScoredKernel& scored) {
 std::string scored_training_header() {
   std::string header =
       "id,row,source,model,gpu,stack,group,measured_s,predicted_s,low,high,confidence,kernels_low,kernels_high,"
-      "error_percent,memory_bytes,fits";
+      "error_percent,memory_bytes,fits,allocated_bytes,measured_allocated_bytes";
   for (size_t part = 0; part < time_part_count; ++part) {
     header += fmt::format(",{}_s", time_part_name(static_cast<TimePart>(part)));
   }
@@ -141,6 +141,8 @@ std::string scored_training_row(const ScoredTraining& scored) {
                   number_text(seconds.high), confidence_name(seconds.kind), number_text(composed.low),
                   number_text(composed.high), number_text(100 * (seconds.value / scored.measured_s - 1)),
                   number_text(scored.memory.value()), scored.fits ? 1 : 0);
+  text += "," + number_text(scored.allocated.value()) + ",";
+  if (row.peak_allocated_gb) text += number_text(1e9 * *row.peak_allocated_gb);
   for (const Estimate& part : scored.predicted->parts) text += "," + number_text(part.value);
   return text + "\n";
 }

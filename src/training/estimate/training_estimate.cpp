@@ -94,6 +94,12 @@ LongRunEstimate long_run(const TrainingQuestion& question, const TrainingEstimat
 
 }  // namespace
 
+Bytes allocated_bytes(const TrainingQuestion& question) {
+  const TrainingJob& job = question.job;
+  const ModelParts parts = training_parts(job.model, job.sequence_length, question.plan, question.formats);
+  return plan_memory(parts, question.plan, question.formats, allocator_overheads()).most().total();
+}
+
 TrainingEstimate estimate_training(const TrainingQuestion& question, const MachineModels& machine) {
   const TrainingJob& job = question.job;
   const TrainingPlan& plan = question.plan;

@@ -59,6 +59,9 @@ struct TrainingEstimate {
   std::optional<LongRunEstimate> run;
 };
 
+// Of the fullest device, what the framework's allocator hands out. The plan must be valid.
+Bytes allocated_bytes(const TrainingQuestion& question);
+
 // InputError that lists everything wrong with the plan.
 TrainingEstimate estimate_training(const TrainingQuestion& question, const MachineModels& machine);
 

@@ -132,6 +132,13 @@ TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, Tr
   question.formats = usual_formats(spec.job.recipe, spec.job.lora, question.stack.attention, spec.job.dropout);
   question.formats.gradient_bytes = question.stack.held_gradient_bytes > 0 ? question.stack.held_gradient_bytes
                                                                            : question.stack.constants[gradient_bytes];
+  question.job.updates_weights = spec.optimizer.master_bytes == 0;
+  if (question.job.updates_weights) question.formats.gradient_bytes = std::min(2.0, question.formats.gradient_bytes);
+  question.formats.saved.beside = question.stack.saved_beside;
+  // The residual stream of weights in fp32 is in fp32 where autocast makes the multiplies' inputs.
+  SavedBeside& beside = question.formats.saved.beside;
+  if (question.job.updates_weights) beside.stream = beside.adapter = 0;
+  question.formats.frees_gradients = question.stack.frees_gradients;
   question.formats.logit_bytes = spec.logit_bytes.value_or(question.stack.held_logit_bytes);
   question.formats.optimizer = spec.optimizer;
   question.formats.optimizer.master_bytes = std::min(spec.optimizer.master_bytes, question.stack.master_weight_bytes);

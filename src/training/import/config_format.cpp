@@ -193,6 +193,10 @@ void says_optimizer(SaidSettings& said, const ConfigValue& value) {
   }
 }
 
+void keeps_weights_in_16_bits(SaidSettings& said) {
+  if (said.optimizer == "adam" && said.precision.value_or("bf16") == "bf16") said.optimizer = "adam-bf16-weights";
+}
+
 void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entries, std::string_view key,
                             std::vector<std::string>& notes) {
   const ConfigEntry* entry = entries.find(key);

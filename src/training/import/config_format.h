@@ -121,11 +121,12 @@ void says_gradient_checkpointing(SaidSettings& said, const ConfigValue& value); 
 void says_fused_loss(SaidSettings& said, const ConfigValue& value);              // true: no logits in memory
 void says_four_bits(SaidSettings& said, const ConfigValue& value);               // true: NF4
 void says_eight_bits(SaidSettings& said, const ConfigValue& value);              // true: int8
-void says_optimizer(SaidSettings& said, const ConfigValue& value);               // adamw_torch, paged_adamw_8bit, ...
-void says_lora_targets(SaidSettings& said, const ConfigValue& value);            // [q_proj, up_proj], all
-void says_deepspeed_file(SaidSettings& said, const ConfigValue& value);          // zero3_bf16_cpuoffload.json
-void says_fsdp_words(SaidSettings& said, const ConfigValue& value);              // [full_shard, auto_wrap]
-void says_fsdp_strategy(SaidSettings& said, const ConfigValue& value);  // FULL_SHARD, HYBRID_SHARD, ... or 1 to 5
+void keeps_weights_in_16_bits(SaidSettings& said);                       // Adam changes weights in bf16 themselves
+void says_optimizer(SaidSettings& said, const ConfigValue& value);       // adamw_torch, paged_adamw_8bit, ...
+void says_lora_targets(SaidSettings& said, const ConfigValue& value);    // [q_proj, up_proj], all
+void says_deepspeed_file(SaidSettings& said, const ConfigValue& value);  // zero3_bf16_cpuoffload.json
+void says_fsdp_words(SaidSettings& said, const ConfigValue& value);      // [full_shard, auto_wrap]
+void says_fsdp_strategy(SaidSettings& said, const ConfigValue& value);   // FULL_SHARD, HYBRID_SHARD, ... or 1 to 5
 // A note where the file has a key and nothing came of it.
 void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entries, std::string_view key,
                             std::vector<std::string>& notes);

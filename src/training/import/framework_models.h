@@ -20,7 +20,7 @@ struct TuneName {
 };
 // Its losses that take the head's output in eight chunks have 16-bit logits and gradients, and fp32 copies of one
 // chunk.
-inline constexpr double tune_chunked_logit_bytes = 2 + 2 + 12.0 / 8;
+inline constexpr double tune_chunked_logit_bytes = 2 + 12.0 / 8;
 std::optional<std::string> model_of_tune(std::string_view builder);
 std::optional<TuneName> tune_of_model(std::string_view model);
 

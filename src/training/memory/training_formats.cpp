@@ -14,6 +14,7 @@ struct NamedOptimizerState {
 constexpr NamedOptimizerState optimizer_states[] = {
     {"adam", {}},
     {"adam-bf16", {.moment_bytes = 2}},
+    {"adam-bf16-weights", {.master_bytes = 0, .moment_bytes = 2}},
     {"adam-8bit", {.moment_bytes = 1}},
     {"muon", {.moments = 1, .orthogonal_steps = 5}},
     {"sgd-momentum", {.moments = 1}},

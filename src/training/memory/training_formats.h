@@ -22,7 +22,8 @@ struct OptimizerState {
   double bytes() const { return master_bytes + moments * moment_bytes; }
   bool operator==(const OptimizerState&) const = default;
 };
-// adam, adam-bf16 (moments in bf16), adam-8bit, muon (one moment), sgd-momentum, sgd; all with fp32 master weights.
+// adam, adam-bf16 (moments in bf16), adam-8bit, muon (one moment), sgd-momentum, sgd, all with fp32 master weights; and
+// adam-bf16-weights, which has weights, gradients and moments in bf16 alone.
 std::vector<std::string> optimizer_state_names();
 std::optional<OptimizerState> optimizer_state_from_name(std::string_view name);
 
@@ -39,6 +40,7 @@ struct TrainingFormats {
   double offloaded_activations = 0;  // share of the activations there
   double offloaded_parameters = 0;   // share of the weights there; layers come to the device one after the other
   bool keeps_gathered_in_pipelines = false;  // as TrainingStack
+  bool frees_gradients = false;              // as TrainingStack
 };
 
 // Formats of a frozen base under adapters: "bf16", "fp8", "int8", "nf4" (QLoRA, arXiv 2305.14314: 4 bits, and scales of

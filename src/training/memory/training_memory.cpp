@@ -15,13 +15,16 @@ struct HeldParts {
   double parameters = 0, expert_parameters = 0, adapter_parameters = 0;
   Bytes kept;     // of one micro-batch that waits for its backward pass
   Bytes redone;   // beyond its input, of the largest layer that is computed again
-  Bytes working;  // of the widest operator
+  Bytes working;  // of the widest operator outside the head
 
   void add_part(const PartMemory& part) {
+    add_states(part);
+    working = std::max(working, part.working);
+  }
+  void add_states(const PartMemory& part) {
     parameters += part.parameters;
     expert_parameters += part.expert_parameters;
     adapter_parameters += part.adapter_parameters;
-    working = std::max(working, part.working);
   }
   void add_layer(const PartMemory& layer, Recompute recompute, const LayerModules& modules) {
     add_part(layer);
@@ -109,6 +112,8 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   HeldParts held;
   TrainingMemory memory;
   bool has_embedding = false, has_head = false;
+  HeldParts head;  // its gradients are there while its logits still are
+  Bytes at_loss;   // what its multiply works with beside the logits
   for (const ChunkLayers& chunk : chunks) {
     held.add_layers(std::span(parts.layers).subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.count)),
                     plan);
@@ -118,7 +123,10 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
       held.kept += parts.embedding.saved;
     }
     if (chunk.head) {
-      held.add_part(parts.head);
+      held.add_states(parts.head);
+      head.add_states(parts.head);
+      if (chunk.embedding) head.parameters += parts.tied_table;
+      if (formats.logit_bytes > 0) at_loss = parts.head.working;  // a fused loss has no logits
       // A micro-batch turns round at the head: one is there at a time.
       const double predictions = 1 + static_cast<double>(parts.draft_layers.size());
       memory.activations += predictions * parts.head.saved;
@@ -169,8 +177,18 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   memory.away_activations = formats.offloaded_activations * activations;
   memory.activations = activations - memory.away_activations;
   memory.offloaded = formats.offloaded_activations * held.kept;
-  memory.workspace = overheads.workspace + held.redone + held.working;
-  memory.fragmentation = overheads.fragmentation * (memory.activations + memory.logits + held.redone + held.working);
+  // Either a micro-batch is at its loss, or a layer is computed again and its widest operator runs.
+  const Bytes in_layer = held.redone + held.working, beside_logits = std::max(at_loss, in_layer - memory.logits);
+  if (formats.frees_gradients && plan.micro_batches() == 1 && plan.stages() == 1) {
+    const Bytes busiest = memory.activations + memory.logits + beside_logits;
+    const Bytes of_head = std::min(memory.gradients, states.trained(head, formats.gradient_bytes).whole);
+    // A table that embedding and head share gets its gradient from both.
+    const Bytes again(formats.lora.rank > 0 ? 0 : head.parameters > 0 ? parts.tied_table * formats.gradient_bytes : 0);
+    const Bytes in_backward = std::max(memory.activations + of_head, memory.gradients + again) + in_layer;
+    memory.gradients = std::max(Bytes(), in_backward - busiest);
+  }
+  memory.workspace = overheads.workspace + beside_logits;
+  memory.fragmentation = overheads.fragmentation * (memory.activations + memory.logits + beside_logits);
   return memory;
 }
 

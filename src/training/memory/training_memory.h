@@ -25,12 +25,21 @@ struct MemoryOverheads {
   double usable = 0.95;                  // share of the device's memory that a plan should need at most
 };
 
+// What the allocator of a framework hands out: no driver, and nothing between its tensors.
+constexpr MemoryOverheads allocator_overheads() {
+  MemoryOverheads none;
+  none.workspace = {};
+  none.fragmentation = 0;
+  return none;
+}
+
 struct TrainingMemory {
   Bytes parameters, gradients, optimizer;
   Bytes activations;    // of all micro-batches in flight
   Bytes communication;  // gathered layers, gradient buckets, what goes to and comes from other stages
   Bytes logits;         // of the one micro-batch that is at the loss
-  Bytes workspace;      // with the layer that is being computed again and the gradients of the operator that runs
+  Bytes workspace;      // with what is there beside the logits, or with the layer that is being computed again and the
+                        // gradients of the operator that runs
   Bytes fragmentation;
   Bytes offloaded;         // of one micro-batch's activations, in host memory: not among the total
   Bytes away_parameters;   // weights in host memory: not among the total

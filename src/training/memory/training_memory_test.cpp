@@ -401,4 +401,38 @@ TEST(TrainingMemory, dropout_of_activations_keeps_its_masks) {
                    dropped_scores + (2 * layers + 1) * stream);
 }
 
+TEST(TrainingMemory, freed_gradients_take_the_place_of_activations) {
+  const Model model = llama_like();
+  TrainingFormats formats;
+  TrainingPlan plan{.micro_batch = 8, .global_batch = 8};
+  const double kept = most_bytes(model, plan, formats);
+  formats.frees_gradients = true;
+  const PlanMemory freed = memory_of(model, plan, formats);
+  EXPECT_LT(freed.most().total().value(), kept);
+  EXPECT_GE(freed.most().total(), freed.most().states() - freed.most().gradients + freed.most().activations);
+  plan.global_batch = 16;
+  EXPECT_EQ(most_bytes(model, plan, formats), kept) << "with several micro-batches they stay";
+}
+
+TEST(TrainingMemory, eager_kernels_keep_more_and_compiled_ones_less) {
+  const Model model = llama_like();
+  const TrainingPlan plan{.micro_batch = 2, .global_batch = 2};
+  const auto activations = [&](const SavedBeside& beside) {
+    TrainingFormats formats;
+    formats.saved.beside = beside;
+    return memory_of(model, plan, formats).most().activations;
+  };
+  const Bytes fused = activations({});
+  EXPECT_GT(activations({.gate = 2}), fused);
+  EXPECT_GT(activations({.norm = 4}), activations({.stream = 2}));
+  EXPECT_GT(activations({.stream = 2}), fused);
+  EXPECT_LT(activations({.activation = -2}), fused);
+}
+
+TEST(TrainingMemory, an_allocator_knows_nothing_of_the_driver) {
+  const PlanMemory memory = memory_of(llama_like(), {}, {}, allocator_overheads());
+  EXPECT_EQ(memory.most().fragmentation, Bytes());
+  EXPECT_LT(memory.most().total() + gibibytes(1), memory_of(llama_like(), {}).most().total() + Bytes(1));
+}
+
 }  // namespace foretoken::training_memory_test

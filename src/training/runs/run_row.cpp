@@ -70,6 +70,12 @@ std::optional<double> TrainingRowReader::optional_number(std::string_view column
   return value;
 }
 
+std::optional<bool> TrainingRowReader::flag_or_nothing(std::string_view column) const {
+  const std::optional<size_t> found = csv_.find_column(column);
+  if (!found || csv_.cell(*found).empty()) return std::nullopt;
+  return flag(column);
+}
+
 bool TrainingRowReader::flag(std::string_view column) const {
   return count(column, 0, 1) == 1;
 }
@@ -126,7 +132,12 @@ TrainingRow TrainingRowReader::read() const {
                   .cluster = text_or_none("cluster"),
                   .packed = count_or_none("packed"),
                   .shard_ranks = count_or_none("shard_ranks"),
-                  .lora_rank = count_or_none("lora_rank")};
+                  .lora_rank = count_or_none("lora_rank"),
+                  .lora_target = text_or_none("lora_target"),
+                  .optimizer = text_or_none("optimizer"),
+                  .tied = flag_or_nothing("tied"),
+                  .clips = flag_or_nothing("clips")};
+  if (csv_.find_column("peak_allocated_gb")) row.peak_allocated_gb = optional_number("peak_allocated_gb", 1e6);
   if (row.attn != "mha" && row.attn != "gqa" && row.attn != "mla") {
     csv_.fail(csv_.column("attn"), "mha, gqa or mla");
   }
@@ -157,7 +168,7 @@ Model model_of(const TrainingRow& row) {
                         .latent_attention = row.attn == "mla",
                         .window = family.window,
                         .learned_positions = family.learned_positions,
-                        .tied_embeddings = family.tied,
+                        .tied_embeddings = row.tied.value_or(family.tied),
                         .biases = family.biases,
                         .layer_norm = family.layer_norm,
                         .qk_norm = family.qk_norm,

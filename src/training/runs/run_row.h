@@ -47,6 +47,12 @@ struct TrainingRow {
   int64_t packed = 0;          // tokens of the documents that fill a sequence
   int64_t shard_ranks = 0;     // of a hybrid group (HSDP)
   int64_t lora_rank = 0;       // 0 = 16
+  std::string lora_target;     // all, attention, mlp; empty = all where the rank is given, else attention
+  std::string optimizer;       // a name of optimizer_state_names()
+  std::optional<bool> tied;    // one table for embedding and head; nothing = as the model's family does
+  std::optional<bool> clips;   // gradients are clipped
+  std::optional<double>
+      peak_allocated_gb;  // most that the framework's allocator had handed out on a device, 10^9 bytes
 };
 
 // Columns as named above, in any order. InputError, with row and column, for a cell that cannot be.
@@ -67,6 +73,7 @@ class TrainingRowReader {
   std::optional<int64_t> optional_size(std::string_view column, int64_t least, int64_t most) const;
   std::optional<double> optional_number(std::string_view column, double most) const;
   bool flag(std::string_view column) const;
+  std::optional<bool> flag_or_nothing(std::string_view column) const;  // for a column or cell that is not there
 
   CsvReader csv_;
 };

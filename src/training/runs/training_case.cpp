@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -57,6 +58,23 @@ Dropout dropout_of(const TrainingRow& row) {
   const bool by_default = std::find(std::begin(dropping), std::end(dropping), row.source) != std::end(dropping);
   const bool drops = by_default || (row.source == "nemo-24.07" && starts_with_ignoring_case(row.model, "GPT3"));
   return {.hidden = drops, .attention = drops};
+}
+
+LoraAdapter adapter_of(const TrainingRow& row) {
+  const bool all = row.lora_target == "all" || (row.lora_target.empty() && row.lora_rank > 0);
+  return {.rank = row.lora_rank > 0 ? row.lora_rank : 16,
+          .on_attention = row.lora_target != "mlp",
+          .on_mlp = all || row.lora_target == "mlp"};
+}
+
+OptimizerState optimizer_of(const TrainingRow& row) {
+  if (row.optimizer.empty()) return {};
+  const std::optional<OptimizerState> named = optimizer_state_from_name(row.optimizer);
+  if (named) return *named;
+  const std::vector<std::string> names = optimizer_state_names();
+  throw InputError({.path = "optimizer",
+                    .value = printable(row.optimizer),
+                    .expected = fmt::format("one of {}", fmt::join(names, ", "))});
 }
 
 // "H100" of "H100-80GB".
@@ -167,8 +185,9 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
     TrainingCase result{.row = row, .spec = {}, .stack = *found};
     TrainingSpec& spec = result.spec;
     spec.job = {.model = model_of(row), .sequence_length = row.seq, .recipe = training_recipe(recipe_of(row.dtype))};
-    if (row.task == "lora")
-      spec.job.lora = {.rank = row.lora_rank > 0 ? row.lora_rank : 16, .on_mlp = row.lora_rank > 0};
+    if (row.task == "lora") spec.job.lora = adapter_of(row);
+    spec.job.clips_gradients = row.clips.value_or(true);
+    spec.optimizer = optimizer_of(row);
     spec.job.dropout = dropout_of(row);
     spec.job.packed_length = std::min(row.seq, row.packed);
     if (contains_ignoring_case(row.notes, "packed")) spec.job.packed_length = std::min(row.seq, packed_examples);

@@ -96,6 +96,34 @@ Validation validate_printed_memory(CsvReader table) {
   return validation;
 }
 
+bool is_measured_memory(const CsvReader& table) {
+  return table.find_column("peak_allocated_gb").has_value();
+}
+
+Validation validate_measured_memory(const std::filesystem::path& file, TrainingCaseLibrary& library) {
+  TrainingRowReader rows(file);
+  Validation validation{.has_intervals = false};
+  ValidationTally tally(0);
+  while (rows.next()) {
+    const auto start = std::chrono::steady_clock::now();
+    const TrainingRow row = rows.read();
+    if (!row.peak_allocated_gb) continue;
+    std::string why;
+    const std::optional<TrainingCase> run = library.find(row, "", why);
+    if (!run) {
+      validation.skipped.push_back({.file = rows.csv().source(), .row = row.row, .why = std::move(why)});
+      continue;
+    }
+    const double predicted = allocated_bytes(library.question_of(*run)).value();
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    tally.add(row.source,
+              {.measured = 1e9 * *row.peak_allocated_gb, .predicted = predicted, .low = predicted, .high = predicted},
+              spent.count());
+  }
+  tally.write(validation);
+  return validation;
+}
+
 MemoryOfRuns validate_memory_of_runs(const std::filesystem::path& file, TrainingCaseLibrary& library) {
   TrainingRowReader rows(file);
   MemoryOfRuns result;

@@ -16,6 +16,12 @@ bool is_printed_memory(const CsvReader& table);
 // sequence parallelism and recomputation (arXiv 2205.05198). Grouped by quantity.
 Validation validate_printed_memory(CsvReader table);
 
+// Whether a table is one of runs with the peak of allocated memory (column peak_allocated_gb).
+bool is_measured_memory(const CsvReader& table);
+
+// That peak, grouped by source.
+Validation validate_measured_memory(const std::filesystem::path& file, TrainingCaseLibrary& library);
+
 // All runs of a table worked: how much of its device's memory each is said to need, and which are called too large.
 // Nothing is scored; the notes count verdicts by source.
 struct MemoryOfRuns {

@@ -26,12 +26,14 @@ struct ScoredTraining {
   double measured_s = 0;
   const IterationEstimate* predicted = nullptr;
   Bytes memory;      // of a device of the fullest stage
+  Bytes allocated;   // of that, what the framework's allocator hands out
   bool fits = true;  // on the device
 };
 using ScoredTrainingSink = std::function<void(const ScoredTraining&)>;
 
-// Seconds per step; a note says how many runs, all of which ran, are said not to fit. The measured column is not looked
-// at before a row is predicted; rows without a time are skipped.
+// Seconds per step; notes say how many runs, all of which ran, are said not to fit, and how far the peak of allocated
+// memory is off where rows give it. Measured columns are not looked at before a row is predicted; rows without a time
+// are skipped.
 Validation validate_training(const TrainingValidationRequest& request, TrainingCaseLibrary& library,
                              const ScoredTrainingSink& sink = {});
 

@@ -154,6 +154,8 @@ void TrainingFlags::declare(Options& options) {
 void TrainingFlags::declare_memory(Options& options) {
   options.choice("--optimizer", optimizer_, optimizer_state_names(),
                  "Optimizer, which decides the state kept for each parameter");
+  options.number("--clip-grad", clip_grad_, {.least = 0, .most = 1e9},
+                 "Norm that gradients are clipped to; 0 = they are not clipped, which saves a pass over them");
   options.flag("--optimizer-cpu-offload", offload_optimizer_, "Keep the optimizer state in host memory");
   options.number("--optimizer-offload-fraction", optimizer_fraction_, {.least = 0, .most = 1},
                  "Share of the optimizer state to keep in host memory");
@@ -287,7 +289,8 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
     }
     throw InputError({.source = "--model", .value = "not given", .expected = std::move(expected)});
   }
-  TrainingJob job{.dropout = {.hidden = hidden_dropout_ > 0, .attention = attention_dropout_ > 0}};
+  TrainingJob job{.dropout = {.hidden = hidden_dropout_ > 0, .attention = attention_dropout_ > 0},
+                  .clips_gradients = clip_grad_ > 0};
   if (!model_.empty()) {
     job.model = library.models().model(model_);
   } else {

@@ -78,6 +78,7 @@ struct TrainingFlags {
   double expert_capacity_ = 0;
   int64_t packed_length_ = 0;
   double hidden_dropout_ = 0, attention_dropout_ = 0;
+  double clip_grad_ = 1;
 
   std::string optimizer_ = "adam";
   bool offload_optimizer_ = false;

@@ -20,7 +20,7 @@ void every_linear(S& said, const ConfigValue& value) {
 }
 
 void complete_axolotl(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
-  if (!said.stack) said.stack = "pytorch-fsdp";
+  if (!said.stack) said.stack = "transformers";
   if (entries.find("adapter") == nullptr) {
     said.lora_rank.reset();
     said.base_weights.reset();
@@ -34,6 +34,7 @@ void complete_axolotl(S& said, const ConfigEntries& entries, std::vector<std::st
   if (!said.sharding) said.sharding = has_fsdp ? Sharding::parameters : Sharding::none;
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   note_unknown_optimizer(said, entries, "optimizer", notes);
+  keeps_weights_in_16_bits(said);  // as the model is loaded
 }
 
 void shard_size(S& said, const ConfigValue& value) {

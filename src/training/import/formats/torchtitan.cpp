@@ -27,7 +27,7 @@ void selective_option(S& said, const ConfigValue& value) {
 
 // A loss that is not compiled holds what PyTorch's own does.
 void compiled_components(S& said, const ConfigValue& value) {
-  if (!contains_ignoring_case(value.text(), "loss")) said.logit_bytes = 14;
+  if (!contains_ignoring_case(value.text(), "loss")) said.logit_bytes = 10;
 }
 
 void fp8_gathers(S& said, const ConfigValue& value) {

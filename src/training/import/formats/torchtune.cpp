@@ -59,13 +59,14 @@ void loss(S& said, const ConfigValue& value) {
 
 // The distributed recipes shard by FSDP2; with one device there is nothing to shard.
 void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
-  if (!said.stack) said.stack = "pytorch-fsdp";
+  if (!said.stack) said.stack = "torchtitan-eager";
   if (!said.sharding) said.sharding = Sharding::parameters;
   if (!said.accumulation) said.accumulation = 1;
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   if (!said.recompute) said.recompute = Recompute::none;
   if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;  // as its plans for training say
   note_unknown_optimizer(said, entries, "optimizer._component_", notes);
+  keeps_weights_in_16_bits(said);
   const ConfigEntry* const loss = entries.find("loss._component_");  // torchtune.rlhf.loss.DPOLoss, PPOLoss, GRPOLoss
   if (loss != nullptr && contains_ignoring_case(loss->value, ".rlhf.")) {
     note_other_objective("loss", loss->value, notes);

@@ -28,7 +28,7 @@ bool asks_for_adapters(const ConfigEntries& entries) {
 }
 
 void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
-  if (!said.stack) said.stack = "pytorch-fsdp";
+  if (!said.stack) said.stack = "transformers";
   if (!asks_for_adapters(entries)) {
     said.lora_rank.reset();
     said.base_weights.reset();

@@ -15,7 +15,8 @@ class ValidateMemory : public Command {
     options.footer(
         "Memory figures: model, layers, hidden, heads, seq, vocab, tp, pp, vpp, micro_batch, sp, recompute, "
         "quantity,\nvalue, unit. Training runs have the columns of `validate training`; all of them ran, so predicting "
-        "that one\ndoes not fit is an error.\nExample:\n  foretoken validate memory --data runs.csv");
+        "that one\ndoes not fit is an error. With a column peak_allocated_gb (what torch.cuda.max_memory_allocated "
+        "gives,\nin 10^9 bytes), that peak is scored.\nExample:\n  foretoken validate memory --data runs.csv");
   }
 
   Answer run(const Library& library) const override {
@@ -28,6 +29,7 @@ class ValidateMemory : public Command {
                                 return std::make_unique<MachineModels>(cluster, KernelPredictor(cluster.node.device),
                                                                        std::nullopt, std::nullopt);
                               });
+    if (is_measured_memory(table)) return validation_answer(validate_measured_memory(data_, cases), "memory");
     const MemoryOfRuns runs = validate_memory_of_runs(data_, cases);
     Answer answer;
     Json notes = Json::array(), skipped = Json::array();

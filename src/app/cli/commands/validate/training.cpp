@@ -33,6 +33,7 @@ class ValidateTraining : public Command {
     options.footer(
         "Columns: id, source, model, task, the model's sizes (layers, hidden, heads, ...), gpu, gpus_per_node, "
         "n_gpus,\ntp, sp, cp, pp, vpp, dp, ep, zero, micro_batch, global_batch, dtype, recompute, iter_time_s, notes; "
+        "and,\nwhere they help, stack, cluster, optimizer, lora_rank, lora_target, tied, clips, peak_allocated_gb; "
         "see\ndocs/training.md. Times are per optimizer step. A table of step-time distributions (run_id, run, "
         "gpu,\nn_gpus, steps, mean, p05, ..., max) is compared with the predicted variation.\nExample:\n  foretoken "
         "validate training --data runs.csv --sources mosaic-foundry");
