@@ -71,9 +71,8 @@ Cluster cluster_of(const Node& node) {
 namespace {
 
 // Hosts of PCIe boards differ, so that the sweep of one says little of another; pairs may have a bridge.
-bool runs_ring(const Node& node, const GroupShape& shape) {
-  if (shape.nodes > 1) return false;
-  const bool is_bridged_pair = shape.ranks == 2 && node.fabric.bridge;
+bool runs_ring(const Node& node, int64_t ranks) {
+  const bool is_bridged_pair = ranks == 2 && node.fabric.bridge;
   const bool is_unknown_host = node.fabric.kind == NodeFabricKind::pcie && !node.fabric.is_swept;
   return (has_given_ring(node) || is_unknown_host) && !is_bridged_pair;
 }
@@ -151,6 +150,11 @@ ClosedForm CollectiveModel::closed_form_of(const CollectiveRequest& request, con
   }
   const double bytes = request.kind == CollectiveKind::barrier ? 0 : request.bytes;
   GroupRates rates = group_rates(*cluster_, group.shape);
+  if (group.shape.nodes > 1 && runs_ring(cluster_->node, group.shape.most_per_node)) {
+    const RingLink inside = ring_inside(cluster_->node, group.shape.most_per_node).usual;
+    rates.device = inside.bandwidth;
+    rates.near_latency = inside.latency;
+  }
   for (BytesPerSecond* rate : {&rates.whole_card, &rates.card, &rates.spine}) *rate = *rate / request.groups_per_card;
   return closed_form(candidate.algorithm->loads(request.kind, group.shape), bytes, rates, costs_of(candidate));
 }
@@ -220,32 +224,53 @@ std::optional<CommunicationTime> CollectiveModel::measured_time(const Collective
   return call ? options_.measured->estimate(*call) : std::nullopt;
 }
 
-// Every rank still sends its part inside its node, at what was measured there: another node makes that no faster.
-std::optional<Estimate> CollectiveModel::measured_inside_node(const CollectiveRequest& request,
-                                                              const Group& group) const {
+// What is known of a collective inside one node without the formula: measured times, or rings where hosts differ.
+std::optional<CollectiveModel::NodeTime> CollectiveModel::node_time(const CollectiveRequest& request,
+                                                                    const Group& group) const {
+  const bool by_ring =
+      cluster_ && group.shape.nodes == 1 && is_as_nccl(request) && runs_ring(cluster_->node, group.shape.ranks);
+  const std::optional<CommunicationTime> measured = measured_time(request, group);
+  if (measured && (!by_ring || (measured->uses_known_time && measured->wire_is_known))) {
+    const bool is_nccl = request.kernel.empty() || request.kind != CollectiveKind::all_reduce;
+    return NodeTime{
+        .seconds = measured->seconds,
+        .source = std::string(tier_name(measured->tier)),
+        .basis = measured_basis(is_nccl ? "NCCL" : std::string(request.kernel) + "'s all-reduce", *measured)};
+  }
+  if (!by_ring) return {};
+  const RingRange ring = ring_inside(cluster_->node, group.shape.ranks);
+  return NodeTime{.seconds = ring_collective_seconds(
+                      {.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes}, ring),
+                  .source = "ring",
+                  .basis = ring_basis(cluster_->node, ring, group.shape.ranks)};
+}
+
+// Every rank still sends its part inside its node: another node makes that no faster.
+std::optional<CollectiveModel::NodeTime> CollectiveModel::part_inside_node(const CollectiveRequest& request,
+                                                                           const Group& group) const {
   const int64_t ranks = group.shape.most_per_node;
   if (!cluster_ || group.shape.nodes == 1 || ranks == 1 || request.group.stride() == 0) return {};
   const ProcessGroup members = ProcessGroup::strided(request.group.device(0), ranks, request.group.stride());
   const Group inside{.shape = group_shape(members, *cluster_)};
-  const auto seconds = [&](double bytes) -> std::optional<Estimate> {
-    const auto time =
-        measured_time({.kind = request.kind, .bytes = bytes, .group = members, .choice = request.choice}, inside);
-    return time ? std::optional(time->seconds) : std::nullopt;
+  const auto time = [&](double bytes) {
+    return node_time({.kind = request.kind, .bytes = bytes, .group = members, .choice = request.choice}, inside);
   };
   const auto sent_by = [&](int64_t all) {
     return wire_bytes({.kind = request.kind, .ranks = all, .bytes = request.bytes}).value();
   };
   switch (request.kind) {
     case CollectiveKind::all_reduce:
-      return seconds(request.bytes);
+      return time(request.bytes);
     case CollectiveKind::all_to_all:
-      return seconds(request.bytes * static_cast<double>(ranks) / static_cast<double>(group.shape.ranks));
+      return time(request.bytes * static_cast<double>(ranks) / static_cast<double>(group.shape.ranks));
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter: {
       // A rank sends more of the same buffer in a larger group. Measured times need not grow with every size.
-      const auto more = seconds(request.bytes * sent_by(group.shape.ranks) / sent_by(ranks));
-      const auto same = seconds(request.bytes);
-      return more && same ? std::optional(larger_of(*more, *same)) : std::nullopt;
+      std::optional<NodeTime> more = time(request.bytes * sent_by(group.shape.ranks) / sent_by(ranks));
+      const std::optional<NodeTime> same = time(request.bytes);
+      if (!more || !same) return {};
+      more->seconds = larger_of(more->seconds, same->seconds);
+      return more;
     }
     default:
       return {};
@@ -319,31 +344,25 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
   CollectiveEstimate result;
   result.choice = choice_for(request, group);
   const AlgorithmAndProtocol& chosen = result.choice.chosen;
-  const bool by_ring = cluster_ && is_as_nccl(request) && runs_ring(cluster_->node, group.shape);
-  const std::optional<CommunicationTime> measured = measured_time(request, group);
-  if (measured && (!by_ring || (measured->uses_known_time && measured->wire_is_known))) {
-    result.seconds = measured->seconds;
-    result.source = tier_name(measured->tier);
-    const bool is_nccl = request.kernel.empty() || request.kind != CollectiveKind::all_reduce;
-    result.basis = measured_basis(is_nccl ? "NCCL" : std::string(request.kernel) + "'s all-reduce", *measured);
-  } else if (by_ring) {
-    const RingRange ring = ring_inside(cluster_->node, group.shape.ranks);
-    result.seconds =
-        ring_collective_seconds({.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes}, ring);
-    result.source = "ring";
-    result.basis = ring_basis(cluster_->node, ring, group.shape.ranks);
+  if (group.shape.ranks == 1) {
+    result.source = "formula";
+    result.basis = "one rank sends nothing";
+  } else if (const std::optional<NodeTime> known = node_time(request, group)) {
+    result.seconds = known->seconds;
+    result.source = known->source;
+    result.basis = known->basis;
   } else {
     const bool by_flow = options_.fidelity == Fidelity::flow;
     const Seconds time = by_flow ? flow_time(request, chosen, result.link_use) : result.choice.time.total();
     const ClosedForm ideal = closed_form_of(request, group, {chosen.algorithm, Protocol::ideal});
     result.seconds = with_interval(time, ideal, group, result.basis);
     result.source = by_flow ? "flow" : "formula";
-    const std::optional<Estimate> inside = measured_inside_node(request, group);
-    if (inside && inside->value > result.seconds.value) {
+    const std::optional<NodeTime> inside = part_inside_node(request, group);
+    if (inside && (inside->seconds.value > result.seconds.value || inside->seconds.high > result.seconds.high)) {
       const Confidence kind = result.seconds.kind;
-      result.seconds = larger_of(result.seconds, *inside);
+      result.seconds = larger_of(result.seconds, inside->seconds);
       result.seconds.kind = kind;
-      result.basis += "; at least what was measured for the part inside each node";
+      result.basis += fmt::format("; at least the part inside each node: {}", inside->basis);
     }
   }
   const Seconds time(result.seconds.value);

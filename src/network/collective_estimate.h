@@ -91,6 +91,10 @@ class CollectiveModel {
 
  private:
   struct Group;  // of a request, as this machine holds it
+  struct NodeTime {
+    Estimate seconds;
+    std::string source, basis;
+  };
   void check(const CollectiveRequest& request) const;
   void check_pairs(const CollectiveRequest& request) const;
   Group group_of(const CollectiveRequest& request) const;
@@ -109,7 +113,8 @@ class CollectiveModel {
                                        Seconds time) const;
   bool is_as_nccl(const CollectiveRequest& request) const;  // as NCCL itself chooses, by formula
   std::optional<CommunicationTime> measured_time(const CollectiveRequest& request, const Group& group) const;
-  std::optional<Estimate> measured_inside_node(const CollectiveRequest& request, const Group& group) const;
+  std::optional<NodeTime> node_time(const CollectiveRequest& request, const Group& group) const;
+  std::optional<NodeTime> part_inside_node(const CollectiveRequest& request, const Group& group) const;
   Estimate with_interval(Seconds time, const ClosedForm& ideal, const Group& group, std::string& basis) const;
 
   std::string name_;

@@ -38,7 +38,9 @@ std::vector<Cluster> clusters() {
   }
   all.push_back(test_cluster({.nodes = 1}));
   all.push_back(test_cluster({.nodes = 1, .inside = NodeFabricKind::xgmi}));
+  all.push_back(test_cluster({.nodes = 1, .devices = 5, .inside = NodeFabricKind::xgmi}));
   all.push_back(test_cluster({.nodes = 2, .nodes_per_leaf = 2}));
+  for (const int nodes : {2, 4}) all.push_back(test_cluster({.nodes = nodes, .inside = NodeFabricKind::xgmi}));
   return all;
 }
 
@@ -211,6 +213,48 @@ TEST(CollectiveEstimate, a_second_node_makes_no_collective_faster) {
       }
     }
   }
+}
+
+// With the calibrations that ship: no sweep of one box of L40S may speak for all hosts, on one node or on two.
+TEST(CollectiveEstimate, boards_on_pcie_are_as_uncertain_on_two_nodes_as_on_one) {
+  const HardwareCatalogue& hardware = test_support::catalogue();
+  const SystemLibrary systems{hardware};
+  const std::filesystem::path folder = FORETOKEN_SOURCE_DIR "/data/networks";
+  const auto library = std::make_shared<const CommunicationLibrary>(read_communication_library(folder));
+  const CommunicationPredictor measured(library, systems.traits("l40s"),
+                                        systems.siblings("l40s", swept_systems(folder)), {});
+  const Cluster cluster = cluster_with_nodes(hardware.cluster("l40s_roce"), 2);
+  const CollectiveModel model(cluster, {.measured = &measured});
+  const int64_t per_node = cluster.node.device_count;
+  const auto estimate = [&](int64_t ranks) {
+    return model.estimate({.kind = CollectiveKind::all_reduce, .bytes = 1e9, .group = ProcessGroup::strided(0, ranks)});
+  };
+  const CollectiveEstimate one = estimate(per_node), two = estimate(2 * per_node);
+  EXPECT_EQ(one.source, "ring");
+  EXPECT_GE(two.seconds.value, one.seconds.value);
+  EXPECT_LT(two.seconds.value, 2 * one.seconds.value);
+  EXPECT_GE(two.seconds.high, one.seconds.high);
+  EXPECT_NE(two.basis.find("hosts differ"), std::string::npos) << two.basis;
+}
+
+// RCCL lays its rings on different links of a mesh; with eight cards of 50 GB/s a node, the cards limit them and not
+// one link of 64 GB/s between two GPUs.
+TEST(CollectiveEstimate, rings_through_meshes_of_several_nodes_use_all_links) {
+  const CollectiveModel model = closed(test_cluster({.nodes = 4, .inside = NodeFabricKind::xgmi}));
+  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather}) {
+    const CollectiveEstimate estimate =
+        model.estimate({.kind = kind, .bytes = 4e9, .group = ProcessGroup::strided(0, 32)});
+    EXPECT_GT(estimate.bus_bandwidth, 0.85 * 8 * 50e9) << collective_kind_name(kind);
+    EXPECT_LE(estimate.bus_bandwidth, 8 * 50e9) << collective_kind_name(kind);
+    EXPECT_EQ(estimate.choice.time.busiest, "network cards");
+  }
+}
+
+TEST(CollectiveEstimate, one_rank_says_that_it_sends_nothing) {
+  const CollectiveEstimate alone = closed(test_cluster({.nodes = 1, .inside = NodeFabricKind::pcie}))
+                                       .estimate({.bytes = 1e9, .group = ProcessGroup::strided(0, 1)});
+  EXPECT_EQ(alone.seconds.value, 0);
+  EXPECT_EQ(alone.basis, "one rank sends nothing");
 }
 
 TEST(CollectiveEstimate, a_collective_between_nodes_says_that_it_was_never_measured) {

@@ -59,18 +59,16 @@ void RankNetwork::use_cluster(int64_t ranks) {
     notes_.push_back(assumed_cluster_text(*cluster_, ranks));
   }
   if (!cluster_) return;
-  if (runs_rings()) {
-    const RingLink link = ring_of(std::min<int64_t>(ranks, node.device_count)).usual;
-    cluster_->node.fabric.bandwidth.value = link.bandwidth;
-    cluster_->node.fabric.latency = Fact<Seconds>{.value = link.latency, .source = "as rings of it run"};
-  }
+  if (runs_rings()) cluster_->node.fabric.is_swept = false;  // the sweep is of another box
   across_.emplace(*cluster_, CollectiveOptions{});
 }
 
 // The bandwidth decides most of the width, also of decode steps: it differs fourfold and more between hosts.
 void RankNetwork::note_pcie() {
   const LinkSpec& link = facts_->link;
-  if (!is_pcie(*facts_) || facts_->has_sweep_of_node || (link.bandwidth && link.latency)) return;
+  const bool is_alone_in_its_node = facts_->node && facts_->node->device_count == 1;
+  if (is_alone_in_its_node || !is_pcie(*facts_) || facts_->has_sweep_of_node || (link.bandwidth && link.latency))
+    return;
   const int64_t in_stage = std::ssize(places_.ranks_of_stage(0));
   const int64_t ranks =
       std::max<int64_t>(2, facts_->node ? std::min<int64_t>(in_stage, facts_->node->device_count) : in_stage);
@@ -250,7 +248,7 @@ std::vector<LinkTraffic> RankNetwork::traffic(const StepCollective& call) const 
     const CollectiveEstimate estimate = across_->estimate({.kind = shape.kind, .bytes = shape.bytes, .group = group});
     for (const StageLoad& load : estimate.choice.chosen.algorithm->loads(shape.kind, where)) {
       far.bytes += load.card * shape.bytes;
-      near.bytes += (where.mesh ? load.pair : load.device) * shape.bytes;
+      near.bytes += load.device * shape.bytes;
     }
   }
   if (near.bytes > 0) return {near, far};

@@ -35,6 +35,20 @@ inline int64_t ceil_log2(int64_t n) {
 // InputError where transfers between all pairs of members are more than we care to keep in memory.
 void check_pairs_fit(std::string_view algorithm, int64_t members);
 
+// The i-th member on a way through a node that begins at member 0; the way of channel c is shifted by c. Between pairs
+// of a mesh it is Walecki's zigzag 0, 1, -1, 2, -2, ..., whose shifts share no link where the members are even in
+// number: all ways together use every link once, and a link twice where they are odd.
+inline int64_t member_on_way(int64_t i, int64_t members, bool mesh) {
+  if (!mesh) return i;
+  return (i % 2 == 1 ? (i + 1) / 2 : members - i / 2) % members;
+}
+
+// Channels that share the busiest link of a mesh.
+inline double channels_per_link(const GroupShape& shape) {
+  const bool has_links_of_their_own = shape.fewest_per_node == 1 || (shape.is_even() && shape.most_per_node % 2 == 0);
+  return has_links_of_their_own ? 1 : 2;
+}
+
 inline std::string not_for(std::string_view algorithm, CollectiveKind kind) {
   return std::string(algorithm) + " has no " + std::string(collective_kind_name(kind));
 }

@@ -11,16 +11,16 @@ namespace {
 // Several rings share the buffer, so that they leave each node through different devices and cards, or use different
 // links of a mesh.
 //
-// Across nodes, ring c enters a node of even number at its member c and leaves it at member c + 1; in nodes of odd
-// number it goes the other way round. So every hop between nodes stays on one rail (but the last of an odd number of
-// nodes), and every member is the exit of one ring.
+// Across nodes, ring c enters a node of even number at its member c; in nodes of odd number it goes the other way
+// round. So every hop between nodes stays on one rail (but the last of an odd number of nodes), and every member is the
+// exit of one ring.
 std::vector<int32_t> ring_through_nodes(const GroupLayout& layout, int64_t ring) {
   std::vector<int32_t> order;
   for (int64_t node = 0; node < layout.nodes(); ++node) {
     const int64_t size = layout.members_of(node);
     for (int64_t i = 0; i < size; ++i) {
-      const int64_t member = node % 2 == 0 ? (ring + size - i) % size : (ring + 1 + i) % size;
-      order.push_back(static_cast<int32_t>(layout.first_places[node] + member));
+      const int64_t step = member_on_way(node % 2 == 0 ? i : size - 1 - i, size, layout.mesh);
+      order.push_back(static_cast<int32_t>(layout.first_places[node] + (ring + step) % size));
     }
   }
   return order;
@@ -136,7 +136,7 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
     // A member that is the exit of a ring sends that ring's share through its card.
     const double inside = shape.is_even() ? edge * (rings - 1) / rings : edge;
     load.device = shape.most_per_node == 1 ? 0 : inside;
-    load.pair = load.device;
+    load.pair = shape.most_per_node == 1 ? 0 : edge / rings * channels_per_link(shape);
     load.card = edge / rings;
     // An odd number of nodes closes its rings across rails.
     const bool closes_across = shape.nodes % 2 == 1 && shape.most_per_node > 1;

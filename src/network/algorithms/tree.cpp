@@ -41,7 +41,7 @@ std::vector<Channel> channels_of(const GroupLayout& layout, std::optional<int32_
       const int64_t first = layout.first_places[node], size = layout.members_of(node);
       for (int64_t i = 0; i < size; ++i) {
         if (one_node || i == 0) channel.emplace_back();
-        channel.back().push_back(static_cast<int32_t>(first + (c + i) % size));
+        channel.back().push_back(static_cast<int32_t>(first + (c + member_on_way(i, size, layout.mesh)) % size));
       }
     }
     for (size_t position = 0; position < channel.size(); ++position) {
@@ -132,7 +132,9 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
     const double chain = shape.is_even() ? (channels - 1) / channels : 1;
     // A root stands in the middle of most chains, and has both sides to serve.
     load.device = shape.most_per_node == 1 ? 0 : is_all_reduce(kind) ? chain : 2 * chain;
-    load.pair = shape.most_per_node == 1 ? 0 : chain;
+    // Chains that lead to a root go both ways over its links.
+    const double per_link = is_all_reduce(kind) ? channels_per_link(shape) : std::min(channels, 2.0);
+    load.pair = shape.most_per_node == 1 ? 0 : per_link / channels;
     load.card = 1 / channels;
     load.reach = reach_along_rails(shape);
     // Most edges of a tree are short: of a leaf group's nodes about two have edges that leave it.

@@ -15,7 +15,7 @@ Estimate with_half_width(double seconds, double half_width, Confidence kind) {
           .kind = kind};
 }
 
-// What no software can beat, of a law that was learned elsewhere.
+// What no software can beat, of times that were learned elsewhere.
 void hold_above(Estimate& seconds, double least) {
   const double upward = seconds.high / seconds.value;
   seconds.value = std::max(seconds.value, least);
@@ -141,7 +141,9 @@ std::optional<CommunicationTime> CommunicationPredictor::from_sweep(const Commun
     return CommunicationTime{with_half_width(value, law.half_widths.at(value), Confidence::extrapolated), tier};
   double half_width = sweep.half_widths.at(value);
   if (!is_own) {
-    half_width = law.sibling_half_widths ? law.sibling_half_widths->at(value)
+    // Few pairs of siblings were measured, and some are alike by luck: no sibling is surer than the swept system
+    // itself.
+    half_width = law.sibling_half_widths ? std::max(half_width, law.sibling_half_widths->at(value))
                                          : half_width + (law.half_widths.at(value) - half_width) / 3;
   }
   if (!leftover->at_swept_ranks) {
@@ -180,7 +182,7 @@ std::optional<CommunicationTime> CommunicationPredictor::estimate(const Communic
     const double own = portable_log(seconds.high / seconds.value), unseen = law->second.half_widths.at(seconds.value);
     seconds = with_half_width(seconds.value, std::sqrt(own * own + unseen * unseen), seconds.kind);
   }
-  if (time->tier == Tier::cross) hold_above(time->seconds, least_message_seconds(call, system_));
+  if (time->tier != Tier::measured) hold_above(time->seconds, least_message_seconds(call, system_));
   time->uses_known_time = is_told(call, *kind);
   const bool is_own_wire = time->tier == Tier::measured && !system_.is_host_link;
   time->wire_is_known = is_own_wire || wire_is_known(call, *kind);

@@ -39,6 +39,31 @@ TEST_F(CommunicationPredictorTest, takes_the_best_tier_there_is_and_is_less_sure
   EXPECT_FALSE(predictor("h100_sxm").estimate(call, Tier::roofline).has_value());
 }
 
+TEST_F(CommunicationPredictorTest, a_sibling_is_never_surer_than_the_system_that_was_swept) {
+  const auto width = [](const CommunicationTime& time) { return time.seconds.high / time.seconds.low; };
+  const std::pair<const char*, const char*> pairs[] = {
+      {"b200_sxm", "b300_sxm"}, {"h100_sxm", "h800_sxm"}, {"a100_sxm", "a100_sxm_40gb"}};
+  for (const auto& [swept, sibling] : pairs) {
+    for (const char* operation : {"all_reduce", "all_gather"}) {
+      for (double bytes = 64 << 10; bytes <= 4e9; bytes *= 8) {
+        const CommunicationCall call = message("nccl", operation, 8, bytes);
+        EXPECT_GE(width(*predictor(sibling).estimate(call)), 0.999 * width(*predictor(swept).estimate(call)))
+            << sibling << " " << operation << " " << bytes;
+      }
+    }
+  }
+}
+
+// 900 GB/s a GPU, one direction: a switch that reduces still has to get and give every byte once.
+TEST_F(CommunicationPredictorTest, not_even_the_low_end_of_a_rack_beats_its_links) {
+  constexpr double bytes = 1 << 30;
+  for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter"}) {
+    const auto time = predictor("gb200").estimate(message("nccl", operation, 72, bytes));
+    ASSERT_TRUE(time.has_value());
+    EXPECT_GE(time->seconds.low, 0.98 * bytes / 900e9) << operation;
+  }
+}
+
 TEST_F(CommunicationPredictorTest, one_host_says_nothing_of_the_bridges_of_another) {
   const CommunicationPredictor box = predictor("rtx_4090");
   for (const char* operation : {"all_gather", "all_reduce", "reduce_scatter"}) {

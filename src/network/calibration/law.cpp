@@ -56,9 +56,9 @@ double message_wire_bytes(const CommunicationCall& call, bool all_reduce) {
 }
 
 double least_message_seconds(const CommunicationCall& call, const SystemTraits& system) {
-  if (system.reduces_in_switch || call.bytes <= 0 || call.ranks < 2) return 0;
+  if (call.bytes <= 0 || call.ranks < 2) return 0;
   const bool all_reduce = call.operation == "all_reduce" || call.law == "custom_all_reduce";
-  return message_wire_bytes(call, all_reduce) / system.rate_among(call.ranks);
+  return message_wire_bytes(call, all_reduce && !system.reduces_in_switch) / system.rate_among(call.ranks);
 }
 
 }  // namespace foretoken

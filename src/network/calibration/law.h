@@ -82,8 +82,8 @@ double doublings(double ratio);
 // Bytes that cross the links in the best algorithm without in-switch reduction, as wire_bytes() of collective.h.
 double message_wire_bytes(const CommunicationCall& call, bool all_reduce);
 
-// The time that the links of a group need for a message, whatever the software; 0 where a switch reduces, and for calls
-// that are no messages.
+// The time that the links of a group need for a message, whatever the software: in an all-reduce a switch that reduces
+// halves it. 0 for calls that are no messages.
 double least_message_seconds(const CommunicationCall& call, const SystemTraits& system);
 
 }  // namespace foretoken

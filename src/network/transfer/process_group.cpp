@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/error.h"
 
 namespace foretoken {
@@ -117,7 +118,7 @@ int64_t ProcessGroup::last_device() const {
 void check_group(const ProcessGroup& group, int64_t devices, const std::string& machine) {
   if (group.last_device() < devices) return;
   refuse(fmt::format("device {}", group.last_device()),
-         fmt::format("at most {}: {} has {} devices", devices - 1, machine, devices));
+         fmt::format("at most {}: {} has {}, counted from 0", devices - 1, machine, counted(devices, "device")));
 }
 
 int64_t GroupLayout::fewest_per_node() const {
