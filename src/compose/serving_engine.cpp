@@ -261,7 +261,9 @@ Estimate allocatable_bytes(const Device& device) {
                       .value = device.name,
                       .expected = "a device whose memory size is known (memory_gb in its file)"});
   }
-  const double boxed = device.memory->value.value() / giga * gibi;
+  // Codes that lie in the same DRAM as the data take their part before the driver offers the rest.
+  const double codes = device.inline_ecc_memory ? device.inline_ecc_memory->value.value() : 0;
+  const double boxed = device.memory->value.value() / giga * gibi - codes;
   return {.value = 0.98 * boxed, .low = 0.92 * boxed, .high = boxed, .kind = Confidence::extrapolated};
 }
 

@@ -103,6 +103,19 @@ TEST(ServingEngine, a_wrong_name_or_limit_is_the_users_mistake) {
   EXPECT_THROW(allocatable_bytes(unknown), InputError);
 }
 
+// PyTorch's total on these boards: 22.0 GiB of an L4, 14.6 to 14.7 GiB of a T4 (out-of-memory messages, as commonly
+// quoted). A10G and L40S give what the same rule says of them.
+TEST(ServingEngine, error_correcting_codes_in_the_same_memory_are_not_offered_to_programs) {
+  const auto gib = [](const Device& board) { return allocatable_bytes(board).value / gibi; };
+  EXPECT_NEAR(gib(device("l4")), 22.05, 0.1);
+  EXPECT_NEAR(gib(device("t4")), 14.65, 0.1);
+  for (const char* name : {"a10g", "l40s"}) {
+    Device by_rule = device(name);
+    by_rule.allocatable_memory.reset();
+    EXPECT_NEAR(gib(by_rule) / gib(device(name)), 1, 0.01) << name;
+  }
+}
+
 TEST(ServingEngine, sglang_runs_fewer_requests_with_drafts_and_for_deepseek_v4) {
   const auto running = [](const EngineFlags& flags, const Model& model, const ParallelPlan& plan = {}) {
     return resolved(flags, model, device("h200_sxm"), plan).max_num_seqs;

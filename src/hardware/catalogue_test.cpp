@@ -100,6 +100,15 @@ TEST(Catalogue, every_shipped_device_has_a_peak_for_sixteen_bit_floats) {
   }
 }
 
+// Routers of experts multiply in fp32 on every device.
+TEST(Catalogue, every_shipped_device_multiplies_in_fp32) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  for (const std::string& name : hardware.device_names()) {
+    const Device device = hardware.device(name);
+    EXPECT_TRUE(device.kind == DeviceKind::cpu || device.peak_or_fallback(DType::fp32)) << name;
+  }
+}
+
 TEST(Catalogue, h100_has_the_numbers_of_its_sheet) {
   const Device h100 = shipped().device("h100_sxm");
   EXPECT_EQ(h100.processors->value, 132);

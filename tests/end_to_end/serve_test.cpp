@@ -481,12 +481,12 @@ TEST_F(Serve, validation_lists_rows_it_cannot_express) {
   expect_refused(run_foretoken("validate serving --data " + cases + " --kinds sparse"), "dense, moe");
 }
 
-// 38,000 tokens fit in the blocks of an L4 as we count them, not in the fewest that there may be.
+// 28,000 tokens fit in the blocks of an L4 as we count them, not in the fewest that there may be.
 TEST_F(Serve, a_replayed_request_that_fewer_blocks_refuse_keeps_an_interval_of_real_times) {
-  write_file(path("meta.json"), R"({"model": "Llama-3.1-8B", "engine_kwargs": {"max_model_len": 40000}, "gpu": "l4"})");
+  write_file(path("meta.json"), R"({"model": "Llama-3.1-8B", "engine_kwargs": {"max_model_len": 30000}, "gpu": "l4"})");
   write_file(path("requests.csv"),
              "request_id,input_tokens,output_tokens,arrival_client_s,queued_s,first_token_s,last_token_s\n"
-             "0,38000,3,0,0.1,9,9.5\n");
+             "0,28000,3,0,0.1,9,9.5\n");
   const Outcome run = run_foretoken("validate serving --run " + folder_.string() + " --out " + path("predicted.csv"));
   ASSERT_EQ(run.status, 0) << run.err;
   CsvReader rows{fs::path(path("predicted.csv"))};
