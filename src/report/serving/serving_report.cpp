@@ -33,6 +33,11 @@ constexpr LatencyMetric latency_metrics[] = {
     {"e2el", "E2EL", "End-to-end Latency", &ServingMetrics::e2el},
 };
 
+// Embeddings and scores have no output tokens: vLLM then reports the end-to-end latency alone.
+bool has_values(const LatencyMetric& metric, const ServingMetrics& metrics) {
+  return metrics.output_tokens > 0 || metric.name == "e2el";
+}
+
 // 99 -> "99", 99.9 -> "99.9", as vLLM writes them.
 std::string percentile_text(double percentile) {
   return number_text(percentile);
@@ -120,7 +125,7 @@ std::vector<NamedHeadline> headlines(const ServingReport& report) {
                           std::function<double(const LatencySummary&)> number) {
       all.push_back({.key = fmt::format("{}_{}_ms", name, metric.name),
                      .label = fmt::format("{} {} (ms)", title, metric.label),
-                     .in_text = in_text,
+                     .in_text = in_text && has_values(metric, report.run.metrics),
                      .number = [summary = metric.summary, number = std::move(number)](const ServingMetrics& metrics) {
                        return number(metrics.*summary);
                      }});
@@ -138,7 +143,8 @@ std::vector<NamedHeadline> headlines(const ServingReport& report) {
     all.push_back(
         {"request_goodput", "Goodput (requests/s)", true, [](const auto& m) { return m.goodput.value_or(0); }});
   }
-  all.push_back({"output_throughput", "Output tokens/s", true, [](const auto& m) { return m.output_throughput; }});
+  all.push_back({"output_throughput", "Output tokens/s", report.run.metrics.output_tokens > 0,
+                 [](const auto& m) { return m.output_throughput; }});
   all.push_back(
       {"total_token_throughput", "All tokens/s", false, [](const auto& m) { return m.total_token_throughput; }});
   return all;
@@ -306,16 +312,20 @@ std::string benchmark_table(const ServingReport& report) {
   text += line("Benchmark duration (s):", metrics.duration_s);
   if (report.outputs_per_request > 1) text += line("Outputs per request:", report.outputs_per_request);
   text += line("Total input tokens:", metrics.input_tokens);
-  text += line("Total generated tokens:", metrics.output_tokens);
+  const bool generates = metrics.output_tokens > 0;
+  if (generates) text += line("Total generated tokens:", metrics.output_tokens);
   text += line("Request throughput (req/s):", metrics.request_throughput);
   if (metrics.goodput) text += line("Request goodput (req/s):", *metrics.goodput);
-  text += line("Output token throughput (tok/s):", metrics.output_throughput);
-  text += line("Peak output token throughput (tok/s):", metrics.peak_output_tokens_per_s);
+  if (generates) {
+    text += line("Output token throughput (tok/s):", metrics.output_throughput);
+    text += line("Peak output token throughput (tok/s):", metrics.peak_output_tokens_per_s);
+  }
   text += line("Peak concurrent requests:", static_cast<double>(metrics.peak_concurrent_requests));
   text += line("Total token throughput (tok/s):", metrics.total_token_throughput);
   for (const LatencyMetric& metric : latency_metrics) {
     const auto& shown = report.percentile_metrics;
-    if (std::find(shown.begin(), shown.end(), metric.name) == shown.end()) continue;
+    const bool is_asked = !generates || std::find(shown.begin(), shown.end(), metric.name) != shown.end();
+    if (!is_asked || !has_values(metric, metrics)) continue;
     text += latency_part(metric, metrics.*metric.summary, report.percentiles);
   }
   if (report.diffusion.block_tokens > 0) {
@@ -382,7 +392,8 @@ Json vllm_result_json(const ServingReport& report) {
                               {"max_concurrent_requests", metrics.peak_concurrent_requests}});
   for (const LatencyMetric& metric : latency_metrics) {
     set_latencies(result, metric.name, metrics.*metric.summary, report.percentiles);
-    if (metrics.completed == 0) clear_latencies(result, metric.name);
+    const bool has_gaps = metric.name == "tpot" || metric.name == "itl";
+    if (metrics.completed == 0 || (has_gaps && metrics.output_tokens == 0)) clear_latencies(result, metric.name);
   }
   for (const auto& [key, value] : report.metadata) result.set(key, value);
   if (metrics.speculation.drafts > 0 && report.diffusion.block_tokens == 0)

@@ -80,6 +80,20 @@ TEST(ServingReport, the_table_is_vllms_line_by_line) {
   EXPECT_EQ(text.substr(0, expected.size()), expected);
 }
 
+TEST(ServingReport, embeddings_have_an_end_to_end_latency_and_no_times_between_tokens) {
+  ServingRun run = some_run();
+  run.metrics.output_tokens = 0;
+  const ServingReport report{
+      .model = "m", .replicas = {{}}, .percentiles = {95, 99}, .percentile_metrics = {"ttft"}, .run = run};
+  const std::string text = serving_text(report);
+  EXPECT_NE(text.find("Mean E2EL (ms):"), std::string::npos);
+  for (const char* line : {"TPOT", "ITL", "TTFT", "Output token", "utput tokens/s", "generated"})
+    EXPECT_EQ(text.find(line), std::string::npos) << line << "\n" << text;
+  const Json json = vllm_result_json(report);
+  EXPECT_FALSE(JsonView(json, "result").has("mean_tpot_ms"));
+  EXPECT_TRUE(JsonView(json, "result").has("mean_e2el_ms"));
+}
+
 TEST(ServingReport, saved_results_have_vllms_keys) {
   const ServingRun run = some_run();
   const Json json = vllm_result_json(
@@ -167,6 +181,7 @@ TEST(ServingSeries, lines_are_as_dark_as_their_values) {
   run.interval_s = 1;
   for (const double value : {0.0, 1.0, 50.0, 100.0}) run.series.push_back({.running = value});
   EXPECT_NE(time_series_text(run).find("running requests  | .+@| to 100"), std::string::npos) << time_series_text(run);
+  EXPECT_TRUE(series_line("a few", std::vector<double>{0.1, 0.25}).ends_with("| to 0.25\n"));
   CsvReader csv = CsvReader::from_text(time_series_csv(run), "series");
   ASSERT_TRUE(csv.next() && csv.next());
   EXPECT_EQ(csv.number(csv.column("running")), 1);

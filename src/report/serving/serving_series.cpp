@@ -54,7 +54,8 @@ std::string series_line(std::string_view label, std::span<const double> values) 
   const double most = *std::max_element(values.begin(), values.end());
   std::string line;
   for (const double value : values) line += shade(value, most);
-  return fmt::format("{:<18}|{}| to {:.0f}\n", label, line, most);
+  const std::string largest = most < 9.95 ? fmt::format("{:.2g}", most) : fmt::format("{:.0f}", most);
+  return fmt::format("{:<18}|{}| to {}\n", label, line, largest);
 }
 
 std::string time_series_text(const ServingRun& run) {

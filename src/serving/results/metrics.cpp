@@ -50,7 +50,7 @@ void MetricsCollector::request_ended(const RequestRecord& record) {
   if (record.has_gaps()) tpot_.add(tpot);
   if (meets_goals(ttft, tpot, e2el)) ++good_;
   end_ = std::max(end_, record.last_token);
-  count_tokens(record.first_token, 1);
+  count_tokens(record.first_token, record.output_tokens > 0 ? 1 : 0);  // embeddings end without a token
   const size_t last = second_of(record.last_token) + 1;
   if (in_flight_.size() <= last) in_flight_.resize(last + 1);
   ++in_flight_[second_of(record.arrival)];

@@ -23,6 +23,14 @@ RequestRecord completed(double arrival, double first, double last, int64_t outpu
           .last_token = to_picoseconds(Seconds(last))};
 }
 
+TEST(Metrics, requests_without_output_yield_no_token_in_any_second) {
+  MetricsCollector metrics(0, {});
+  metrics.request_ended(completed(0, 0.5, 0.5, 0));
+  EXPECT_EQ(metrics.metrics({99}).peak_output_tokens_per_s, 0);
+  metrics.request_ended(completed(0, 0.5, 0.5, 1));
+  EXPECT_EQ(metrics.metrics({99}).peak_output_tokens_per_s, 1);
+}
+
 TEST(PriorityMetrics, requests_are_counted_with_their_own_kind) {
   PriorityMetrics metrics(2);
   for (const int32_t priority : {3, 0, 3, 7}) {
