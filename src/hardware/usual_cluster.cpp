@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/counted.h"
+
 namespace foretoken {
 
 std::string rate_words(BytesPerSecond rate) {
@@ -32,12 +34,13 @@ Cluster usual_cluster(const HardwareCatalogue& catalogue, Node node) {
   if (!has_cards) node.network_cards = assumed_cards(node.device_count);
   Cluster cluster{.name = fmt::format("a fat tree of {}", node.name), .title = {}, .aliases = {}, .note = {}};
   const BytesPerSecond rate = node.network_cards->bandwidth.value;
-  cluster.fabric = {.kind = ClusterFabricKind::fat_tree,
-                    .technology = fmt::format("{} network cards of {:.3g} Gbit/s", node.network_cards->count.value,
-                                              rate.value() * 8e-9),
-                    .nic_bandwidth = {.value = rate, .source = "assumed", .assumed = true},
-                    .oversubscription = {.value = 1, .source = "assumed", .assumed = true},
-                    .nodes_per_leaf = {.value = 16, .source = "assumed", .assumed = true}};
+  cluster.fabric = {
+      .kind = ClusterFabricKind::fat_tree,
+      .technology = fmt::format("{} of {:.3g} Gbit/s", counted(node.network_cards->count.value, "network card"),
+                                rate.value() * 8e-9),
+      .nic_bandwidth = {.value = rate, .source = "assumed", .assumed = true},
+      .oversubscription = {.value = 1, .source = "assumed", .assumed = true},
+      .nodes_per_leaf = {.value = 16, .source = "assumed", .assumed = true}};
   cluster.node = std::move(node);
   return cluster;
 }
@@ -47,10 +50,11 @@ std::string assumed_cluster_text(const Cluster& cluster, int64_t ranks) {
   const std::optional<BytesPerSecond> rate = network_bandwidth_per_device(node);
   const double cards_of_device = node.network_cards->count.value / static_cast<double>(node.device_count);
   return fmt::format(
-      "{} ranks span {} nodes of {} GPUs. No cluster was given, so foretoken assumes {} ({} between nodes, {} a GPU). "
+      "{} ranks span {} of {}. No cluster was given, so foretoken assumes {} ({} between nodes, {} a GPU). "
       "Give {{cluster}} to change this.",
-      ranks, (ranks + node.device_count - 1) / node.device_count, node.device_count, cluster.name,
-      cluster.fabric.technology, rate_words(std::min(*rate, cluster.fabric.nic_bandwidth.value * cards_of_device)));
+      ranks, counted((ranks + node.device_count - 1) / node.device_count, "node"), counted(node.device_count, "GPU"),
+      cluster.name, cluster.fabric.technology,
+      rate_words(std::min(*rate, cluster.fabric.nic_bandwidth.value * cards_of_device)));
 }
 
 }  // namespace foretoken

@@ -147,7 +147,20 @@ TEST(CollectiveCommand, a_cluster_has_enough_nodes_for_the_ranks) {
   EXPECT_EQ(seconds(""), seconds(" --nodes 128"));
 }
 
+TEST(CollectiveCommand, sizes_may_have_a_unit) {
+  const auto bytes = [](const std::string& size) {
+    const Json answer = json_of("--node hgx_h100 --op all_reduce --bytes " + size);
+    return number_at(rows_of(answer).front().value(), {"bytes"});
+  };
+  EXPECT_EQ(bytes("64M"), 67108864);
+  EXPECT_EQ(bytes("64MiB"), 67108864);
+  EXPECT_EQ(bytes("64MB"), 64000000);
+  EXPECT_EQ(bytes("1.5GB"), 1500000000);
+  expect_refused("--node hgx_h100 --op all_reduce --bytes 1Gb", "1GB = 10^9");
+}
+
 TEST(CollectiveCommand, wrong_input_is_refused_with_what_was_expected) {
+  expect_refused("--node dgx_spark --op all_reduce --bytes 1M --ranks 2", "dgx_spark has 1 device, counted from 0");
   expect_refused("--op all_reduce --bytes 1M", "one machine");
   expect_refused("--node hgx_h100 --cluster h100_ib_rail --bytes 1M", "one machine");
   expect_refused("--node hgx_h100", "--sizes 1K:1G");

@@ -124,6 +124,13 @@ TEST(Links, pcie_boards_have_wide_intervals_until_their_link_is_given) {
   EXPECT_EQ(call_seconds(answer(step + "--node l40s_pcie"), "tp_all_reduce"), call_seconds(unknown, "tp_all_reduce"));
 }
 
+TEST(Links, gpus_that_are_alone_in_their_node_do_not_talk_over_pcie) {
+  const Json step = answer("step --model Llama-3.1-8B --device gb10 -tp 2 --batch 1 --context-len 512");
+  EXPECT_TRUE(has_note(step, "2 ranks span 2 nodes of 1 GPU. "));
+  EXPECT_TRUE(has_note(step, "1 network card of 200 Gbit/s"));
+  EXPECT_FALSE(has_note(step, "PCIe"));
+}
+
 TEST(Links, nvlink_bridges_join_pairs_alone) {
   const std::string step = "step --model Llama-3.1-8B --device h100_pcie --batch 64 --context-len 512 ";
   const std::string bridged = " --link nvlink-pairs";

@@ -119,6 +119,20 @@ TEST(StepCommand, a_mixed_step_has_one_prompt_where_nobody_says) {
   EXPECT_EQ(run_foretoken(step + " --prompts 17").status, 2);
 }
 
+TEST(StepCommand, says_which_flags_its_phase_does_not_read) {
+  const auto step = [](const std::string& flags) {
+    return in_one_line(run_foretoken("step --model Llama-3.2-1B --device h100_sxm " + flags).out);
+  };
+  EXPECT_THAT(step("--context-len 512 --input-len 500"),
+              HasSubstr("--input-len has no effect on a decode step: it belongs to --phase prefill, mixed, train."));
+  EXPECT_THAT(step("--phase train --input-len 512 --context-len 512"),
+              HasSubstr("--context-len has no effect on a train step: it belongs to --phase prefill, decode, mixed."));
+  EXPECT_THAT(step("--phase prefill --prompts 2 --recompute"),
+              HasSubstr("--recompute has no effect on a prefill step"));
+  EXPECT_THAT(step("--phase mixed --batch 4 --prompts 2 --context-len 512 --input-len 512"),
+              Not(HasSubstr("has no effect")));
+}
+
 TEST(StepCommand, says_which_balance_of_experts_it_assumes) {
   const auto step = [](const std::string& flags) {
     return in_one_line(

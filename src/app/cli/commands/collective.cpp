@@ -39,8 +39,8 @@ class CollectiveCommand : public Command {
     for (const std::string& name : CommunicationKernelFlags::expert_operations()) operations.push_back(name);
     options.choice("--op", op_, operations, "Operation that the ranks perform");
     options.text("--bytes", bytes_,
-                 "Message size as in nccl-tests, for example 4096, 4K, 64M or 1G: the buffer of one rank, or the "
-                 "result of all_gather");
+                 "Message size as in nccl-tests, for example 4096, 4K, 64M or 1G (powers of 1024; 1GB = 10^9): the "
+                 "buffer of one rank, or the result of all_gather");
     options.text("--sizes", sizes_, "Range of message sizes, doubling from the first to the last, for example 1K:1G");
     options.text("--pair-bytes", pair_bytes_,
                  "For all_to_all: CSV file with the bytes of each pair of ranks (columns from, to, bytes)");
@@ -171,7 +171,7 @@ class CollectiveCommand : public Command {
       if (!time || time->value() <= 0)
         throw InputError(
             {.source = "--known", .value = printable(text), .expected = "size=time, for example 256M=12ms"});
-      const int64_t bytes = parse_size("--known", text.substr(0, sign), {.least = 1, .most = any_size.most});
+      const int64_t bytes = parse_byte_size("--known", text.substr(0, sign), {.least = 1, .most = any_size.most});
       const std::optional<CommunicationCall> call = call_of(static_cast<double>(bytes));
       if (!call) refuse_known();
       times.push_back({.call = *call, .seconds = time->value()});
@@ -260,11 +260,11 @@ class CollectiveCommand : public Command {
                         .value = printable(bytes_),
                         .expected = "one size; --sizes 1K:1G takes a range, which doubles from the first to the last"});
     }
-    if (sizes_.empty()) return {bytes_.empty() ? 0 : parse_size("--bytes", bytes_, any_size)};
+    if (sizes_.empty()) return {bytes_.empty() ? 0 : parse_byte_size("--bytes", bytes_, any_size)};
     if (sizes_.find(':') == std::string::npos)
       throw InputError(
           {.source = "--sizes", .value = sizes_, .expected = "the first and the last size, for example 1K:1G"});
-    return parse_sizes("--sizes", sizes_, any_size);
+    return parse_sizes("--sizes", sizes_, any_size, &parse_byte_size);
   }
 
   Answer astra() const {

@@ -100,6 +100,7 @@ class StepCommand : public Command {
           "The KV cache of each sequence is empty, because {context_len} was not given. Set it to the tokens that a "
           "sequence holds, for example 1024.");
     }
+    add_unread_note(notes, step.request.phase);
     add_graph_note(notes, step, stack);
     add_balance_note(notes, step);
     std::string text = step_text(step, model, predictor.device(), by_time_, notes);
@@ -147,6 +148,27 @@ class StepCommand : public Command {
   bool graphs_of_engine() const {
     const bool is_usual = stack_.empty() || stack_ == usual_stack(memory_.engine.engine);
     return is_usual || memory_.engine.max_cudagraph_capture_size > 0;
+  }
+
+  // Not refused: questions that differ in their phase alone are compared.
+  void add_unread_note(DeviceNotes& notes, StepPhase phase) const {
+    struct Unread {
+      const char* flag;
+      const char* name;
+      std::vector<StepPhase> read_by;
+    };
+    static const Unread flags[] = {
+        {"--input-len", "{input_len}", {StepPhase::prefill, StepPhase::mixed, StepPhase::train}},
+        {"--context-len", "{context_len}", {StepPhase::prefill, StepPhase::decode, StepPhase::mixed}},
+        {"--prompts", "{prompts}", {StepPhase::mixed}},
+        {"--recompute", "{recompute}", {StepPhase::train}}};
+    for (const Unread& one : flags) {
+      if (!options_->was_given(one.flag) || std::count(one.read_by.begin(), one.read_by.end(), phase) > 0) continue;
+      std::vector<std::string_view> phases;
+      for (const StepPhase other : one.read_by) phases.push_back(step_phase_name(other));
+      notes.add_sentence(fmt::format("{} has no effect on a {} step: it belongs to {{phase}} {}.", one.name,
+                                     step_phase_name(phase), fmt::join(phases, ", ")));
+    }
   }
 
   void add_graph_note(DeviceNotes& notes, const StepEstimate& step, const Stack& stack) const {

@@ -10,6 +10,7 @@
 
 #include "app/cli/grammar/help_layout.h"
 #include "app/cli/grammar/money.h"
+#include "base/byte_size.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "compose/engine_release.h"
@@ -462,11 +463,12 @@ double parse_listed_number(const std::string& flag, const std::string& text, Ran
   return *number;
 }
 
-std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed) {
+std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed,
+                                 ParseSize* parse) {
   const size_t colon = text.find(':');
-  if (colon == std::string::npos) return {parse_size(flag, text, allowed)};
-  const int64_t first = parse_size(flag, text.substr(0, colon), {std::max<int64_t>(1, allowed.least), allowed.most});
-  const int64_t last = parse_size(flag, text.substr(colon + 1), {first, allowed.most});
+  if (colon == std::string::npos) return {parse(flag, text, allowed)};
+  const int64_t first = parse(flag, text.substr(0, colon), {std::max<int64_t>(1, allowed.least), allowed.most});
+  const int64_t last = parse(flag, text.substr(colon + 1), {first, allowed.most});
   std::vector<int64_t> all;
   for (int64_t size = first; size <= last; size *= 2) all.push_back(size);
   return all;
@@ -478,6 +480,18 @@ int64_t parse_size(const std::string& flag, const std::string& text, Range<int64
   if (!whole || !allowed.holds(*whole))
     fail(flag, text,
          range_words("a whole number", allowed) + " (k, m, g, t: powers of 1000; K, M, G, T: powers of 1024)");
+  return *whole;
+}
+
+int64_t parse_byte_size(const std::string& flag, const std::string& text, Range<int64_t> allowed) {
+  std::optional<double> size = parse_scaled_number(text);
+  if (!size) size = parse_bytes(text);
+  const std::optional<int64_t> whole = size ? exact_integer(*size) : std::nullopt;
+  if (!whole || !allowed.holds(*whole)) {
+    fail(flag, text,
+         range_words("a whole number of bytes", allowed) +
+             " (64K, 64M and 1G: powers of 1024, as in nccl-tests; 64MiB; 1GB = 10^9)");
+  }
   return *whole;
 }
 

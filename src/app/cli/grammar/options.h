@@ -128,14 +128,18 @@ std::vector<std::string> with_library_flags(std::vector<std::string> arguments,
 void parse_settings(const std::string& flag, const std::string& text, const std::function<void(Options&)>& declare,
                     const std::function<void(const Options&)>& check = {});
 
-// One such number, or doubling from the first to the last: 1K:1G.
-std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed);
-
 // A number in the list that a flag takes. InputError names the flag.
 double parse_listed_number(const std::string& flag, const std::string& text, Range<double> allowed,
                            const std::string& expected);
 
 // A whole number as users type it: 4096, 4k (4,000), 4K (4,096), 1.5m, 2M. InputError names the flag.
-int64_t parse_size(const std::string& flag, const std::string& text, Range<int64_t> allowed);
+using ParseSize = int64_t(const std::string& flag, const std::string& text, Range<int64_t> allowed);
+ParseSize parse_size;
+// The same of bytes, which may have a unit: 64MiB, 1GB (10^9).
+ParseSize parse_byte_size;
+
+// One such number, or doubling from the first to the last: 1K:1G.
+std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed,
+                                 ParseSize* parse = &parse_size);
 
 }  // namespace foretoken
