@@ -77,6 +77,7 @@ void PagedScheduler::release(Sequence& sequence) {
   } else if (!sequence.outside) {
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &sequence));
   }
+  stop_expecting(sequence);
   kv_.give_back(sequence);
   take_received();
 }
@@ -91,12 +92,20 @@ bool PagedScheduler::expect(Sequence& sequence, int64_t spare) {
   if (sequence.block_hashes.empty()) kv_.describe(sequence);  // else it was refused before
   const int64_t prompt = sequence.request.input_tokens;
   sequence.outside = take_blocks(sequence, prompt, prompt, kv_.find_prefix(sequence, prompt - 1), spare);
+  sequence.expected = sequence.outside;
+  expected_ += sequence.expected ? 1 : 0;
   return sequence.outside;
+}
+
+void PagedScheduler::stop_expecting(Sequence& sequence) {
+  expected_ -= sequence.expected ? 1 : 0;
+  sequence.expected = false;
 }
 
 void PagedScheduler::receive(Sequence& sequence) {
   ensure(sequence.outside, "a prompt arrives that was expected");
   sequence.outside = false;
+  stop_expecting(sequence);
   kv_.publish(sequence);
   received_.push_back(&sequence);
   take_received();

@@ -76,6 +76,8 @@ class PagedScheduler : public Scheduler {
   // VIDUR's and TensorRT-LLM's limit on a step: each pipeline stage holds its share of the sequences.
   int64_t most_in_stage() const { return std::max<int64_t>(1, options_.max_num_seqs / options_.pipeline_stages); }
   bool full() const { return static_cast<int64_t>(running_.size()) >= options_.max_num_seqs; }
+  // Sequences that run or will as soon as their prompts are here.
+  int64_t places_taken() const { return static_cast<int64_t>(running_.size() + received_.size()) + expected_; }
 
   SchedulerOptions options_;
   int64_t blocks_, watermark_blocks_;
@@ -88,9 +90,11 @@ class PagedScheduler : public Scheduler {
 
  private:
   void take_received();
+  void stop_expecting(Sequence& sequence);
   void preempt_last(size_t first);  // of those from there on
   int64_t steps_that_fit(const Batch& batch, int64_t most) const;
 
+  int64_t expected_ = 0;            // sequences whose prompts are on their way here
   std::deque<Sequence*> received_;  // with their whole prompt, while as many run as may
 };
 

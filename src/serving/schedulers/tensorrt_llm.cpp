@@ -43,7 +43,10 @@ class TensorrtLlmScheduler final : public PagedScheduler {
     PagedScheduler::release(sequence);
   }
 
+  // A prompt is sent to an engine only once it has a place among the `max_batch_size` that are active there (its
+  // executor fetches no more requests than that).
   bool expect(Sequence& sequence, int64_t spare) override {
+    if (places_taken() >= options_.max_num_seqs) return false;
     if (!guaranteed(sequence) || !PagedScheduler::expect(sequence, spare)) return false;
     reserved_ += longest(sequence);
     return true;

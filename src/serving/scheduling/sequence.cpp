@@ -22,7 +22,7 @@ void Sequence::begin(Request&& new_request) {
   prompt_end = request.input_tokens;
   steps_in_flight = 0;
   latest_start = end_of_time;
-  running = watched = cancelled = spare = outside = false;
+  running = watched = cancelled = spare = outside = expected = false;
   rank = 0;
   block_hashes.clear();
   content_rows = 1;

@@ -38,6 +38,7 @@ struct alignas(64) Sequence {
   bool cancelled = false;  // its client has gone, and steps in flight still compute it
   bool spare = false;      // no request: to be used again
   bool outside = false;    // holds cache, but is in no queue: its prompt is computed elsewhere, or is to move there
+  bool expected = false;   // of these, one whose prompt is to move here
   Request request;
   RequestRecord record;
   Picoseconds latest_start = end_of_time;  // of its first step, to meet its TTFT goal

@@ -118,6 +118,27 @@ TEST(Disaggregation, a_token_that_comes_with_the_cache_is_sent_behind_those_made
   }
 }
 
+// TensorRT-LLM's executor fetches no more requests than its batch holds, so a first token waits for a place too.
+TEST(Disaggregation, a_prompt_is_sent_to_tensorrt_llm_only_once_it_has_a_place_there) {
+  const auto first_token_of_the_second = [](const std::string& scheduler, int64_t places) {
+    Pools pools{.scheduler = scheduler, .first_token = FirstToken::transfer};
+    pools.decode_options.max_num_seqs = places;
+    Request second = one_request(500, 20);
+    second.id = 1;
+    const Outcome outcome = serve(pools, {one_request(500, 200), second});
+    EXPECT_EQ(outcome.totals.completed, 2);
+    Picoseconds ended = 0, begun = 0;
+    for (const RequestRecord& record : outcome.run.requests) {
+      if (record.id == 0) ended = record.last_token;
+      if (record.id == 1) begun = record.first_token;
+    }
+    return seconds_between(ended, begun);
+  };
+  EXPECT_GT(first_token_of_the_second("trtllm", 1), 0);
+  EXPECT_LT(first_token_of_the_second("trtllm", 2), -1);
+  EXPECT_LT(first_token_of_the_second("sglang", 1), -1) << "it sets places aside for prompts on their way";
+}
+
 TEST(Disaggregation, at_no_load_adds_the_transfer_to_the_colocated_latency) {
   const Request request = one_request(500, 20);
   const RequestRecord alone = colocated(request);
