@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/normal_distribution.h"
 #include "base/portable_math.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -26,9 +27,11 @@ constexpr BundledDrafter drafters[] = {{"dspark", "DeepSeek-V4", 5}};
 // length".
 constexpr UniformLengths uniform_tables[] = {{"SGLang cookbook", "DeepSeek-V4", "-0813"}};
 
+constexpr Range<int64_t> some{.least = 1, .most = 1'000'000};
+
 PublicRecipe read_recipe(const JsonView& json) {
-  json.allow_only(
-      {"benchmark", "engine", "model", "generation", "weights", "arrival", "since", "gpus", "adds", "flags", "source"});
+  json.allow_only({"benchmark", "engine", "model", "generation", "weights", "version", "arrival", "since", "until",
+                   "gpus", "tensor", "expert", "adds", "replaces", "flags", "source"});
   const auto text = [&](std::string_view key) {
     const std::optional<JsonView> found = json.find(key);
     return found ? found->string() : std::string();
@@ -39,14 +42,52 @@ PublicRecipe read_recipe(const JsonView& json) {
                       .generation = text("generation"),
                       .flags = json.at("flags").string(),
                       .since = text("since"),
+                      .until = text("until"),
+                      .version = text("version"),
                       .weights = text("weights"),
                       .arrival = text("arrival"),
                       .source = json.at("source").string()};
   if (const auto adds = json.find("adds")) recipe.adds = adds->boolean();
+  if (const auto replaces = json.find("replaces")) recipe.replaces = replaces->boolean();
+  if (const auto ranks = json.find("tensor")) recipe.tensor = ranks->integer(some);
+  if (const auto ranks = json.find("expert")) recipe.expert = ranks->integer(some);
   if (const auto gpus = json.find("gpus")) {
     for (const JsonView& gpu : gpus->items()) recipe.gpus.push_back(gpu.string());
   }
   return recipe;
+}
+
+// Of one benchmark's layouts.
+void read_workers(const JsonView& json, std::vector<WorkerLimits>& into) {
+  json.allow_only({"benchmark", "engine", "model", "layouts", "source"});
+  for (const JsonView& layout : json.at("layouts").items()) {
+    layout.allow_only({"gpu", "weights", "input", "output", "prefill_workers", "decode_workers", "decode_ranks",
+                       "attention_dp", "decode_seats", "prefill_seats", "prefill_tokens", "prefill_memory"});
+    WorkerLimits one{.benchmark = json.at("benchmark").string(),
+                     .engine = json.at("engine").string(),
+                     .model = json.at("model").string(),
+                     .gpu = layout.at("gpu").string(),
+                     .weights = layout.at("weights").string(),
+                     .input = layout.at("input").integer(some),
+                     .output = layout.at("output").integer(some),
+                     .prefill_workers = layout.at("prefill_workers").integer(some),
+                     .decode_workers = layout.at("decode_workers").integer(some),
+                     .decode_ranks = layout.at("decode_ranks").integer(some),
+                     .attends_apart = layout.at("attention_dp").boolean(),
+                     .decode_seats = {},
+                     .source = json.at("source").string()};
+    for (const auto& [concurrency, seats] : layout.at("decode_seats").members()) {
+      const std::optional<int64_t> clients = parse_integer(concurrency);
+      if (!clients || !some.holds(*clients)) seats.fail("seats by concurrency");
+      one.decode_seats.emplace(*clients, seats.integer(some));
+    }
+    if (const auto seats = layout.find("prefill_seats")) one.prefill_seats = seats->integer(some);
+    if (const auto tokens = layout.find("prefill_tokens")) one.prefill_tokens = tokens->integer(some);
+    if (const auto share = layout.find("prefill_memory")) {
+      one.prefill_memory = share->number({.least = 0.01, .most = 1});
+    }
+    into.push_back(std::move(one));
+  }
 }
 
 LognormalLength read_law(const JsonView& json) {
@@ -133,10 +174,13 @@ PublicFacts read_public_facts(const std::filesystem::path& data) {
   const std::filesystem::path path = data / "serving" / "recipes.json";
   const Json document = read_json_file(path);
   const JsonView view(document, path.string());
-  view.allow_only({"format", "recipes", "data_sets", "limits"});
+  view.allow_only({"format", "recipes", "workers", "data_sets", "limits"});
   view.at("format").integer({.least = 1, .most = 1});
   PublicFacts facts;
   for (const JsonView& recipe : view.at("recipes").items()) facts.recipes.push_back(read_recipe(recipe));
+  if (const auto found = view.find("workers")) {
+    for (const JsonView& workers : found->items()) read_workers(workers, facts.workers);
+  }
   for (const JsonView& set : view.at("data_sets").items()) facts.data_sets.push_back(read_data_set(set));
   for (const JsonView& limit : view.at("limits").items()) facts.limits.push_back(read_limit(limit));
   return facts;

@@ -24,10 +24,30 @@ struct PublicRecipe {
   bool adds = false;  // to what a row says; else it stands for rows that say nothing
   // Of rows from this day on, whatever they say: the recipe had changed by then. Empty = of any day.
   std::string since;
-  std::string weights;            // as in the column weight_dtype; empty = any
-  std::string arrival;            // part of that column; empty = any
-  std::vector<std::string> gpus;  // how the column gpu begins, where siblings ran otherwise; empty = any
-  std::string source;             // where it was published
+  std::string until;               // of rows before that day, and of rows without one; empty = of any day
+  bool replaces = false;           // what a row says, which is not what it ran
+  std::string version;             // how the column engine_version begins; empty = any
+  std::string weights;             // as in the column weight_dtype; empty = any
+  std::string arrival;             // part of that column; empty = any
+  std::vector<std::string> gpus;   // how the column gpu begins, where siblings ran otherwise; empty = any
+  int64_t tensor = 0, expert = 0;  // ranks in the columns tp and ep, where layouts ran otherwise; 0 = any
+  std::string source;              // where it was published
+};
+
+// What separate workers were told, each or, where its ranks attend to requests of their own, TensorRT-LLM's ranks each.
+// A row is meant where benchmark and model are part of its columns and the rest agrees.
+struct WorkerLimits {
+  std::string benchmark, engine, model;
+  std::string gpu;      // how the column begins
+  std::string weights;  // as in the column weight_dtype
+  int64_t input = 0, output = 0;
+  int64_t prefill_workers = 0, decode_workers = 0;
+  int64_t decode_ranks = 0;                       // of a worker
+  bool attends_apart = false;                     // attention is data parallel over these
+  std::map<int64_t, int64_t> decode_seats;        // requests at once, by concurrency
+  int64_t prefill_seats = 0, prefill_tokens = 0;  // requests at once, tokens in a step; 0 = not said
+  double prefill_memory = 0;                      // share of a GPU's; 0 = not said
+  std::string source;
 };
 
 // Requests of a benchmark's data set, for rows whose length_spec begins so. Means and limits are the published ones,
@@ -53,6 +73,7 @@ struct LatencyLimit {
 
 struct PublicFacts {
   std::vector<PublicRecipe> recipes;
+  std::vector<WorkerLimits> workers;
   std::vector<DataSetLengths> data_sets;
   std::vector<LatencyLimit> limits;
 };

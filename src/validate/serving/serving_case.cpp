@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "hardware/generation.h"
+#include "serving/engine/engine_setup.h"
 #include "serving/engine/sglang_release.h"
 #include "serving/engine/vllm_release.h"
 #include "serving/speculation/draft_method.h"
@@ -212,16 +213,37 @@ std::string ServingCaseReader::options_text() const {
     if (!has(text("source"), recipe.benchmark) || !same_engine || !has(text("model"), recipe.model) ||
         (!recipe.generation.empty() && recipe.generation != generation()) ||
         (!recipe.weights.empty() && recipe.weights != text("weight_dtype")) || !has(text("arrival"), recipe.arrival) ||
-        !is_meant(recipe)) {
+        (recipe.tensor > 0 && recipe.tensor != count("tp", 0)) ||
+        (recipe.expert > 0 && recipe.expert != count("ep", 0)) || !text("engine_version").starts_with(recipe.version) ||
+        (!recipe.until.empty() && text("date") >= recipe.until) || !is_meant(recipe)) {
       continue;
     }
-    if (!recipe.since.empty()) {
+    if (recipe.replaces || !recipe.since.empty()) {
       if (text("date") >= recipe.since) flags = recipe.flags;
     } else if (flags.empty() || recipe.adds) {
       flags.append(flags.empty() ? "" : "; ").append(recipe.flags);
     }
   }
   return flags;
+}
+
+void ServingCaseReader::read_worker_limits(ServingCase& result) const {
+  for (const WorkerLimits& known : facts_.workers) {
+    if (known.engine != text("engine") || !has(text("source"), known.benchmark) || !has(text("model"), known.model) ||
+        !text("gpu").starts_with(known.gpu) || known.weights != text("weight_dtype") ||
+        known.input != count("isl", 0) || known.output != count("osl", 0) ||
+        known.prefill_workers != result.prefill->replicas || known.decode_workers != result.pool.replicas ||
+        known.decode_ranks != engine_devices(result.pool.plan) || known.attends_apart != (result.pool.plan.data > 1)) {
+      continue;
+    }
+    const auto found = known.decode_seats.find(count("concurrency", 0));
+    if (found == known.decode_seats.end()) continue;
+    result.decode_seats = found->second;
+    result.prefill_seats = known.prefill_seats;
+    result.prefill_tokens = known.prefill_tokens;
+    result.prefill_memory = known.prefill_memory;
+    return;
+  }
 }
 
 std::string ServingCaseReader::generation() const {
@@ -247,6 +269,7 @@ bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const
       return false;
     }
     result.pool = *decode;
+    read_worker_limits(result);
     return true;
   }
   const std::string flags = options_text();

@@ -47,6 +47,9 @@ struct ServingCase {
   CasePool pool;
   int64_t devices = 0;  // where the layout is not given: the fewest devices for one engine that leave room for a cache
   std::optional<CasePool> prefill;  // separate workers for prompts; those of `pool` decode
+  // Requests that each of both takes at once, and tokens in a step; 0 = not known.
+  int64_t decode_seats = 0, prefill_seats = 0, prefill_tokens = 0;
+  double prefill_memory = 0;  // as EngineFlags::memory_fraction
   EngineFlags flags;
   std::string scheduler, stack;
   bool prefix_caching = true;
@@ -88,6 +91,7 @@ class ServingCaseReader {
   double number(std::string_view column) const;  // 0 = not given
   std::string options_text() const;  // the engine's options: as the row gives them, else as a public recipe does
   std::string generation() const;    // of the row's device; empty = not known
+  void read_worker_limits(ServingCase& result) const;
   bool read_layout(ServingCase& result, std::string& why) const;
   bool read_engine(ServingCase& result, std::string& why) const;
   bool read_drafts(ServingCase& result, std::string_view flags, std::string& why) const;

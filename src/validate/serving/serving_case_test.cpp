@@ -310,6 +310,7 @@ TEST_F(ServingCases, mlperf_rows_run_the_backend_and_the_scheduling_that_submitt
 
 TEST_F(ServingCases, recipes_have_a_source_and_a_broken_file_of_them_is_an_input_error) {
   for (const PublicRecipe& recipe : facts_.recipes) EXPECT_FALSE(recipe.source.empty() || recipe.flags.empty());
+  for (const WorkerLimits& known : facts_.workers) EXPECT_FALSE(known.source.empty() || known.decode_seats.empty());
   for (const DataSetLengths& set : facts_.data_sets) EXPECT_FALSE(set.source.empty()) << set.spec;
   for (const LatencyLimit& limit : facts_.limits) EXPECT_FALSE(limit.source.empty()) << limit.model;
   const fs::path folder = file_.string() + "_library";
@@ -325,6 +326,8 @@ TEST_F(ServingCases, recipes_have_a_source_and_a_broken_file_of_them_is_an_input
   complains(
       R"({"format": 1, "recipes": [], "data_sets": [{"spec": "S", "samples": 1, "input": {"mean": 0, "sigma": 1, "most": 9}, "output": {"mean": 2, "sigma": 1, "most": 9}, "source": "s"}]})");
   complains(R"({"format": 1, "recipes": [{"benchmark": "B", "engine": "v", "model": "M", "flags": "f", "gpu": "x"}]})");
+  complains(
+      R"({"format": 1, "recipes": [], "workers": [{"benchmark": "B", "engine": "v", "model": "M", "source": "s", "layouts": [{"gpu": "H100", "weights": "fp8", "input": 1, "output": 1, "prefill_workers": 1, "decode_workers": 1, "decode_ranks": 1, "attention_dp": false, "decode_seats": {"few": 1}}]}], "data_sets": [], "limits": []})");
   fs::remove_all(folder);
 }
 
@@ -340,6 +343,58 @@ TEST_F(ServingCases, a_recipe_is_found_for_an_engine_named_with_its_release) {
   EXPECT_EQ(seats("MLPerf Inference v5.1", "MI325X-256GB"), 2700) << "a file of its own";
   EXPECT_NE(seats("MLPerf Inference v5.1", "H100-SXM-80GB"), 1792);
   EXPECT_NE(seats("T", "MI300X-192GB"), 1792);
+}
+
+TEST_F(ServingCases, drafts_are_known_where_only_runs_with_them_had_such_a_layout_or_release) {
+  const auto drafts = [&](const std::string& columns, const std::string& flags, const std::string& date) {
+    std::string with_date = header;
+    with_date.insert(with_date.size() - 1, ",date");
+    write_file(file_, with_date + "a,InferenceX,B,B200-SXM-180GB," + columns +
+                          ",agg,1024,1024,,closed loop,256,,2560,\"" + flags + "\",50,mean,8,mean,,,,,," + date + "\n");
+    ServingCaseReader reader(file_, hardware_, facts_);
+    EXPECT_TRUE(reader.next());
+    const auto point = reader.read(why_);
+    EXPECT_TRUE(point) << why_;
+    return point.value_or(ServingCase()).drafts;
+  };
+  const std::string qwen = "Qwen/Qwen3.5-397B-A17B,sglang,0.5.9,fp8,,", flags = "max-running-requests 512";
+  EXPECT_EQ(drafts(qwen + "4,1,1,1", flags, "2026-03-20"), 3);
+  EXPECT_EQ(drafts(qwen + "4,1,1,1", flags, ""), 3);
+  EXPECT_EQ(drafts(qwen + "4,1,1,1", flags, "2026-05-01"), 0) << "runs without drafts had it, too, by then";
+  EXPECT_EQ(drafts(qwen + "4,1,1,4", flags, "2026-03-20"), 0);
+  EXPECT_EQ(drafts(qwen + "8,1,1,1", flags, "2026-03-24"), 0);
+  const std::string deepseek = "deepseek-ai/DeepSeek-R1-0528,trtllm,";
+  EXPECT_EQ(drafts(deepseek + "1.2.0rc6.post3,fp4,,8,1,1,1", "", "2026-02-06"), 3);
+  EXPECT_EQ(drafts(deepseek + "1.2.0rc6.post3,fp4,,1,1,64,8", "", "2026-02-06"), 1);
+  EXPECT_EQ(drafts(deepseek + "1.2.0rc6.post2,fp4,,8,1,1,1", "", "2026-02-03"), 0);
+  EXPECT_EQ(drafts(deepseek + "1.1.0rc2.post2,fp4,,8,1,1,1", "", "2026-01-14"), 3);
+  EXPECT_EQ(drafts(deepseek + "1.1.0rc2.post2,fp4,,8,1,1,1", "", "2025-12-15"), 0);
+}
+
+TEST_F(ServingCases, decode_workers_have_as_many_places_as_their_recipe_says) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const auto specs = [&](const std::string& layout, const std::string& concurrency) {
+    write_file(file_,
+               "case_id,source,tier,gpu,model,engine,engine_version,weight_dtype,mode,disagg_layout,isl,osl,"
+               "length_spec,concurrency,num_requests,tpot_ms,tpot_stat\na,InferenceX,D,H100-SXM-80GB,"
+               "deepseek-ai/DeepSeek-R1-0528,trtllm,0.8.1,fp8,disagg,\"" +
+                   layout + "\",1024,1024,," + concurrency + ",60,14,mean\n");
+    ServingCaseReader reader(file_, hardware_, facts_);
+    EXPECT_TRUE(reader.next());
+    auto point = reader.read(why_);
+    EXPECT_TRUE(point) << why_;
+    ServingSpecMaker maker(library, std::nullopt, {});
+    maker.open(*point);
+    return maker.specs(*point);
+  };
+  const std::string layout = "prefill 1x(tp1,dp16,ep16) decode 3x(tp16,dp1,ep16)";
+  const ServingSpecs few = specs(layout, "6");
+  EXPECT_EQ(few.engine.flags.max_num_seqs, 1);
+  EXPECT_EQ(few.deployment.prefill->engine.flags.max_num_seqs, 0) << "the engine's default";
+  EXPECT_EQ(few.deployment.router, "round_robin");
+  EXPECT_EQ(specs(layout, "30").engine.flags.max_num_seqs, 8);
+  EXPECT_EQ(specs(layout, "7").engine.flags.max_num_seqs, 0) << "no such run was published";
+  EXPECT_EQ(specs("prefill 1x(tp1,dp16,ep16) decode 2x(tp16,dp1,ep16)", "6").engine.flags.max_num_seqs, 0);
 }
 
 TEST_F(ServingCases, submissions_to_mlperf_run_published_layouts) {
