@@ -222,6 +222,12 @@ TEST(TrainingLaunch, optimizers_are_in_the_file_or_it_is_refused) {
   for (const char* launcher : {"axolotl", "torchtune"}) {
     EXPECT_EQ(read_back(launcher, question).said.optimizer, "adam-8bit") << launcher;
   }
+  TrainingQuestion halved = launched();
+  halved.formats.optimizer = optimizer_state_from_name("adam-bf16-weights").value();
+  for (const char* launcher : {"axolotl", "torchtune"}) {
+    EXPECT_EQ(read_back(launcher, halved).said.optimizer, "adam-bf16-weights") << launcher;
+  }
+  EXPECT_THAT(refusal("deepspeed", halved), HasSubstr("moments in fp32"));
   for (const char* launcher : {"megatron-lm", "megatron-bridge", "torchtitan", "deepspeed"}) {
     EXPECT_THAT(refusal(launcher, question), HasSubstr("moments in fp32")) << launcher;
   }
@@ -311,7 +317,7 @@ TEST(TrainingLaunch, a_search_for_a_framework_tries_what_it_can_run) {
   EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}, question).expert, 1);
   EXPECT_FALSE(choices_of(*find_training_launcher("axolotl"), {}, question).tensor);
   EXPECT_EQ(choices_of(*find_training_launcher("deepspeed"), {}, question).tensor, 1);
-  EXPECT_EQ(find_training_launcher("axolotl")->stack, "pytorch-fsdp");
+  EXPECT_EQ(find_training_launcher("axolotl")->stack, "transformers");
   EXPECT_EQ(find_training_launcher("megatron-lm")->stack, "");
   const PlanChoices fixed = choices_of(*find_training_launcher("torchtune"), {.shardings = {Sharding::none}}, question);
   EXPECT_EQ(fixed.shardings, std::vector{Sharding::none});

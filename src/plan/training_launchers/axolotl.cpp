@@ -50,7 +50,9 @@ std::string axolotl_refusal(const TrainingQuestion& question) {
                                          has_four_bit_weights(question) ? 4 : 8)
                            : "",
                        without_other_offloads(question, "Axolotl", axolotl_host_memory), unsupported_offloads(question),
-                       has_eight_bit_moments(question) ? "" : without_other_optimizers(question, "Axolotl"),
+                       has_eight_bit_moments(question) || has_weights_in_16_bits(question)
+                           ? ""
+                           : without_other_optimizers(question, "Axolotl"),
                        unsupported_replicas(question.plan)});
 }
 

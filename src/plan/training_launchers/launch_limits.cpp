@@ -53,6 +53,11 @@ bool has_quantized_base(const TrainingQuestion& question) {
                                   usual_formats(job.recipe, job.lora, question.stack.attention).frozen_weight_bytes;
 }
 
+bool has_weights_in_16_bits(const TrainingQuestion& question) {
+  const OptimizerState& state = question.formats.optimizer;
+  return state.moments == 2 && state.moment_bytes == 2 && state.master_bytes == 0;
+}
+
 bool has_eight_bit_moments(const TrainingQuestion& question) {
   const OptimizerState& state = question.formats.optimizer;
   return state.moments == 2 && state.moment_bytes == 1;
@@ -90,7 +95,8 @@ std::string without_other_offloads(const TrainingQuestion& question, std::string
 
 std::string without_other_optimizers(const TrainingQuestion& question, std::string_view framework) {
   const OptimizerState &state = question.formats.optimizer, adam;
-  if (state.moments == adam.moments && state.moment_bytes == adam.moment_bytes) return "";
+  const bool same_copy = state.master_bytes > 0;
+  if (same_copy && state.moments == adam.moments && state.moment_bytes == adam.moment_bytes) return "";
   return fmt::format("the file of {} has Adam with moments in fp32", framework);
 }
 

@@ -20,6 +20,8 @@ int64_t shard_copies(const TrainingPlan& plan);
 bool has_quantized_base(const TrainingQuestion& question);
 // Adam whose moments take 8 bits each.
 bool has_eight_bit_moments(const TrainingQuestion& question);
+// Adam of weights in 16 bits without a copy in fp32.
+bool has_weights_in_16_bits(const TrainingQuestion& question);
 
 // Why the framework cannot run the plan; empty = it can.
 std::string without_adapters(const TrainingQuestion& question, std::string_view framework);
