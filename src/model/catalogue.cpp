@@ -278,6 +278,28 @@ std::optional<ResolvedName> ModelCatalogue::find_by_start(std::string_view name)
   return found;
 }
 
+namespace {
+
+// Words of a name that say that the model has experts: MoE, A3B, 8x7B.
+bool says_experts(std::string_view word) {
+  if (word == "moe") return true;
+  if (!word.ends_with('b')) return false;
+  word.remove_suffix(1);
+  const size_t times = word.find('x');
+  if (times == std::string_view::npos) return word.starts_with('a') && parse_number(word.substr(1));
+  return parse_number(word.substr(0, times)) && parse_number(word.substr(times + 1));
+}
+
+// A dense model is no relative of one with experts: Qwen2-7B is not of the family of Qwen2-57B-A14B.
+bool has_other_experts(std::span<const std::string_view> wanted, std::span<const std::string_view> known,
+                       bool states_size) {
+  if (std::any_of(wanted.begin(), wanted.end(), says_experts)) return false;
+  const auto parting = std::mismatch(wanted.begin(), wanted.end(), known.begin(), known.end()).second;
+  return std::any_of(parting, states_size || parting == known.end() ? known.end() : std::next(parting), says_experts);
+}
+
+}  // namespace
+
 // What is known of the family that a name seems to belong to; empty where no known model's name begins alike.
 std::string ModelCatalogue::relatives_text(std::string_view name) const {
   constexpr size_t most_named = 3;
@@ -317,7 +339,7 @@ std::string ModelCatalogue::relatives_text(std::string_view name) const {
   for (const ModelEntry& entry : entries()) {
     const std::string known = comparable_name(parse_checkpoint_name(entry.name).model, true);
     const size_t common = common_words(known);
-    if (common < best) continue;
+    if (common < best || has_other_experts(words, split_words(known, "-"), size.has_value())) continue;
     if (common > best) nearest.clear();
     best = common;
     const std::optional<double> other = stated_billions(known);

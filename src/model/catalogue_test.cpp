@@ -120,6 +120,14 @@ TEST(ModelCatalogue, the_first_word_of_a_name_does_not_tell_its_family) {
   EXPECT_THAT(complaint("qqqqqq"), testing::Not(HasSubstr("same first word")));
 }
 
+TEST(ModelCatalogue, a_dense_model_is_not_taken_for_a_relative_of_one_with_experts) {
+  for (const char* name : {"Qwen2-7B-Instruct", "Qwen/Qwen2-VL-7B-Instruct", "microsoft/Phi-3.5-mini-instruct"})
+    EXPECT_THAT(complaint(name), testing::Not(HasSubstr("moe family"))) << name;
+  EXPECT_THAT(complaint("Qwen2-7B-Instruct"), HasSubstr("Known names with the same first word: Qwen/Qwen2.5-7B"));
+  EXPECT_THAT(complaint("microsoft/Phi-3.5-mini-instruct"), HasSubstr("microsoft/Phi-3-mini-4k-instruct"));
+  EXPECT_THAT(complaint("Qwen2-30B-A3B"), HasSubstr("The qwen2_moe family is supported"));
+}
+
 TEST(ModelCatalogue, unknown_words_behind_a_known_name_are_said_in_a_note) {
   const ModelCatalogue catalogue(folder);
   const Model model = catalogue.model("Qwen/Qwen3-32B-Turbo-RL-FP8");
