@@ -95,6 +95,8 @@ struct Device {
   MaybeFact<int> processors;  // SMs, CUs, tensor cores of a TPU, CPU cores
   MaybeFact<int> fp32_lanes_per_processor;
   MaybeFact<Hertz> boost_clock;
+  // Times the boost clock: what the board holds while its power allows, where that is not its sheet's; not given = 1.
+  MaybeFact<double> held_clock_factor;
   // Tensor cores work beside the program, on data that a copy engine brings: Hopper's wgmma, Blackwell's tcgen05.
   MaybeFact<bool> asynchronous_multiplies;
   MaybeFact<int> exponentials_per_clock;  // exp() results of a processor

@@ -31,6 +31,7 @@ void for_each_fact(AnyDevice& device, Visit&& visit) {
   visit(Field{"processors", {"a whole number", 1, 4096, true}, 1}, device.processors);
   visit(Field{"fp32_lanes_per_processor", {"a whole number", 1, 1024, true}, 1}, device.fp32_lanes_per_processor);
   visit(Field{"boost_clock_mhz", {"MHz", 100, 10000}, mega}, device.boost_clock);
+  visit(Field{"held_clock_factor", {"a factor", 0.5, 2}, 1, true}, device.held_clock_factor);
   visit(Field{"asynchronous_multiplies", {}, 1, true}, device.asynchronous_multiplies);
   visit(Field{"exponentials_per_clock", {"a whole number", 1, 1024, true}, 1, true}, device.exponentials_per_clock);
   visit(Field{"last_level_cache_mib", {"MiB", 0.1, 10000}, mebi}, device.last_level_cache);

@@ -37,6 +37,7 @@ struct GpuGeneration {
   std::string_view instruction_set;  // sm_90
   bool amd = false;                  // a CDNA GPU
   int cuda_capability = 0;           // compute capability x 10: what NVIDIA's software asks for
+  int multiplies_per_clock = 0;      // 16-bit FLOPs of a processor's tensor cores on boards at the full rate
 
   // What a device file may say itself (data/hardware/README.md); these hold where it is silent.
   MemoryType usual_memory = MemoryType::gddr6;

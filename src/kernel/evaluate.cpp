@@ -70,6 +70,15 @@ namespace {
 // Watts for each FLOP/s of the dense 16-bit peak that a board needs to hold it, without asynchronous tensor cores. With
 // 0.97e-12 L40S reaches 0.78 of what the others do; A100 and RTX PRO 6000, with 1.28e-12, are not held back.
 constexpr double watts_per_flop_rate = 1.25e-12;
+// Below that, the power of a chip falls with its clock to the power 2.36 (power.h). Stacked memory leaves nearly all of
+// the limit to the chip: an A100 with 250 W reaches 0.83 of one with 400. Beside GDDR, which takes a fixed part of a
+// smaller budget, multiplies fall with the limit itself (L4 against L40S).
+constexpr double power_over_clock = 2.36;
+// Starts and ends of tiles and waits for operands take clocks, however fast the tensor cores are: so much of the time
+// that multiplies take at the full rate. Boards at half the rate (GeForce, A10G, L20) lose half of that share. A10G and
+// L20, which hold the clock of their sheet, reach 0.95 of their peak in bf16 multiplies of 8192; A100 and RTX PRO 6000
+// reach 0.85 to 0.89.
+constexpr double lost_beside_multiplies = 0.12;
 // Of its bandwidth that a board with inline codes reaches against one without. Streaming kernels take 1.28 to 1.35
 // times the sheet's time on P4, T4 and L40S, 1.04 to 1.07 on RTX PRO 6000.
 constexpr double inline_ecc_share = 0.82;
@@ -101,28 +110,58 @@ double format_gain(const DeviceTraits& swept, const DeviceTraits& other, DType t
 double powered_share(const DeviceTraits& device) {
   const double peak = device.peak[static_cast<size_t>(DType::bf16)];
   if (device.asynchronous || device.amd || device.power == 0 || peak == 0) return 1;
-  return std::min(1.0, device.power / (watts_per_flop_rate * peak));
+  const double share = std::min(1.0, device.power / (watts_per_flop_rate * peak));
+  return device.stacked_memory ? portable_pow(share, 1 / power_over_clock) : share;
+}
+
+// Of the multiply units' peak that a large multiply reaches, over that of a board at the full rate.
+double pipe_share(const DeviceTraits& device) {
+  const double full = device.generation->multiplies_per_clock * device.processors * device.clock;
+  const double peak = device.peak[static_cast<size_t>(DType::bf16)];
+  constexpr double at_the_full_rate = 0.75;  // sheets round
+  if (full <= 0 || peak <= 0 || peak > at_the_full_rate * full) return 1;
+  return (1 + lost_beside_multiplies) / (1 + lost_beside_multiplies * peak / full);
+}
+
+void scale_clock(DeviceTraits& traits, double factor) {
+  traits.clock *= factor;
+  for (double& peak : traits.peak) peak *= factor;
 }
 
 }  // namespace
 
 DeviceTraits powered_traits(const DeviceTraits& device) {
   DeviceTraits traits = device;
-  const double share = powered_share(device);
+  scale_clock(traits, device.held_clock);
+  const double share = powered_share(device) * pipe_share(device);
   for (const DType type : multiply_types) traits.peak[static_cast<size_t>(type)] *= share;
   return traits;
 }
 
 DeviceTraits sibling_traits(const DeviceTraits& swept, const DeviceTraits& other) {
   DeviceTraits traits = other;
-  const double power = powered_share(other) / powered_share(swept);
+  scale_clock(traits, other.held_clock / swept.held_clock);
+  const double share = powered_share(other) / powered_share(swept) * (pipe_share(other) / pipe_share(swept));
   for (const DType type : multiply_types) {
-    traits.peak[static_cast<size_t>(type)] *= power / std::sqrt(format_gain(swept, other, type));
+    traits.peak[static_cast<size_t>(type)] *= share / std::sqrt(format_gain(swept, other, type));
   }
   if (other.inline_ecc != swept.inline_ecc) {
     traits.bandwidth *= swept.inline_ecc ? 1 / inline_ecc_share : inline_ecc_share;
   }
   return traits;
+}
+
+double carried_residual(const Form& form, const FormCall& call, const DeviceTraits& swept,
+                        std::span<const double> constants) {
+  if (powered_share(swept) == 1) return 1;
+  constexpr double slightly = 0.99;
+  DeviceTraits slower = swept;
+  for (const DType type : multiply_types) slower.peak[static_cast<size_t>(type)] *= slightly;
+  int choice = -1;
+  const double before = form.seconds(call, swept, constants, choice);
+  const double bound_by_multiplies =
+      portable_log(form.seconds(call, slower, constants, choice) / before) / -portable_log(slightly);
+  return std::clamp(1 - bound_by_multiplies, 0.0, 1.0);
 }
 
 CarriedTime carried_to_sibling(const Form& form, const FormCall& call, const DeviceTraits& swept,

@@ -43,6 +43,12 @@ DeviceTraits powered_traits(const DeviceTraits& device);
 // power for its multiply units or error-correcting codes in its DRAM, is in those constants.
 DeviceTraits sibling_traits(const DeviceTraits& swept, const DeviceTraits& other);
 
+// How much of the trees' correction on the swept device holds for its siblings. While power holds a board back, its
+// clock wanders with its temperature (multiplies of L40S in its sweep: 180 to 280 TFLOP/s), and its trees learned that
+// too: none of it where multiplies decide the time, all of it where they do not.
+double carried_residual(const Form& form, const FormCall& call, const DeviceTraits& swept,
+                        std::span<const double> constants);
+
 struct CarriedTime {
   double seconds = 0;
   double half_width = 0;  // of the logarithm, 90%: what the two spec sheets leave open

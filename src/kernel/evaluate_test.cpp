@@ -116,6 +116,59 @@ TEST(PoweredTraits, multiply_units_run_as_fast_as_the_power_of_their_board_allow
   EXPECT_EQ(powered_traits(h100).peak[bf16], h100.peak[bf16]) << "asynchronous tensor cores need less";
 }
 
+TEST(PoweredTraits, boards_with_stacked_memory_follow_the_power_of_their_clock) {
+  constexpr auto bf16 = static_cast<size_t>(DType::bf16);
+  DeviceTraits a100 = traits_named("a100_sxm");
+  const double full = powered_traits(a100).peak[bf16];
+  a100.power = 250;
+  EXPECT_NEAR(powered_traits(a100).peak[bf16] / full, 0.83, 0.01);
+}
+
+TEST(PoweredTraits, multiplies_at_half_the_rate_lose_less_beside_them_and_cards_hold_their_own_clock) {
+  constexpr auto bf16 = static_cast<size_t>(DType::bf16);
+  const DeviceTraits whole = traits_named("a6000"), half = traits_named("a10g");
+  EXPECT_EQ(powered_traits(whole).peak[bf16], whole.peak[bf16]);
+  EXPECT_NEAR(powered_traits(half).peak[bf16] / half.peak[bf16], 1.057, 0.002);
+  DeviceTraits card = half;
+  card.held_clock = 1.1;
+  EXPECT_NEAR(powered_traits(card).peak[bf16] / powered_traits(half).peak[bf16], 1.1, 1e-9);
+  EXPECT_NEAR(powered_traits(card).clock / half.clock, 1.1, 1e-9);
+  EXPECT_EQ(powered_traits(card).bandwidth, half.bandwidth);
+}
+
+TEST_F(Carried, a_board_at_half_the_rate_comes_nearer_to_its_peak_than_the_one_that_was_swept) {
+  DeviceTraits half = l40s;
+  half.power /= 2;
+  for (double& peak : half.peak) peak /= 2;
+  GpuGeneration of_unknown_rate = *half.generation;
+  of_unknown_rate.multiplies_per_clock = 0;
+  DeviceTraits by_peak = half;
+  by_peak.generation = &of_unknown_rate;
+  const double gain = seconds(large, l40s, by_peak) / seconds(large, l40s, half);
+  EXPECT_GT(gain, 1.03);
+  EXPECT_LT(gain, 1.06);
+}
+
+TEST_F(Carried, a_card_that_runs_above_its_sheet_multiplies_faster_and_streams_alike) {
+  const DeviceTraits card = traits_named("rtx_4090");
+  ASSERT_GT(card.held_clock, 1);
+  DeviceTraits by_sheet = card;
+  by_sheet.held_clock = 1;
+  EXPECT_NEAR(seconds(large, l40s, by_sheet) / seconds(large, l40s, card), card.held_clock, 0.02);
+  EXPECT_NEAR(seconds(streaming, l40s, by_sheet) / seconds(streaming, l40s, card), 1, 0.02);
+}
+
+TEST_F(Carried, corrections_of_a_board_that_power_holds_back_are_kept_where_memory_decides) {
+  const std::unique_ptr<Form> form = form_named("gemm").make(Caches::cold);
+  const std::vector<double> constants = start_constants(*form);
+  const auto kept = [&](const GemmShape& shape, const DeviceTraits& swept) {
+    return carried_residual(*form, {.shape = shape, .variant = {}}, swept, constants);
+  };
+  EXPECT_LT(kept(large, l40s), 0.2);
+  EXPECT_GT(kept(streaming, l40s), 0.95);
+  EXPECT_EQ(kept(large, traits_named("h100_sxm")), 1);
+}
+
 TEST_F(Carried, a_board_without_codes_in_its_memory_streams_faster) {
   DeviceTraits other = l40s;
   other.inline_ecc = false;

@@ -24,10 +24,14 @@ Bytes cold_bytes(const KernelShape& shape, const Work& work) {
 
 namespace {
 
-// A learned time may not beat the multiply units, nor DRAM where the data cannot be in the cache.
+// Cards that run above their sheet differ by so much among themselves (held_clock_factor).
+constexpr double clock_between_cards = 1.1;
+
+// A learned time may not beat the multiply units, which run at `clock` times the sheet's, nor DRAM where the data
+// cannot be in the cache.
 double physical_least_seconds(const KernelShape& shape, const Work& work, const Roofline& roof, const Device& device,
-                              Caches caches) {
-  double compute = roof.compute.value() * roof.wave_efficiency;  // full waves
+                              Caches caches, double clock = 1) {
+  double compute = roof.compute.value() * roof.wave_efficiency / clock;  // full waves
   // Winograd F(2x2, 3x3) does 16 multiplies for 36.
   if (const auto* conv = std::get_if<ConvShape>(&shape)) {
     if (conv->kernel_height == 3 && conv->kernel_width == 3 && conv->stride == 1) compute *= 16.0 / 36;
@@ -111,14 +115,17 @@ bool has_prompts_and_decodes(const KernelShape& shape) {
   return mixed != nullptr && mixed->decodes > 0 && mixed->prompt_count() > 0;
 }
 
-// At least `least`, the interval too.
-Estimate at_least(const Estimate& estimate, double least) {
-  if (estimate.low >= least) return estimate;
+// At least `least`, and the interval at least `least_low`.
+Estimate at_least(const Estimate& estimate, double least, double least_low) {
+  if (estimate.value >= least && estimate.low >= least_low) return estimate;
   Estimate result = estimate.value < least ? scaled(estimate, least / estimate.value) : estimate;
   result.value = std::max(result.value, least);  // whatever the division rounded
-  result.low = least;
+  result.low = std::max(result.low, least_low);
   result.high = std::max(result.high, result.value);
   return result;
+}
+Estimate at_least(const Estimate& estimate, double least) {
+  return at_least(estimate, least, least);
 }
 
 }  // namespace
@@ -291,10 +298,14 @@ KernelEstimate KernelPredictor::work_out(const KernelShape& shape, std::string_v
   result.waves = roof.waves;
   result.wave_efficiency = roof.wave_efficiency;
   result.bound = roof.compute > roof.memory ? Bound::compute : Bound::memory;
-  const double least = physical_least_seconds(shape, result.work, roof, device_, caches_);
+  const double clock = device_.held_clock_factor ? device_.held_clock_factor->value : 1;
+  const double least = physical_least_seconds(shape, result.work, roof, device_, caches_, clock);
   if (learned_) {
     if (const std::optional<LearnedTime> learned = learned_->estimate(shape, variant, tier_, basis)) {
-      result.seconds = at_least(learned->seconds, least);
+      const double least_low = device_.held_clock_factor ? physical_least_seconds(shape, result.work, roof, device_,
+                                                                                  caches_, clock * clock_between_cards)
+                                                         : least;
+      result.seconds = at_least(learned->seconds, least, least_low);
       result.tier = learned->tier;
       result.inside_envelope = learned->inside_envelope;
       if (result.tier != Tier::measured) result.seconds = no_faster_than_unpacked(result.seconds, shape);

@@ -341,8 +341,10 @@ CallKind LearnedKernels::resolve(const Slot& slot, const FormCall& call) const {
 LearnedTime LearnedKernels::swept_time(const Slot& slot, const CallKind::Sweep& sweep, const FormCall& call) const {
   const DeviceCalibration& measured = *slot.measured;
   ResidualFeatures features;
-  double seconds = seconds_with_residual(*slot.form, call, slot.swept->traits, sweep.constants, measured.residual, 1,
-                                         sweep.group_number, features);
+  const double strength =
+      slot.is_sibling() ? carried_residual(*slot.form, call, slot.swept->traits, sweep.constants) : 1;
+  double seconds = seconds_with_residual(*slot.form, call, slot.swept->traits, sweep.constants, measured.residual,
+                                         strength, sweep.group_number, features);
   float octaves_outside = 0;  // of the farthest size
   const std::span<const float> raw = features.raw();
   for (size_t i = 0; i < sweep.ranges.size() && i < raw.size(); ++i)

@@ -129,6 +129,7 @@ Device borrowed_sheet(const Device& lender) {
   device.mig.reset();
   device.link_bandwidth.reset();
   device.inline_ecc_memory.reset();
+  device.held_clock_factor.reset();
   device.devices_per_module.reset();
   lend(device.fp32_lanes_per_processor, lender.name);
   lend(device.asynchronous_multiplies, lender.name);
@@ -249,7 +250,10 @@ Device described_by_sweep(const HardwareCatalogue& hardware, const OwnDeviceRequ
 
   const std::string asked = "reported by the driver, as read by tools/profile_cuda.py";
   device.processors = Fact<int>{.value = facts.processors, .source = asked};
-  if (facts.clock_mhz > 0) device.boost_clock = Fact<Hertz>{.value = Hertz(facts.clock_mhz * mega), .source = asked};
+  if (facts.clock_mhz > 0) {
+    device.boost_clock = Fact<Hertz>{.value = Hertz(facts.clock_mhz * mega), .source = asked};
+    device.held_clock_factor.reset();
+  }
   // AMD's driver names the L2, behind which lies the last level (Infinity Cache).
   if (facts.cache_bytes > 0 && facts.vendor != "AMD") {
     device.last_level_cache = Fact<Bytes>{.value = Bytes(facts.cache_bytes), .source = asked};

@@ -57,6 +57,11 @@ TEST(SampleAccuracy, sizes_of_matrices_that_no_fit_has_seen) {
                 "kernels --families gemm --data " FORETOKEN_SOURCE_DIR "/data/measured_unfitted");
 }
 
+TEST(SampleAccuracy, multiplies_of_boards_that_nobody_swept) {
+  expect_within({.least_rows = 44, .mape = 13, .group_mape = 20, .least_covered = 80},
+                "kernels --data " FORETOKEN_SOURCE_DIR "/data/measured_public");
+}
+
 TEST(SampleAccuracy, sparse_products_of_graphs_that_no_fit_has_seen) {
   expect_within({.least_rows = 3800, .mape = 7, .group_mape = 11, .least_covered = 85},
                 "kernels --data " FORETOKEN_SOURCE_DIR "/data/measured_sparse/unfitted");

@@ -522,8 +522,8 @@ std::optional<HalfWidths> sibling_half_widths(const FormKind& kind, const std::v
         const auto number = static_cast<float>(std::distance(sweep->second.groups.begin(), group));
         const std::vector<double> constants = natural_constants(group->second);
         ResidualFeatures features;
-        const double here =
-            seconds_with_residual(*form, call, from, constants, sweep->second.residual, 1, number, features);
+        const double here = seconds_with_residual(*form, call, from, constants, sweep->second.residual,
+                                                  carried_residual(*form, call, from, constants), number, features);
         const CarriedTime carried = carried_to_sibling(*form, call, from, to, constants, here, true);
         const double error = portable_log(other.rows[i].seconds / carried.seconds);
         const double beside = std::sqrt(std::max(0.0, error * error - carried.half_width * carried.half_width));

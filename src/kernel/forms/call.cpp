@@ -287,6 +287,7 @@ TraitsOfDevice traits_of(const Device& device) {
   if (!result.complete) return result;
   traits.processors = device.processors->value;
   traits.clock = device.boost_clock->value.value();
+  if (device.held_clock_factor) traits.held_clock = device.held_clock_factor->value;
   traits.cache = device.last_level_cache->value.value();
   traits.bandwidth = device.memory_bandwidth->value.value();
   traits.generation = &generation;

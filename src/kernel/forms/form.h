@@ -19,6 +19,7 @@ namespace foretoken {
 struct DeviceTraits {
   double processors = 0;
   double clock = 0;                                  // Hz
+  double held_clock = 1;                             // times that, while power allows
   double cache = 0;                                  // bytes of L2
   double bandwidth = 0;                              // bytes/s of DRAM
   const GpuGeneration* generation = &no_generation;  // what kernels it runs
