@@ -1,5 +1,7 @@
 #include "compose/captured_sizes.h"
 
+#include <algorithm>
+
 namespace foretoken {
 
 void capture_up_to(Stack& stack, int64_t largest) {
@@ -9,6 +11,22 @@ void capture_up_to(Stack& stack, int64_t largest) {
   while (last_step > 0 && !sizes.empty() && sizes.back() + last_step <= largest) {
     sizes.push_back(sizes.back() + last_step);
   }
+}
+
+void run_uncompiled(Stack& stack) {
+  stack.graph_sizes.clear();
+  for (auto& [phase, dispatch] : stack.dispatch) dispatch = Dispatch::eager;
+  if (!stack.costs.uncompiled) return;
+  const UncompiledHost& uncompiled = *stack.costs.uncompiled;
+  // Never less than what a launch costs where other steps are compiled.
+  const auto usual = stack.costs.host.find("default");
+  const Seconds least = usual == stack.costs.host.end() ? Seconds(0) : usual->second;
+  for (const auto& [kind, time] : uncompiled.host) {
+    Seconds& cost = stack.costs.host.try_emplace(kind, least).first->second;
+    cost = std::max(cost, time);
+  }
+  stack.costs.host_low = uncompiled.host_low;
+  stack.costs.host_high = uncompiled.host_high;
 }
 
 }  // namespace foretoken

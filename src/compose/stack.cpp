@@ -78,7 +78,7 @@ StepPhase read_phase(const JsonView& view, const std::string& name) {
 StackCosts read_costs(const JsonView& view, StackCosts costs) {
   view.allow_only({"graph_start_us", "kernel_gap_us", "graph_gap_us", "eager_gap_us", "launch_us", "piece_us",
                    "step_host_us", "synchronize_us", "host_us", "host_low", "host_high", "kernels_low", "kernels_high",
-                   "prompt_kernels_high", "kernel_factor", "family_factor", "front"});
+                   "prompt_kernels_high", "kernel_factor", "family_factor", "front", "uncompiled"});
   set_time(view, "graph_start_us", costs.graph_start);
   set_time(view, "kernel_gap_us", costs.kernel_gap);
   set_time(view, "graph_gap_us", costs.graph_gap);
@@ -97,8 +97,18 @@ StackCosts read_costs(const JsonView& view, StackCosts costs) {
     set_time(*front, "piece_low_us", costs.front.piece_low);
     set_time(*front, "piece_high_us", costs.front.piece_high);
   }
-  if (const auto host = view.find("host_us")) {
-    for (const auto& [name, value] : host->members()) costs.host[name] = Seconds(value.number(microseconds) * 1e-6);
+  const auto set_host = [](const JsonView& of, std::map<std::string, Seconds, std::less<>>& times) {
+    if (const auto host = of.find("host_us")) {
+      for (const auto& [name, value] : host->members()) times[name] = Seconds(value.number(microseconds) * 1e-6);
+    }
+  };
+  set_host(view, costs.host);
+  if (const auto uncompiled = view.find("uncompiled")) {
+    uncompiled->allow_only({"host_us", "host_low", "host_high"});
+    if (!costs.uncompiled) costs.uncompiled.emplace();
+    set_host(*uncompiled, costs.uncompiled->host);
+    set_number(*uncompiled, "host_low", {0.01, 1}, costs.uncompiled->host_low);
+    set_number(*uncompiled, "host_high", {1, 100}, costs.uncompiled->host_high);
   }
   if (const auto factors = view.find("kernel_factor")) {
     for (const auto& [phase, factor] : factors->members()) {

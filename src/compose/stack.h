@@ -85,6 +85,12 @@ struct FrontCosts {
   double latency_sd = 0;          // log; where calibration tells
 };
 
+// What launches cost where an engine runs its model as Python, neither compiled nor captured (--enforce-eager).
+struct UncompiledHost {
+  std::map<std::string, Seconds, std::less<>> host;  // over StackCosts::host
+  double host_low = 1, host_high = 1;                // as in StackCosts
+};
+
 struct StackCosts {
   Seconds graph_start;                               // from replay to the first kernel, and its end to the host
   Seconds kernel_gap;                                // between two kernels of a graph, as measured kernel times hold it
@@ -104,6 +110,7 @@ struct StackCosts {
   double attention_factor = 1, expert_factor = 1, collective_factor = 1;
   FrontCosts front;
   double host_low = 1, host_high = 1;  // 90% of hosts need this much of those times
+  std::optional<UncompiledHost> uncompiled;
 
   double most_of_kernels(StepPhase phase) const {
     const bool prompts = phase == StepPhase::prefill || phase == StepPhase::mixed;

@@ -108,6 +108,7 @@ TEST(Stack, times_are_microseconds) {
   const Stack stack = parse(R"("costs": {"launch_us": 4, "host_us": {"gemm": 2.5}})");
   EXPECT_DOUBLE_EQ(stack.costs.launch.value(), 4e-6);
   EXPECT_DOUBLE_EQ(stack.costs.host.at("gemm").value(), 2.5e-6);
+  EXPECT_FALSE(stack.costs.uncompiled);
 }
 
 TEST(Stack, an_extension_puts_its_rules_first_and_inherits_the_rest) {

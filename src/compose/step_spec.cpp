@@ -17,6 +17,10 @@ namespace {
 // Of a device whose memory nobody knows, engines' own limits are not known either.
 void capture_as_engine(Stack& stack, const EngineFlags& flags, const Model& model, const Device& device,
                        const ParallelPlan& plan) {
+  if (flags.enforce_eager) {
+    run_uncompiled(stack);
+    return;
+  }
   if (!runs_on(engine_kind(flags.engine), device)) return;
   if (device.memory || device.allocatable_memory) {
     capture_up_to(stack, largest_graph(resolved(flags, model, device, plan)));

@@ -10,6 +10,9 @@ Stack on_host(Stack stack, double factor) {
   costs.step_host = costs.step_host * factor;
   costs.piece = costs.piece * factor;
   for (auto& [family, seconds] : costs.host) seconds = seconds * factor;
+  if (costs.uncompiled) {
+    for (auto& [family, seconds] : costs.uncompiled->host) seconds = seconds * factor;
+  }
   FrontCosts& front = costs.front;
   for (Seconds* const part :
        {&front.latency, &front.request, &front.token, &front.piece, &front.piece_low, &front.piece_high}) {

@@ -38,6 +38,9 @@ std::vector<std::pair<std::string, Seconds>> cost_list(const StackCosts& costs) 
                                                       {"front request", costs.front.request},
                                                       {"front token", costs.front.token}};
   for (const auto& [kind, time] : costs.host) all.emplace_back("host " + kind, time);
+  if (costs.uncompiled) {
+    for (const auto& [kind, time] : costs.uncompiled->host) all.emplace_back("host uncompiled " + kind, time);
+  }
   std::vector<std::pair<std::string, Seconds>> result;
   for (const auto& [name, time] : all) {
     if (time.value() > 0) result.emplace_back(name, time);

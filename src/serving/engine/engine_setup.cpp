@@ -80,8 +80,7 @@ SchedulerOptions without_cache(SchedulerOptions options) {
 
 Stack engine_stack(Stack stack, const EngineFlags& flags, int64_t decode_tokens) {
   if (flags.enforce_eager) {
-    stack.graph_sizes.clear();
-    for (auto& [phase, dispatch] : stack.dispatch) dispatch = Dispatch::eager;
+    run_uncompiled(stack);
     return stack;
   }
   capture_up_to(stack, largest_graph(flags, decode_tokens));

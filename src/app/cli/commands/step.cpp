@@ -227,7 +227,7 @@ class StepCommand : public Command {
             .plan = flags_.parallel_plan(),
             .stack = stack_or_usual(),
             .dispatch = dispatch_from_name(memory_.engine.enforce_eager ? "eager" : dispatch_),
-            .engine = graphs_of_engine() ? std::optional(memory_.engine) : std::nullopt,
+            .engine = graphs_of_engine() || memory_.engine.enforce_eager ? std::optional(memory_.engine) : std::nullopt,
             .host_factor = host_factor_,
             .two_batch_overlap = two_batch_overlap_,
             .tier = tier_from_name(tier_).value(),
