@@ -208,10 +208,8 @@ class TrainingFitter {
           // Drawn one after the other: compilers choose the order of operands as they like.
           const double length = 2 * random.uniform();
           const double sign = random.uniform() < 0.5 ? -1 : 1;
-          better |= improve({.constants = {first, second},
-                             .directions = {1, length * sign},
-                             .rows = std::move(rows)},
-                            step);
+          better |=
+              improve({.constants = {first, second}, .directions = {1, length * sign}, .rows = std::move(rows)}, step);
         }
         if (!better) break;
       }
