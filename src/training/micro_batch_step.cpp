@@ -38,6 +38,7 @@ StageEstimate IterationModel::micro_batch_stage(const TrainingPlan& plan, const 
       const auto count =
           std::max<int64_t>(1, std::llround(static_cast<double>(one.call.count) * costs.share * piece.times));
       Operator call = one.call;
+      call.name = one.timed.launch.name;  // one of several kernels of the operator
       if (again) {
         call.name += "_again";
         call.pass = Pass::backward;
