@@ -100,8 +100,8 @@ TEST(LayoutSimulation, runs_last_several_conversations) {
 
 TEST(LayoutSimulation, a_closed_loop_is_judged_with_all_its_requests_in_flight) {
   const LoadSpec load{
-      .num_prompts = 400, .arrivals = {.rate = 1}, .input_len = 100, .output_len = 30, .range_ratio = 0.5};
-  const Traffic traffic(Traffic::taken_from(*make_load(load)(0), 400));
+      .num_prompts = 6000, .arrivals = {.rate = 1}, .input_len = 100, .output_len = 30, .range_ratio = 0.5};
+  const Traffic traffic(Traffic::taken_from(*make_load(load)(0), load.num_prompts));
   const ServingFacts facts = roofline_facts();
   ServingQuestion question = small_question();
   const auto found = [&](int64_t in_flight) {

@@ -80,9 +80,11 @@ int64_t LayoutSimulator::requests_for(RunLength length, double load) const {
   constexpr int64_t most_requests = 200'000;  // only separate pools of very many engines come near
   const LengthSettings settings = settings_of(length);
   if (question_->in_flight) {
-    // As many for each one in flight as benchmarks usually send: the beginning and the end of a run matter little then.
+    // As many for each one in flight as benchmarks usually send, and never fewer than what is promised is judged by:
+    // all are sent at once at first, and would decide the percentiles of shorter runs. Only one load is tried.
     constexpr int64_t for_each = 10;
-    return std::clamp(for_each * whole_in_flight(load), settings.least_requests, most_requests);
+    const int64_t least = settings_of(RunLength::lengthy).least_requests;
+    return std::clamp(for_each * whole_in_flight(load), least, most_requests);
   }
   constexpr double usual_tpot_s = 0.05;
   double tpot_s = usual_tpot_s;

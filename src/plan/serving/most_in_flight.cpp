@@ -1,7 +1,7 @@
 #include "plan/serving/most_in_flight.h"
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 
 #include "plan/serving/capacity_search.h"
 
@@ -20,28 +20,34 @@ double usual_in_flight(const PlanPoint& known, const Traffic& traffic) {
 int64_t most_in_flight(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
                        const PlanPoint& known, const std::function<void()>& check_wanted) {
   constexpr CapacitySearch search{.lowest = 1, .highest = 1e6, .tolerance = 0.02};
-  constexpr double a_little_less = 0.97;
   ServingQuestion closed = question;
   closed.rate.reset();
   EngineShelf shelf(closed, facts, traffic);
-  // A search for the best layout goes on from short runs, to which all requests that are sent at first matter more.
   const auto keeps_limits = [&](int64_t in_flight, Effort effort) {
     closed.in_flight = in_flight;
     LayoutSimulator simulator(closed, traffic, shelf, check_wanted);
+    // A search for the best layout goes on from these.
     const PlanPoint shortly = simulator.evaluate(known.layout, Effort::quick);
     if (shortly.capacity.value <= 0) return false;
-    return simulator.evaluate(known.layout, effort).capacity.value > 0;
+    return effort == Effort::quick || simulator.evaluate(known.layout, effort).capacity.value > 0;
   };
-  CapacitySearch near = search;
-  near.start = usual_in_flight(known, traffic);
-  const double found =
-      highest_rate(near, [&](double load) { return keeps_limits(whole_in_flight(load), Effort::full); });
-  int64_t most = found > 0 ? whole_in_flight(found) : 0;
-  // One stretch of requests may flatter the layout.
-  while (most > 0 && !keeps_limits(most, Effort::promised)) {
-    most = std::min(most - 1, static_cast<int64_t>(std::floor(static_cast<double>(most) * a_little_less)));
-  }
-  return most;
+  // One stretch of the requests tells where to begin: it may flatter the layout, or wrong it.
+  const auto most_by = [&](Effort effort, double start) -> double {
+    CapacitySearch near = search;
+    near.start = start;
+    if (effort == Effort::promised) near.first_step = 1 + 1.5 * search.tolerance;
+    std::map<int64_t, bool> judged;  // neighbouring loads are the same whole number
+    return highest_rate(near, [&](double load) {
+      const int64_t in_flight = whole_in_flight(load);
+      const auto found = judged.find(in_flight);
+      return found != judged.end() ? found->second
+                                   : judged.emplace(in_flight, keeps_limits(in_flight, effort)).first->second;
+    });
+  };
+  const double by_one_stretch = most_by(Effort::quick, usual_in_flight(known, traffic));
+  if (by_one_stretch <= 0) return 0;
+  const double most = most_by(Effort::promised, by_one_stretch);
+  return most > 0 ? whole_in_flight(most) : 0;
 }
 
 }  // namespace foretoken
