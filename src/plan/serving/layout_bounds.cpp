@@ -78,12 +78,14 @@ int64_t reachable_seats(const ReadyEngine& engine, const ServingQuestion& questi
   return std::min(options.max_num_seqs, static_cast<int64_t>(std::ceil(most * spare)) + few);
 }
 
-EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestion& question,
-                                 const TrafficLengths& lengths, ReplicaWork work) {
+// Of one rank, at the most.
+double requests_of_rank(const ReadyEngine& engine, const ServingQuestion& question, const TrafficLengths& lengths,
+                        ReplicaWork work, bool prompts_alone = false) {
   const double tokens = engine.tokens_per_decode;
   CapacityQuestion capacity{.input_tokens = lengths.mean_fresh_input,
                             .output_tokens = std::max(1.0, lengths.mean_output / tokens),
-                            .work = work};
+                            .work = work,
+                            .prompts_alone = prompts_alone};
   if (const std::optional<double> limit = mean_tpot_limit(question)) {
     capacity.tpot_s = *limit * tokens * latency_slack;
   }
@@ -96,13 +98,26 @@ EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestio
   const double blocks = keeps_all ? static_cast<double>(options.num_gpu_blocks) : 1e12;
   options.num_gpu_blocks = static_cast<int64_t>(std::ceil(blocks * whole / held / stages));
   options.max_num_seqs = static_cast<int64_t>(std::ceil(static_cast<double>(options.max_num_seqs) / stages));
-  const double one = requests_per_second(*engine.group.times, options, capacity);
-  return {.requests_per_s = one * stages,
+  return requests_per_second(*engine.group.times, options, capacity) * stages;
+}
+
+EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestion& question,
+                                 const TrafficLengths& lengths, ReplicaWork work) {
+  const SchedulerOptions& options = engine.group.config.options;
+  const double requests_per_s = requests_of_rank(engine, question, lengths, work);
+  return {.requests_per_s = requests_per_s,
           .ranks = options.lock_step_ranks,
           .seats = work == ReplicaWork::prompts
-                       ? engine.group.config.options.max_num_seqs
-                       : reachable_seats(engine, question, lengths, one * stages * throughput_slack),
+                       ? options.max_num_seqs
+                       : reachable_seats(engine, question, lengths, requests_per_s * throughput_slack),
           .step_tokens = options.max_num_batched_tokens};
+}
+
+// `whole`: requests/s of a rank at its bound.
+double alone_share(const ReadyEngine& engine, const ServingQuestion& question, const TrafficLengths& lengths,
+                   double whole) {
+  if (engine.group.config.options.lock_step_ranks == 1) return 1;
+  return std::min(1.0, requests_of_rank(engine, question, lengths, ReplicaWork::all, true) / whole);
 }
 
 // `whole`: requests/s of a rank with all their work.
@@ -223,7 +238,8 @@ EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traff
   if (separate) bounds.decode = most_requests(decode, question, lengths, ReplicaWork::decodes);
   bounds.shape = {.prompt_share = separate ? 0 : prompt_share(prefill, lengths, bounds.pool.requests_per_s),
                   .ttft_slack = ttft_slack(question, bounds.alone_ms),
-                  .fresh_share = std::min(1.0, lengths.mean_fresh_input / std::max(1.0, lengths.mean_input))};
+                  .fresh_share = std::min(1.0, lengths.mean_fresh_input / std::max(1.0, lengths.mean_input)),
+                  .alone_share = separate ? 1 : alone_share(prefill, question, lengths, bounds.pool.requests_per_s)};
   bounds.prefixes_fit = prefixes_fit(prefill, lengths, bounds.pool.seats);
   return bounds;
 }
@@ -271,8 +287,8 @@ ReachedShare usually_reached(const ServingLayout& layout, const LoadShape& shape
   // waits for steps that are longer than its own. It may cost less where few requests wait at all.
   const bool alone = layout.decode || layout.pool.engine.pipeline > 1;
   ReachedShare share = reached_without_haste(layout, shape.prompt_share);
-  share.usual *= shape.ttft_slack * std::sqrt(shape.fresh_share * std::sqrt(shape.fresh_share));
-  share.low *= shape.ttft_slack * (alone ? 1 : std::sqrt(shape.ttft_slack)) * shape.fresh_share;
+  share.usual *= shape.alone_share * shape.ttft_slack * std::sqrt(shape.fresh_share * std::sqrt(shape.fresh_share));
+  share.low *= shape.alone_share * shape.ttft_slack * (alone ? 1 : std::sqrt(shape.ttft_slack)) * shape.fresh_share;
   share.high *= std::sqrt(shape.ttft_slack);
   return share;
 }

@@ -29,6 +29,8 @@ struct LoadShape {
   double prompt_share = 0;  // of an engine's time at its bound, what prompts alone take; 0 of separate pools
   double ttft_slack = 1;    // of the TTFT limit, what a request alone leaves for waiting
   double fresh_share = 1;   // of the prompts' tokens, what no earlier prompt began with: the bound computes no others
+  // Of the bound, what ranks in lock step reach whose prompts never share a step; 1 of other engines.
+  double alone_share = 1;
 };
 
 struct LayoutJudgement {
@@ -67,8 +69,9 @@ LayoutJudgement judge_layout(const EngineBounds& bounds, const ServingLayout& la
 
 // Of a layout's bound (LayoutJudgement::most_requests_per_s), what simulations of such layouts sustain: usually, and in
 // nine of ten cases. Pools that wait for each other and stages with bubbles reach less; so do engines whose time goes
-// into prompts, since long steps of them delay the tokens of all others. Requests may wait as long as the TTFT limit
-// leaves, and prefixes that the cache lost are computed again: at worst all of them.
+// into prompts, since long steps of them delay the tokens of all others. Prompts of ranks in lock step seldom come
+// together, and each stops all ranks. Requests may wait as long as the TTFT limit leaves, and prefixes that the cache
+// lost are computed again: at worst all of them.
 struct ReachedShare {
   double usual = 0, low = 0, high = 0;
 };

@@ -88,6 +88,7 @@ Json judgement_json(const LayoutJudgement& judgement) {
                        {"prompt_share", judgement.shape.prompt_share},
                        {"ttft_slack", judgement.shape.ttft_slack},
                        {"fresh_share", judgement.shape.fresh_share},
+                       {"alone_share", judgement.shape.alone_share},
                        {"alone_ms", std::move(alone)},
                        {"reachable", std::move(reachable)}});
 }
@@ -97,7 +98,8 @@ LayoutJudgement read_judgement(const JsonView& json) {
                             .most_requests_per_s = json.at("most_requests_per_s").number(),
                             .shape = {.prompt_share = json.at("prompt_share").number(),
                                       .ttft_slack = json.at("ttft_slack").number(),
-                                      .fresh_share = json.at("fresh_share").number()},
+                                      .fresh_share = json.at("fresh_share").number(),
+                                      .alone_share = json.at("alone_share").number()},
                             .alone_ms = {},
                             .reachable = {}};
   for (const JsonView& each : json.at("reachable").items()) judgement.reachable.push_back(each.integer());

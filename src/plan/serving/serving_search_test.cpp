@@ -590,6 +590,11 @@ TEST(ClosedForm, prompts_tight_limits_and_prefixes_lower_what_is_reached_of_a_bo
   EXPECT_LT(tight.low, plain.low / 2);
   EXPECT_LT(tight.high, plain.high);
   EXPECT_GT(tight.high, plain.high / 2);
+  // Prompts of ranks in lock step may still come together.
+  const ReachedShare ranks = usually_reached(layout, {.alone_share = 0.25});
+  EXPECT_DOUBLE_EQ(ranks.usual, plain.usual / 4);
+  EXPECT_DOUBLE_EQ(ranks.low, plain.low / 4);
+  EXPECT_DOUBLE_EQ(ranks.high, plain.high);
   // All that prompts share may have to be computed again, or nothing of it.
   EXPECT_DOUBLE_EQ(prefixes.low, plain.low / 4);
   EXPECT_DOUBLE_EQ(prefixes.high, plain.high);

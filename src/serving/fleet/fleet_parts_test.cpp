@@ -64,6 +64,21 @@ TEST(ReplicaCapacity, of_separate_workers_is_that_of_their_part_alone) {
   EXPECT_NEAR(capacity(ReplicaWork::decodes), 32 / (99 * (0.01 + 32e-5 + 32 * 450e-8)), 1e-9);
 }
 
+TEST(ReplicaCapacity, of_ranks_in_lock_step_whose_prompts_come_alone_is_that_of_one_prompt_after_the_other) {
+  LinearTimes times({});
+  const SchedulerOptions options{
+      .max_num_batched_tokens = 1024, .max_num_seqs = 32, .num_gpu_blocks = 4000, .lock_step_ranks = 4};
+  const auto capacity = [&](ReplicaWork work, bool alone) {
+    return requests_per_second(times, options,
+                               {.input_tokens = 400, .output_tokens = 100, .work = work, .prompts_alone = alone});
+  };
+  const PromptChunk prompt{.new_tokens = 400};
+  const double seconds = times.step_seconds({.prompts = {&prompt, 1}}).value;
+  EXPECT_DOUBLE_EQ(capacity(ReplicaWork::prompts, true), 1 / (4 * seconds));
+  EXPECT_LT(capacity(ReplicaWork::all, true), capacity(ReplicaWork::all, false));
+  EXPECT_EQ(capacity(ReplicaWork::decodes, true), capacity(ReplicaWork::decodes, false));
+}
+
 TEST(Regions, requests_come_from_each_in_proportion_and_at_its_hours) {
   const std::vector<Region> regions = {{.name = "a", .share = 3}, {.name = "b", .share = 1, .shift_s = 50}};
   std::vector<Request> requests = random_requests(1, 40'000, 40, 10, 10);

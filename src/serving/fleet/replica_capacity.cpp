@@ -22,19 +22,38 @@ double prompt_seconds(StepTimes& times, const SchedulerOptions& options, double 
   return std::max(0.0, seconds) * input_tokens / static_cast<double>(room);
 }
 
+// The same of a prompt without others in its steps, and of those of the other ranks meanwhile.
+double prompt_alone_seconds(StepTimes& times, const SchedulerOptions& options, double input_tokens,
+                            const StepBatch& beside) {
+  const auto input = static_cast<int64_t>(std::max(1.0, std::round(input_tokens)));
+  const int64_t room = std::max<int64_t>(1, options.max_num_batched_tokens - beside.decodes);
+  const double without = beside.decodes > 0 ? times.step_seconds(beside).value : 0;
+  double seconds = 0;
+  for (int64_t done = 0; done < input; done += room) {
+    const PromptChunk chunk{.new_tokens = std::min(room, input - done), .context_tokens = done};
+    StepBatch both = beside;
+    both.prompts = {&chunk, 1};
+    seconds += std::max(0.0, times.step_seconds(both).value - without);
+  }
+  return seconds * static_cast<double>(options.lock_step_ranks);
+}
+
 }  // namespace
 
 double requests_per_second(StepTimes& times, const SchedulerOptions& options, const CapacityQuestion& question) {
   const bool with_prompts = question.work != ReplicaWork::decodes;
-  const double by_prompts = with_prompts ? 1 / prompt_seconds(times, options, question.input_tokens, {})
-                                         : std::numeric_limits<double>::infinity();
+  const auto seconds_of_prompt = [&](const StepBatch& beside) {
+    return (question.prompts_alone ? prompt_alone_seconds : prompt_seconds)(times, options, question.input_tokens,
+                                                                            beside);
+  };
+  const double by_prompts = with_prompts ? 1 / seconds_of_prompt({}) : std::numeric_limits<double>::infinity();
   const double decodes = std::max(question.output_tokens - 1, with_prompts ? 0.0 : 1.0);  // one comes with the prompt
   if (question.work == ReplicaWork::prompts || decodes <= 0) return by_prompts;
   const auto context = static_cast<int64_t>(question.input_tokens + question.output_tokens / 2);
   const auto tpot = [&](int64_t batch) {
     const StepBatch step{
         .decodes = batch, .decode_context_tokens = batch * context, .longest_decode_context = context, .prompts = {}};
-    const double prompt = with_prompts ? prompt_seconds(times, options, question.input_tokens, step) : 0;
+    const double prompt = with_prompts ? seconds_of_prompt(step) : 0;
     return times.step_seconds(step).value + static_cast<double>(batch) * prompt / decodes;
   };
   const auto cache = static_cast<double>(options.num_gpu_blocks * options.block_size);
