@@ -274,7 +274,7 @@ def main():
     parser.add_argument("--device-name", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--kernels", default="", help="CSV file of the kernels of a step of each point")
-    parser.add_argument("--seconds", type=float, default=360, help="no point starts after as many")
+    parser.add_argument("--seconds", type=float, default=360, help="start no new point after this many seconds [360]")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, also on a CPU")
     arguments = parser.parse_args()
     begin = time.perf_counter()

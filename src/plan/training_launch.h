@@ -41,6 +41,8 @@ struct TrainingLauncher {
   // Parts of the plan that the file has no settings for, which the user's own script must turn on; nothing = the file
   // has all of it.
   std::vector<std::string> (*left_to_script)(const TrainingQuestion& question) = nullptr;
+  // What the file asks for where nobody says, for all weights and for adapters in bf16; empty = Adam in fp32.
+  std::string_view optimizer = {}, adapter_optimizer = {};
   std::string_view stack = {};             // whose times are those of the framework; empty = the usual one
   std::optional<double> logit_bytes = {};  // at the loss that the file names; nothing = as the stack has it
 };

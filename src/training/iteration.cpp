@@ -330,7 +330,10 @@ void IterationModel::add_host(size_t kind, const TrainingPlan& plan, bool recomp
   time.host = routes ? 0 : host;
   const double waited = routes ? host : std::max(0.0, host - busy);
   const Stack* kernels = kernels_of_stack();
-  if (kernels != nullptr) time.slow_host = std::max(0.0, kernels->costs.host_high * host - busy) - waited;
+  if (kernels != nullptr) {
+    const double slow = kernels->costs.host_high * host;
+    time.slow_host = (routes ? slow : std::max(0.0, slow - busy)) - waited;
+  }
   if (waited <= 0) return;
   at(time.parts, TimePart::host) += waited;
   stretch(time.times, busy + waited);

@@ -47,6 +47,38 @@ TEST_F(Train, flags_that_would_change_nothing_are_refused) {
   }
 }
 
+// Rules of these stacks read fields of operators, which differ from one family of models to the next.
+TEST_F(Train, stacks_that_name_their_kernels_run_models_of_all_families) {
+  for (const char* stack : {"transformers", "transformers-compile", "transformers-unfused", "torchtitan",
+                            "torchtitan-eager", "nanogpt", "nanogpt-eager", "llm.c", "deepspeed"}) {
+    for (const char* model : {"Llama-3.1-8B", "gpt2", "Qwen3-8B", "Qwen3-30B-A3B", "gemma-3-4b", "gpt-oss-20b"}) {
+      for (const char* tuning : {"", " --lora-rank 16", " --lora-rank 16 --optimizer adam-bf16-weights"}) {
+        const std::string line = std::string("train --device h100_sxm --devices 8 --seq-length 1024 ") +
+                                 "--global-batch-size 8 --recompute-granularity full --recompute-method uniform " +
+                                 "--recompute-num-layers 1 --json --stack " + stack + " --model " + model + tuning;
+        const Outcome run = run_foretoken(line);
+        EXPECT_TRUE(run.status == 0 || run.status == 3) << line << "\n" << run.err;  // 3: does not fit in memory
+        EXPECT_EQ(run.err.find("expected a name that the operator has"), std::string::npos) << run.err;
+      }
+    }
+  }
+}
+
+TEST_F(Train, files_say_whether_gradients_are_clipped) {
+  const auto seconds = [&](const std::string& norm) {
+    const std::string file = write("trainer.yaml",
+                                   "model_name_or_path: meta-llama/Llama-3.2-1B\nper_device_train_batch_size: 1\n"
+                                   "max_seq_length: 1024\nbf16: true\n" +
+                                       norm);
+    return json_of(run_foretoken("train --from @" + file + " --device h100_sxm --devices 1 --json"))
+        .find("seconds")
+        ->find("value")
+        ->number();
+  };
+  EXPECT_LT(seconds("max_grad_norm: 0\n"), seconds(""));
+  EXPECT_EQ(seconds("max_grad_norm: 1.0\n"), seconds(""));
+}
+
 TEST_F(Train, devices_that_replicas_do_not_fill_are_refused) {
   expect_refused(train("--devices 12 -tp 8"), "a multiple of 8 (8 tensor x 1 context x 1 pipeline ranks), such as 8");
   expect_refused(train("--devices 12 -tp 7"), "--tensor-model-parallel-size = 7");

@@ -525,6 +525,8 @@ ServingQuestion question_with_host_memory(const Traffic& traffic) {
   ServingQuestion question = small_question();
   question.slos = parse_slos("ttft<4s@p95,tpot<40ms@p95", "slo");
   question.hardware[0].most_devices = 1;
+  // Room for prefixes but not for all of them, whatever is known of an L4's memory.
+  question.hardware[0].device.allocatable_memory = Fact<Bytes>{.value = Bytes(25.25e9)};
   question.choices.max_num_seqs = {0};
   question.choices.separate_pools = false;
   question.choices.host_gib = {0, 64};

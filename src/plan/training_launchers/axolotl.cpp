@@ -113,6 +113,7 @@ TrainingLauncher axolotl_launcher() {
           .has_experts = false,
           .splits_tensors = axolotl_splits_tensors,
           .host_memory = axolotl_host_memory,
+          .optimizer = "adam-bf16-weights",
           .stack = "transformers"};
 }
 

@@ -97,7 +97,7 @@ std::string without_other_optimizers(const TrainingQuestion& question, std::stri
   const OptimizerState &state = question.formats.optimizer, adam;
   const bool same_copy = state.master_bytes > 0;
   if (same_copy && state.moments == adam.moments && state.moment_bytes == adam.moment_bytes) return "";
-  return fmt::format("the file of {} has Adam with moments in fp32", framework);
+  return fmt::format("the file of {} can only ask for Adam with fp32 master weights and fp32 moments", framework);
 }
 
 std::string first_reason(std::initializer_list<std::string> reasons) {

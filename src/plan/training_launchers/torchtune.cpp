@@ -109,10 +109,11 @@ std::string tune_step(const TrainingQuestion& question, const TuneFamily& family
       "loss:\n  _component_: torchtune.modules.loss.LinearCrossEntropyLoss\nepochs: 1\nmax_steps_per_epoch: null\n",
       has_eight_bit_moments(question) ? "torchao.optim.AdamW8bit" : "torch.optim.AdamW");
   text += fmt::format(
-      "batch_size: {}\ngradient_accumulation_steps: {}\nclip_grad_norm: null\ncompile: {}\ndevice: cuda\ndtype: {}\n"
+      "batch_size: {}\ngradient_accumulation_steps: {}\nclip_grad_norm: {}\ncompile: {}\ndevice: cuda\ndtype: {}\n"
       "enable_activation_checkpointing: {}\nenable_activation_offloading: {}\n",
-      plan.micro_batch, plan.micro_batches(), question.stack.name == "torchtitan", question.job.recipe.name,
-      plan.recompute == Recompute::full, question.formats.offloaded_activations > 0);
+      plan.micro_batch, plan.micro_batches(), question.job.clips_gradients ? "1.0" : "null",
+      question.stack.name == "torchtitan", question.job.recipe.name, plan.recompute == Recompute::full,
+      question.formats.offloaded_activations > 0);
   if (question.formats.offloaded_parameters > 0) text += "fsdp_cpu_offload: true\n";
   if (plan.parallel.tensor > 1) {
     text += fmt::format("tensor_parallel_dim: {}\ntensor_parallel_plan:\n  _component_: {}\n", plan.parallel.tensor,
@@ -154,6 +155,8 @@ TrainingLauncher torchtune_launcher() {
           .has_experts = false,
           .splits_tensors = tune_splits_tensors,
           .host_memory = tune_host_memory,
+          .optimizer = "adam-bf16-weights",
+          .adapter_optimizer = "adam-bf16-weights",
           .stack = "torchtitan-eager",
           .logit_bytes = tune_chunked_logit_bytes};
 }

@@ -34,8 +34,12 @@ constexpr LatencyMetric latency_metrics[] = {
 };
 
 // Embeddings and scores have no output tokens: vLLM then reports the end-to-end latency alone.
+bool generates(const ServingMetrics& metrics) {
+  return metrics.output_tokens > 0 || metrics.completed == 0;
+}
+
 bool has_values(const LatencyMetric& metric, const ServingMetrics& metrics) {
-  return metrics.output_tokens > 0 || metric.name == "e2el";
+  return generates(metrics) || metric.name == "e2el";
 }
 
 // 99 -> "99", 99.9 -> "99.9", as vLLM writes them.
@@ -312,11 +316,10 @@ std::string benchmark_table(const ServingReport& report) {
   text += line("Benchmark duration (s):", metrics.duration_s);
   if (report.outputs_per_request > 1) text += line("Outputs per request:", report.outputs_per_request);
   text += line("Total input tokens:", metrics.input_tokens);
-  const bool generates = metrics.output_tokens > 0;
-  if (generates) text += line("Total generated tokens:", metrics.output_tokens);
+  if (generates(metrics)) text += line("Total generated tokens:", metrics.output_tokens);
   text += line("Request throughput (req/s):", metrics.request_throughput);
   if (metrics.goodput) text += line("Request goodput (req/s):", *metrics.goodput);
-  if (generates) {
+  if (generates(metrics)) {
     text += line("Output token throughput (tok/s):", metrics.output_throughput);
     text += line("Peak output token throughput (tok/s):", metrics.peak_output_tokens_per_s);
   }
@@ -324,7 +327,7 @@ std::string benchmark_table(const ServingReport& report) {
   text += line("Total token throughput (tok/s):", metrics.total_token_throughput);
   for (const LatencyMetric& metric : latency_metrics) {
     const auto& shown = report.percentile_metrics;
-    const bool is_asked = !generates || std::find(shown.begin(), shown.end(), metric.name) != shown.end();
+    const bool is_asked = !generates(metrics) || std::find(shown.begin(), shown.end(), metric.name) != shown.end();
     if (!is_asked || !has_values(metric, metrics)) continue;
     text += latency_part(metric, metrics.*metric.summary, report.percentiles);
   }

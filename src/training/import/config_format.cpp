@@ -193,8 +193,14 @@ void says_optimizer(SaidSettings& said, const ConfigValue& value) {
   }
 }
 
+void says_clipping(SaidSettings& said, const ConfigValue& value) {
+  const std::string word = lower_case(value.text());
+  said.clips_gradients = word != "null" && word != "none" && word != "~" && !word.empty() && parse_number(word) != 0;
+}
+
 void keeps_weights_in_16_bits(SaidSettings& said) {
-  if (said.optimizer == "adam" && said.precision.value_or("bf16") == "bf16") said.optimizer = "adam-bf16-weights";
+  if (said.optimizer.value_or("adam") == "adam" && said.precision.value_or("bf16") == "bf16")
+    said.optimizer = "adam-bf16-weights";
 }
 
 void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entries, std::string_view key,

@@ -179,7 +179,8 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   memory.offloaded = formats.offloaded_activations * held.kept;
   // Either a micro-batch is at its loss, or a layer is computed again and its widest operator runs.
   const Bytes in_layer = held.redone + held.working, beside_logits = std::max(at_loss, in_layer - memory.logits);
-  if (formats.frees_gradients && plan.micro_batches() == 1 && plan.stages() == 1) {
+  const bool in_buckets = plan.sharding != Sharding::parameters && plan.sharded_over() > 1;  // DDP holds them
+  if (formats.frees_gradients && !in_buckets && plan.micro_batches() == 1 && plan.stages() == 1) {
     const Bytes busiest = memory.activations + memory.logits + beside_logits;
     const Bytes of_head = std::min(memory.gradients, states.trained(head, formats.gradient_bytes).whole);
     // A table that embedding and head share gets its gradient from both.

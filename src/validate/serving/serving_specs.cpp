@@ -246,11 +246,14 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
     result.deployment.router = "round_robin";
     result.deployment.prefill = PrefillPool{.engine = engine_of(point, *point.prefill),
                                             .transfer = {.decode_router = result.deployment.router}};
-    engine.flags.max_num_seqs = point.decode_seats;
+    const auto given = [](auto& flag, auto value) {
+      if (value > 0) flag = value;
+    };
+    given(engine.flags.max_num_seqs, point.decode_seats);
     EngineFlags& of_prompts = result.deployment.prefill->engine.flags;
-    of_prompts.max_num_seqs = point.prefill_seats;
-    of_prompts.max_num_batched_tokens = point.prefill_tokens;
-    of_prompts.memory_fraction = point.prefill_memory;
+    given(of_prompts.max_num_seqs, point.prefill_seats);
+    given(of_prompts.max_num_batched_tokens, point.prefill_tokens);
+    given(of_prompts.memory_fraction, point.prefill_memory);
     return result;
   }
   if (point.sends_data_set && load.max_concurrency == 0) {

@@ -154,8 +154,10 @@ void TrainingFlags::declare(Options& options) {
 void TrainingFlags::declare_memory(Options& options) {
   options.choice("--optimizer", optimizer_, optimizer_state_names(),
                  "Optimizer, which decides the state kept for each parameter");
-  options.number("--clip-grad", clip_grad_, {.least = 0, .most = 1e9},
-                 "Norm that gradients are clipped to; 0 = they are not clipped, which saves a pass over them");
+  options.number(
+      "--clip-grad", clip_grad_, {.least = 0, .most = 1e9},
+      "Norm that gradients are clipped to. Only 0 changes the prediction: gradients are then not clipped, which "
+      "saves a pass over them");
   options.flag("--optimizer-cpu-offload", offload_optimizer_, "Keep the optimizer state in host memory");
   options.number("--optimizer-offload-fraction", optimizer_fraction_, {.least = 0, .most = 1},
                  "Share of the optimizer state to keep in host memory");
@@ -305,6 +307,7 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
     if (said.precision && !given("--precision")) precision = *said.precision;
     if (said.lora_rank && !given("--lora-rank")) rank = *said.lora_rank;
     if (said.fp8_gathers.value_or(false)) job.gathered_parameter_bytes = 1;
+    if (said.clips_gradients && !given("--clip-grad")) job.clips_gradients = *said.clips_gradients;
     if (!given("--hidden-dropout")) job.dropout.hidden = said.hidden_dropout.value_or(false);
     if (!given("--attention-dropout")) job.dropout.attention = said.attention_dropout.value_or(false);
   }
@@ -395,9 +398,18 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
     request.notes.push_back(fmt::format(
         "predicted with the software stack {}, which runs such files; choose another with --stack", spec.stack));
   }
-  const bool file_optimizer = imported != nullptr && imported->said.optimizer && !given("--optimizer");
-  // Both are one of the choices.
-  spec.optimizer = optimizer_state_from_name(file_optimizer ? *imported->said.optimizer : optimizer_).value();
+  std::string optimizer = optimizer_;
+  const std::string& of_framework = spec.job.lora.rank > 0 ? context.adapter_optimizer : context.optimizer;
+  if (given("--optimizer")) {
+    // as asked for
+  } else if (imported != nullptr && imported->said.optimizer) {
+    optimizer = *imported->said.optimizer;
+  } else if (!of_framework.empty() && spec.job.recipe.name == "bf16") {
+    optimizer = of_framework;
+    request.notes.push_back(fmt::format("predicted with --optimizer {}, as the file asks for", optimizer));
+  }
+  // Each of them is one of the choices.
+  spec.optimizer = optimizer_state_from_name(optimizer).value();
   set_offloads(spec, imported);
   if (given("--base-weights")) {
     spec.base_weights = base_weights_;

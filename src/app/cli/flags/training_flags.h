@@ -39,10 +39,11 @@ struct PoolMachine {
 
 // What a command knows beyond the flags.
 struct RequestContext {
-  std::optional<PoolMachine> pool;         // instead of the machine that the flags name
-  std::string stack;                       // where neither flags nor file name one; empty = the usual one
-  std::optional<double> logit_bytes = {};  // at the loss, where no file says; nothing = the stack's
-  bool has_own_lengths = false;            // of sequences: what flags and file say of them is not used
+  std::optional<PoolMachine> pool;                     // instead of the machine that the flags name
+  std::string stack;                                   // where neither flags nor file name one; empty = the usual one
+  std::string optimizer = {}, adapter_optimizer = {};  // of all weights and of adapters in bf16, likewise
+  std::optional<double> logit_bytes = {};              // at the loss, where no file says; nothing = the stack's
+  bool has_own_lengths = false;                        // of sequences: what flags and file say of them is not used
 };
 
 struct TrainingFlags {

@@ -34,7 +34,7 @@ void complete_axolotl(S& said, const ConfigEntries& entries, std::vector<std::st
   if (!said.sharding) said.sharding = has_fsdp ? Sharding::parameters : Sharding::none;
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   note_unknown_optimizer(said, entries, "optimizer", notes);
-  keeps_weights_in_16_bits(said);  // as the model is loaded
+  if (!said.lora_rank) keeps_weights_in_16_bits(said);  // as the model is loaded; PEFT keeps adapters in fp32
 }
 
 void shard_size(S& said, const ConfigValue& value) {
@@ -65,6 +65,7 @@ constexpr KeyRule axolotl_rules[] = {
     {"sample_packing", says_flag<&S::packed>},
     {"gradient_checkpointing", says_gradient_checkpointing},
     {"optimizer", says_optimizer},
+    {"max_grad_norm", says_clipping},
     {"bf16", says_bf16, true},
     {"fp16", says_fp16, true},
     {"deepspeed", says_deepspeed_file},
@@ -101,7 +102,6 @@ constexpr std::string_view axolotl_harmless[] = {"base_model_config",
                                                  "cosine_*",
                                                  "warmup_*",
                                                  "weight_decay",
-                                                 "max_grad_norm",
                                                  "adam_*",
                                                  "optim_args*",
                                                  "num_epochs",

@@ -144,6 +144,7 @@ constexpr KeyRule megatron_rules[] = {
     {"fp8-recipe", says_fp8_recipe},
     {"fp4-format", fp4_format},
     {"nnodes", says_small_count<&S::nodes>},
+    {"clip-grad", says_clipping},
     {"nproc-per-node", says_count_or_none<&S::devices_per_node>},
 };
 
@@ -152,7 +153,6 @@ constexpr std::string_view megatron_harmless[] = {"adam-*",
                                                   "attention-softmax-in-fp32",
                                                   "check-for-nan-in-loss-and-grad",
                                                   "ckpt-*",
-                                                  "clip-grad",
                                                   "data-cache-path",
                                                   "data-path",
                                                   "dataloader-type",

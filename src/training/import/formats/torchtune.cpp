@@ -64,6 +64,7 @@ void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::
   if (!said.accumulation) said.accumulation = 1;
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   if (!said.recompute) said.recompute = Recompute::none;
+  if (!said.clips_gradients) said.clips_gradients = false;
   if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;  // as its plans for training say
   note_unknown_optimizer(said, entries, "optimizer._component_", notes);
   keeps_weights_in_16_bits(said);
@@ -84,6 +85,7 @@ constexpr KeyRule torchtune_rules[] = {
     {"batch_size", says_small_count<&S::micro_batch>},
     {"gradient_accumulation_steps", says_small_count<&S::accumulation>},
     {"optimizer._component_", says_optimizer},
+    {"clip_grad_norm", says_clipping},
     {"enable_activation_checkpointing", checkpoints},
     {"enable_activation_offloading", says_flag<&S::offloads_activations>},
     {"fsdp_cpu_offload", cpu_offloads},
@@ -109,7 +111,6 @@ constexpr std::string_view torchtune_harmless[] = {"output_dir",
                                                    "shuffle",
                                                    "epochs",
                                                    "max_steps_per_epoch",
-                                                   "clip_grad_norm",
                                                    "optimizer.*",
                                                    "lr_scheduler.*",
                                                    "loss.*",

@@ -91,11 +91,13 @@ class PlanTrain : public Command {
   Answer run(const Library& library) const override {
     if (pools_.are_several()) return run_on_pools(library);
     const TrainingLauncher* launcher = find_training_launcher(launch_);
-    TrainingRequest request =
-        flags_.request(library, TrainingFlags::Use::search,
-                       {.pool = pools_.only(),
-                        .stack = launcher != nullptr ? std::string(launcher->stack) : std::string(),
-                        .logit_bytes = launcher != nullptr ? launcher->logit_bytes : std::nullopt});
+    const TrainingLauncher framework = launcher != nullptr ? *launcher : TrainingLauncher{};
+    TrainingRequest request = flags_.request(library, TrainingFlags::Use::search,
+                                             {.pool = pools_.only(),
+                                              .stack = std::string(framework.stack),
+                                              .optimizer = std::string(framework.optimizer),
+                                              .adapter_optimizer = std::string(framework.adapter_optimizer),
+                                              .logit_bytes = framework.logit_bytes});
     TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
     request.choices.most_tensor = most_tensor_;
