@@ -72,26 +72,57 @@ constexpr auto odd_reciprocals = [] {
   return values;
 }();
 
-// log(x) for finite x > 0. With x = m 2^k, sqrt(1/2) <= m < sqrt(2), and s = (m - 1) / (m + 1):
-// log x = k ln 2 + 2 (s + s^3/3 + s^5/5 + ...), |s| <= 0.172, so that terms from s^31/31 on are below 2^-80.
-Pair log_pair(double x) {
+// x = m 2^power with sqrt(1/2) <= m < sqrt(2), for finite x > 0, and s = (m - 1) / (m + 1), so |s| <= 0.172.
+struct Reduced {
+  int power = 0;
+  Pair s;
+};
+
+Reduced reduce(double x) {
   int power = 0;
   double fraction = std::frexp(x, &power);
   if (fraction < 0.70710678118654752) {
     fraction *= 2;
     --power;
   }
-  const Pair s = divide(fraction - 1, add(fraction, 1));
-  const Pair square = s * s;
-  // Terms beyond s^11 are below 2^-31 of the result: a plain double holds their share.
+  return {power, divide(fraction - 1, add(fraction, 1))};
+}
+
+// The terms of log(m) / 2s beyond s^2: a plain double holds their share where the terms before are pairs.
+double series_tail(double square, size_t first) {
   double tail = 0;
-  for (size_t i = std::size(odd_reciprocals) - 1; i > 5; --i) tail = tail * square.high + odd_reciprocals[i].high;
-  Pair series{tail, 0};
+  for (size_t i = std::size(odd_reciprocals) - 1; i >= first; --i) tail = tail * square + odd_reciprocals[i].high;
+  return tail;
+}
+
+// log x = power ln 2 + 2 (s + s^3/3 + s^5/5 + ...); terms from s^31/31 on are below 2^-80.
+Pair log_pair(const Reduced& x) {
+  const Pair& s = x.s;
+  const Pair square = s * s;
+  // Terms beyond s^11 are below 2^-31 of the result.
+  Pair series{series_tail(square.high, 6), 0};
   for (size_t i = 6; i-- > 0;) series = series * square + odd_reciprocals[i];
   const Pair of_fraction = series * Pair{2 * s.high, 2 * s.low};
-  if (power == 0) return of_fraction;
-  const Pair of_power = add_in_order(power * ln2_high, power * ln2_low);
+  if (x.power == 0) return of_fraction;
+  const Pair of_power = add_in_order(x.power * ln2_high, x.power * ln2_low);
   return of_power + of_fraction;
+}
+
+Pair log_pair(double x) {
+  return log_pair(reduce(x));
+}
+
+// The sum above with plain doubles from s^3 on, which decides nearly always how the result is rounded; else with pairs.
+double rounded_log(double x) {
+  const Reduced reduced = reduce(x);
+  const double s = reduced.s.high, square = s * s;
+  const double rest = 2 * (s * square * series_tail(square, 1));
+  const Pair large = add(reduced.power * ln2_high, 2 * s);
+  const double small = large.low + (reduced.power * ln2_low + (2 * reduced.s.low + rest));
+  // `rest` is off by less than 8 units in its last place, what is added to it by far less.
+  const double error = std::abs(rest) * 0x1p-49 + std::abs(large.high) * 0x1p-80;
+  const double low = large.high + (small - error), high = large.high + (small + error);
+  return low == high ? low : log_pair(reduced).high;
 }
 
 // 1/2!, 1/3!, ... 1/14!
@@ -138,7 +169,7 @@ constexpr Pair one_over_ln10{0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57};
 }  // namespace
 
 double portable_log(double x) {
-  return has_log(x) ? log_pair(x).high : log_at_limit(x);
+  return has_log(x) ? rounded_log(x) : log_at_limit(x);
 }
 
 double portable_log2(double x) {

@@ -56,9 +56,9 @@ double RandomStream::uniform(double least, double most) {
 uint64_t RandomStream::below(uint64_t count) {
   ensure(count > 0, "a number below zero items cannot be drawn");
   // Of the 2^64 values the first 2^64 mod count are refused; the rest is a whole multiple of count.
-  const uint64_t refused = (0 - count) % count;
+  // Those are fewer than count, so a division tells them only among the smallest values.
   for (;;) {
-    if (const uint64_t value = bits(); value >= refused) return value % count;
+    if (const uint64_t value = bits(); value >= count || value >= (0 - count) % count) return value % count;
   }
 }
 
