@@ -3,27 +3,30 @@ set -euo pipefail
 
 usage() {
   cat << 'END'
-Usage: ./test.sh [--format] [--sanitize] [--all] [--fuzz-seconds N] [--help]
+Usage: ./test.sh [--long] [--format] [--sanitize] [--all] [--fuzz-seconds N] [--help]
 
 Installs what the tests need (as root or through sudo), builds into build/ and runs the fast tests.
 Tests against measured data run when FORETOKEN_DATA names the folder that holds it; ctest lists them as Skipped otherwise.
 
+  --long            also the tests that take long: searches, fits, every command in the documentation
   --format          also check the formatting, before the build, and take each compiler warning for an error
   --sanitize        also run the unit tests under the address and undefined-behaviour sanitizers (a second build, 20 minutes
                     on 2 cores)
-  --all             also: formatting and clang-tidy, the fast tests under the address, undefined-behaviour and thread
+  --all             also: formatting and clang-tidy, the fast and long tests under the address, undefined-behaviour and thread
                     sanitizers, every fuzz target, and the slow tests
   --fuzz-seconds N  how long each fuzz target runs in --all (default 20)
 END
 }
 
 all=false
+long=false
 format=false
 sanitize=false
 fuzz_seconds=20
 while (($#)); do
   case "$1" in
     --all) all=true ;;
+    --long) long=true ;;
     --format) format=true ;;
     --sanitize) sanitize=true ;;
     --fuzz-seconds)
@@ -68,7 +71,7 @@ check_with_clang_tidy() {
 }
 
 test_with_sanitizer() {
-  step "Fast tests, $1"
+  step "Fast and long tests, $1"
   cmake --preset "$1"
   cmake --build --preset "$1"
   without_randomisation ctest --preset "$1" -j "$jobs"
@@ -86,7 +89,7 @@ test_units_with_sanitizer() {
   done
   cmake --preset "$1" -DFORETOKEN_QUICK_BUILD=ON
   cmake --build --preset "$1" --target "${programs[@]}"
-  without_randomisation ctest --preset "$1" -j "$jobs" -R "^($(IFS='|' && echo "${programs[*]}"))$"
+  without_randomisation ctest --preset "$1" -j "$jobs" -R "^($(IFS='|' && echo "${programs[*]}"))$|_long$"
 }
 
 fuzz() {
@@ -143,8 +146,13 @@ if $all; then
   step "All tests"
   ctest --preset release-all -j "$jobs"
 else
-  step "Fast tests"
-  ctest --preset release -j "$jobs"
+  if $long; then
+    step "Fast and long tests"
+    ctest --preset release-long -j "$jobs"
+  else
+    step "Fast tests"
+    ctest --preset release -j "$jobs"
+  fi
   if $sanitize; then
     test_units_with_sanitizer asan-ubsan
   fi

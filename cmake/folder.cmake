@@ -1,4 +1,4 @@
-# foretoken_folder(<name> [USES folders] [HOT parts] [LINKS targets] [HEADERS_OF targets])
+# foretoken_folder(<name> [USES folders] [HOT parts] [LINKS targets] [HEADERS_OF targets] [LONG_TESTS suites])
 #
 # One pipeline folder = one CMake target `foretoken_<name>` (`foretoken::<name>` for those who use the package), built from
 # every .cpp in src/<name>. Its *_test.cpp make the test program `<name>_test`, its *_slow_test.cpp `<name>_slow_test`.
@@ -6,6 +6,7 @@
 #   USES        the folders above it that it includes
 #   HOT         subfolders and files whose code runs millions of times for one answer: fully optimized; `.` = all of it
 #   LINKS       third-party libraries, private; add them to cmake/foretokenConfig.cmake.in too
+#   LONG_TESTS  suites that take long (a GoogleTest filter; cmake/tests.cmake)
 #   HEADERS_OF  third-party header-only libraries, private; users of the package do not need them
 
 # Kinds of one thing that use the same names in each file.
@@ -43,7 +44,7 @@ endfunction()
 set(foretoken_flags_of_other_code $<$<CONFIG:Release>:-Og>)
 
 function(foretoken_folder name)
-  cmake_parse_arguments(arg "" "" "USES;HOT;LINKS;HEADERS_OF" ${ARGN})
+  cmake_parse_arguments(arg "" "LONG_TESTS" "USES;HOT;LINKS;HEADERS_OF" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   set(tests ${sources})
@@ -89,7 +90,7 @@ function(foretoken_folder name)
   set_property(GLOBAL APPEND PROPERTY FORETOKEN_FOLDERS ${target})
 
   if(FORETOKEN_TESTS AND tests)
-    foretoken_tests(${name}_test SOURCES ${tests} LINKS ${target})
+    foretoken_tests(${name}_test SOURCES ${tests} LINKS ${target} LONG "${arg_LONG_TESTS}")
   endif()
   if(FORETOKEN_TESTS AND slow_tests)
     foretoken_tests(${name}_slow_test SLOW SOURCES ${slow_tests} LINKS ${target})

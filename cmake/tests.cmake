@@ -1,12 +1,13 @@
-# foretoken_tests(<target> SOURCES ... [LINKS ...] [SLOW] [SPLIT name=suites ...]): a GoogleTest program and its ctest entry.
-# SLOW tests carry the label `slow`; the fast set is `ctest -LE slow`. A quick build compiles many sources at a time, so
-# each test file has a namespace of its own.
+# foretoken_tests(<target> SOURCES ... [LINKS ...] [SLOW] [LONG suites] [SPLIT name=suites ...]): a GoogleTest program and its
+# ctest entry. SLOW tests carry the label `slow`. LONG suites (a GoogleTest filter) have an entry of their own, <folder>_long,
+# labeled `long`: continuous integration runs them, `test.sh` only with --long. A quick build compiles many sources at a
+# time, so each test file has a namespace of its own.
 # Suites that need something a machine may lack end in what they need (...NeedsData, ...NeedsMpi) and get an entry of their
 # own, <folder>_needs_data, which ctest reports as Skipped where it is missing (tests/support/main.cpp). So do instances of
 # a suite whose prefix says it: INSTANTIATE_TEST_SUITE_P(NeedsPostgres, ...).
 # SPLIT gives suites (a GoogleTest filter) an entry of their own, to run beside the others.
 function(foretoken_tests target)
-  cmake_parse_arguments(arg "SLOW" "" "SOURCES;LINKS;SPLIT" ${ARGN})
+  cmake_parse_arguments(arg "SLOW" "LONG" "SOURCES;LINKS;SPLIT" ${ARGN})
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt foretoken_test_main GTest::gtest GTest::gmock)
   # Test code is compiled more often than it runs.
@@ -35,6 +36,9 @@ function(foretoken_tests target)
   endforeach()
   list(REMOVE_DUPLICATES needs)
   set(apart ${arg_SPLIT})
+  if(arg_LONG)
+    list(APPEND apart "${stem}_long=${arg_LONG}")
+  endif()
   foreach(need ${needs})
     string(TOLOWER ${need} word)
     list(APPEND apart ${stem}_needs_${word}=*Needs${need}.*:*Needs${need}/*)
@@ -52,6 +56,9 @@ function(foretoken_tests target)
     foretoken_test_entry(${name} ${target} "${filter}" "${arg_SLOW}")
   endforeach()
   foretoken_test_entry(${target} ${target} "${rest}" "${arg_SLOW}")
+  if(arg_LONG)
+    set_tests_properties(${stem}_long PROPERTIES LABELS long)
+  endif()
 endfunction()
 
 function(foretoken_test_entry name target filter slow)
