@@ -58,10 +58,14 @@ class LaunchClocks {
         device_(begin),
         idle_for_host_(begin) {}
 
+  // From now on only host() is right: for steps in which the host never waits for the device.
+  void leave_out_device() { with_device_ = false; }
+
   void launch(size_t i, bool first_of_call) {
     const HostCost cost = host_cost(i, first_of_call);
     const double begin = host_;
     host_ += cost.work * request_.host_factor;
+    if (!with_device_) return;
     if (request_.timeline && cost.work > 0) request_.timeline->push_back({i, begin, host_ - begin, true});
     const double ready = host_ + cost.latency;
     if (ready > device_) {
@@ -117,7 +121,13 @@ class LaunchClocks {
   double host_, device_, idle_for_host_;
   bool in_piece_ = false;  // of a graph in pieces
   bool started_ = false;
+  bool with_device_ = true;
 };
+
+bool host_waits(std::span<const Launch> launches, Dispatch kind) {
+  return kind == Dispatch::eager &&
+         std::any_of(launches.begin(), launches.end(), [](const Launch& launch) { return launch.waits; });
+}
 
 }  // namespace
 
@@ -136,6 +146,9 @@ DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std:
   }
 
   LaunchClocks clocks(costs, launches, calls, request, stack.asynchronous ? 0 : prepared);
+  if (stack.asynchronous && !is_fused && request.timeline == nullptr && !host_waits(launches, request.kind)) {
+    clocks.leave_out_device();
+  }
   each_launch_in_order(launches, operators, [&](size_t i, bool first_of_call) { clocks.launch(i, first_of_call); });
   if (stack.asynchronous && !is_fused) {
     // The host was at work on this step while the device ran the one before: the longer of the two decides.

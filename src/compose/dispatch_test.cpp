@@ -220,8 +220,10 @@ TEST(Dispatch, one_graph_is_never_slower_than_launching_where_its_start_and_gaps
 
 TEST(Dispatch, recording_the_timeline_changes_nothing) {
   for (uint64_t seed = 0; seed < seeds; ++seed) {
-    const Step step = random_step(seed);
+    Step step = random_step(seed);
     if (step.launches.empty()) continue;
+    step.stack.asynchronous = seed % 2 == 0;  // then the device is followed only where the host waits for it
+    step.launches.back().waits = seed % 4 == 0;
     for (const Dispatch kind : all_kinds) {
       std::vector<TimelineEvent> timeline;
       const DispatchTime plain = step.run({.kind = kind}), recorded = step.run({.kind = kind, .timeline = &timeline});

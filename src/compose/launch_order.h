@@ -16,6 +16,7 @@ struct LaunchGroup {
   size_t call = 0;
   size_t first = 0, last = 0;
   int64_t count = 1;
+  int64_t due = 0;  // calls of it that the layers so far are owed, in shares of a layer
 };
 
 inline std::vector<LaunchGroup> groups_of(std::span<const Launch> launches, const std::vector<Operator>& operators) {
@@ -31,7 +32,7 @@ inline std::vector<LaunchGroup> groups_of(std::span<const Launch> launches, cons
 
 // One pass over the layers: groups [first, last) of the same pass.
 template <class Visit>
-void each_in_segment(std::span<const LaunchGroup> groups, const Visit& visit) {
+void each_in_segment(std::span<LaunchGroup> groups, const Visit& visit) {
   int64_t layers = 1;
   for (const LaunchGroup& group : groups) layers = std::max(layers, group.count);
   if (layers == 1) {
@@ -43,10 +44,13 @@ void each_in_segment(std::span<const LaunchGroup> groups, const Visit& visit) {
   const auto last = std::find_if(groups.rbegin(), groups.rend(), often).base();
   for (auto group = groups.begin(); group != first; ++group) visit(*group);
   for (int64_t layer = 0; layer < layers; ++layer) {
-    // An operator that only some layers have is spread evenly over them.
+    // An operator that only some layers have is spread evenly over them. Counted, since a division for each takes
+    // longer than all else here.
     for (auto group = first; group != last; ++group) {
-      const int64_t calls = (layer + 1) * group->count / layers - layer * group->count / layers;
-      for (int64_t i = 0; i < calls; ++i) visit(*group);
+      group->due += group->count;
+      if (group->due < layers) continue;
+      group->due -= layers;
+      visit(*group);
     }
   }
   for (auto group = last; group != groups.end(); ++group) visit(*group);
@@ -60,12 +64,16 @@ void each_in_segment(std::span<const LaunchGroup> groups, const Visit& visit) {
 template <class Visit>
 void each_launch_in_order(std::span<const Launch> launches, const std::vector<Operator>& operators,
                           const Visit& visit) {
-  const std::vector<launch_order::LaunchGroup> groups = launch_order::groups_of(launches, operators);
+  std::vector<launch_order::LaunchGroup> groups = launch_order::groups_of(launches, operators);
+  std::vector<int64_t> times(launches.size());  // in one call of the operator
+  for (const launch_order::LaunchGroup& group : groups) {
+    if (group.count == 0) continue;
+    for (size_t i = group.first; i < group.last; ++i) times[i] = launches[i].count / group.count;
+  }
   const auto visit_group = [&](const launch_order::LaunchGroup& group) {
     bool first = true;
     for (size_t i = group.first; i < group.last; ++i) {
-      const int64_t times = launches[i].count / group.count;
-      for (int64_t k = 0; k < times; ++k) {
+      for (int64_t k = 0; k < times[i]; ++k) {
         visit(i, first);
         first = false;
       }
@@ -76,7 +84,7 @@ void each_launch_in_order(std::span<const Launch> launches, const std::vector<Op
     size_t end = start;
     const Pass pass = operators[groups[start].call].pass;
     while (end < groups.size() && operators[groups[end].call].pass == pass) ++end;
-    launch_order::each_in_segment(std::span<const launch_order::LaunchGroup>(groups).subspan(start, end - start),
+    launch_order::each_in_segment(std::span<launch_order::LaunchGroup>(groups).subspan(start, end - start),
                                   visit_group);
     start = end;
   }

@@ -212,14 +212,18 @@ StageEstimate stage_of_launches(std::vector<Operator> calls, std::vector<TimedLa
   return result;
 }
 
+namespace {
+Estimate seconds_of_all(std::span<const StageEstimate> stages) {
+  std::vector<Estimate> seconds;
+  for (const StageEstimate& stage : stages) seconds.push_back(stage.seconds);
+  return sum_of_correlated(seconds);
+}
+}  // namespace
+
 void complete_step(StepEstimate& step, const Model& model, const Device& device) {
-  std::vector<Estimate> stage_seconds;
   double fullest = 0;
-  for (const StageEstimate& stage : step.stages) {
-    stage_seconds.push_back(stage.seconds);
-    fullest = std::max(fullest, stage.memory.total().value());
-  }
-  step.seconds = sum_of_correlated(stage_seconds);
+  for (const StageEstimate& stage : step.stages) fullest = std::max(fullest, stage.memory.total().value());
+  step.seconds = seconds_of_all(step.stages);
   step.model_flops = model_flops(model, step.request) * passes(step.request);
   step.tokens = tokens_of(step.request) * static_cast<double>(step.plan.data);
 
@@ -280,7 +284,11 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
     }
     result.stages.push_back(std::move(whole));
   }
-  complete_step(result, model, predictor.device());
+  if (options.times_only) {
+    result.seconds = seconds_of_all(result.stages);
+  } else {
+    complete_step(result, model, predictor.device());
+  }
   return result;
 }
 

@@ -42,8 +42,8 @@ struct ExecutionOptions {
   double host_factor = 1;            // times the stack's host times: 2 = a host half as fast
   bool two_batch_overlap = false;    // cut the step in two where tokens travel to experts (two_batch.h)
   bool beside_memory = true;         // cut decodes in two where the memory computes beside the device
-  bool times_only = false;  // leave operators one by one, memory and the time lost to padding out: for callers that
-                            // ask often
+  bool times_only = false;  // leave operators one by one, memory, FLOPs and the time lost to padding out: for callers
+                            // that ask often
   // Between the ranks; null = start-up and wire time from the sheet. Must outlive the call only.
   const RankNetwork* collectives = nullptr;
 };

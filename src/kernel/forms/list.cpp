@@ -1,6 +1,7 @@
 #include "kernel/forms/list.h"
 
 #include <algorithm>
+#include <map>
 
 #include "kernel/forms/attention_decode_form.h"
 #include "kernel/forms/attention_mixed_form.h"
@@ -200,15 +201,30 @@ std::span<const FormKind> form_kinds() {
   return kinds;
 }
 
+namespace {
+
+// In the order of the list. Asked for every kernel of every step, so the names of all kinds are not gone through.
+std::span<const FormKind* const> kinds_serving(std::string_view family) {
+  static const std::map<std::string_view, std::vector<const FormKind*>> by_family = [] {
+    std::map<std::string_view, std::vector<const FormKind*>> kinds;
+    for (const FormKind& kind : form_kinds()) {
+      for (const std::string_view served : kind.families) kinds[served].push_back(&kind);
+    }
+    return kinds;
+  }();
+  const auto found = by_family.find(family);
+  return found != by_family.end() ? std::span<const FormKind* const>(found->second)
+                                  : std::span<const FormKind* const>();
+}
+
+}  // namespace
+
 const FormKind* form_kind_of(std::string_view family, std::string_view variant) {
-  const auto holds = [](const std::vector<std::string_view>& names, std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
   const FormKind* general = nullptr;
-  for (const FormKind& kind : form_kinds()) {
-    if (kind.fp32 || kind.amd || !holds(kind.families, family)) continue;
-    if (holds(kind.variants, variant)) return &kind;
-    if (kind.variants.empty()) general = &kind;
+  for (const FormKind* kind : kinds_serving(family)) {
+    if (kind->fp32 || kind->amd) continue;
+    if (std::find(kind->variants.begin(), kind->variants.end(), variant) != kind->variants.end()) return kind;
+    if (kind->variants.empty()) general = kind;
   }
   return general;
 }
@@ -234,17 +250,15 @@ std::string_view form_family(const KernelShape& shape, std::string_view variant)
 
 const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant, bool amd) {
   const std::string_view family = form_family(shape, variant);
-  const auto serves_amd = [&](const FormKind& kind) {
-    return kind.amd && std::find(kind.families.begin(), kind.families.end(), family) != kind.families.end();
-  };
+  const std::span<const FormKind* const> kinds = kinds_serving(family);
   if (amd && !is_fp32(shape)) {
-    const auto own = std::find_if(form_kinds().begin(), form_kinds().end(), serves_amd);
-    if (own != form_kinds().end()) return &*own;
+    const auto own = std::find_if(kinds.begin(), kinds.end(), [](const FormKind* kind) { return kind->amd; });
+    if (own != kinds.end()) return *own;
   }
-  for (const FormKind& kind : form_kinds()) {
-    if (!kind.fp32 || std::find(kind.families.begin(), kind.families.end(), family) == kind.families.end()) continue;
+  for (const FormKind* kind : kinds) {
+    if (!kind->fp32) continue;
     const bool is_framework = is_framework_kernel(variant), is_unknown = variant.empty();
-    if (kind.eager ? is_framework || (is_unknown && is_fp32(shape)) : is_fp32(shape)) return &kind;
+    if (kind->eager ? is_framework || (is_unknown && is_fp32(shape)) : is_fp32(shape)) return kind;
   }
   return form_kind_of(family, variant);
 }

@@ -69,25 +69,51 @@ std::vector<LatencyDistribution::Counted> LatencyDistribution::sorted() const {
   return values;
 }
 
-std::vector<double> LatencyDistribution::quantiles_seconds(std::span<const double> q) const {
+namespace {
+
+// `nth` gives the value at a place among all in order.
+template <class Nth>
+std::vector<double> quantiles(std::span<const double> q, int64_t count, const Nth& nth) {
   std::vector<double> result(q.size(), 0);
-  if (count_ == 0) return result;
+  for (size_t i = 0; i < q.size(); ++i) {
+    ensure(q[i] >= 0 && q[i] <= 1, "a quantile is a share of the values");
+    const double position = q[i] * static_cast<double>(count - 1);
+    const auto lower = static_cast<int64_t>(position);
+    const double below = nth(lower), above = nth(std::min(lower + 1, count - 1));
+    result[i] = below + (above - below) * (position - static_cast<double>(lower));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<double> LatencyDistribution::quantiles_seconds(std::span<const double> q) const {
+  if (count_ == 0) return std::vector<double>(q.size(), 0);
+  if (count_ <= 2 * static_cast<int64_t>(entries_.size())) return quantiles_of_few_equal(q);
   const std::vector<Counted> values = sorted();
   std::vector<int64_t> ends;  // values up to and with each entry
   ends.reserve(values.size());
   for (const auto& [value, count] : values) ends.push_back((ends.empty() ? 0 : ends.back()) + count);
-  const auto nth = [&](int64_t index) {
+  return quantiles(q, count_, [&](int64_t index) {
     const auto found = std::upper_bound(ends.begin(), ends.end(), index);
     return to_seconds(values[static_cast<size_t>(found - ends.begin())].first).value();
-  };
-  for (size_t i = 0; i < q.size(); ++i) {
-    ensure(q[i] >= 0 && q[i] <= 1, "a quantile is a share of the values");
-    const double position = q[i] * static_cast<double>(count_ - 1);
-    const auto lower = static_cast<int64_t>(position);
-    const double below = nth(lower), above = nth(std::min(lower + 1, count_ - 1));
-    result[i] = below + (above - below) * (position - static_cast<double>(lower));
-  }
-  return result;
+  });
+}
+
+// Only a few places are asked for, so the values need no order. Those before `known` are the least ones: places that
+// follow each other look at ever fewer.
+std::vector<double> LatencyDistribution::quantiles_of_few_equal(std::span<const double> q) const {
+  std::vector<Picoseconds> values;
+  values.reserve(static_cast<size_t>(count_));
+  for (const auto& [value, count] : entries_) values.insert(values.end(), static_cast<size_t>(count), value);
+  int64_t known = 0;
+  return quantiles(q, count_, [&](int64_t index) {
+    const int64_t first = index >= known ? known : 0;
+    const auto place = values.begin() + index;
+    std::nth_element(values.begin() + first, place, values.end());
+    known = index;
+    return to_seconds(*place).value();
+  });
 }
 
 }  // namespace foretoken

@@ -32,6 +32,7 @@ class LatencyDistribution {
  private:
   using Counted = std::pair<Picoseconds, int64_t>;
   std::vector<Counted> sorted() const;
+  std::vector<double> quantiles_of_few_equal(std::span<const double> q) const;
   void count_in_bucket(Picoseconds value, int64_t count);
 
   size_t exact_entries_;

@@ -50,21 +50,23 @@ TEST(PriorityMetrics, requests_are_counted_with_their_own_kind) {
 }
 
 TEST(LatencyDistribution, few_values_are_summed_up_exactly) {
-  RandomStream random(3, "latencies");
-  std::vector<double> values;
-  LatencyDistribution distribution;
-  for (int i = 0; i < 5000; ++i) {
-    const Picoseconds value = to_picoseconds(Seconds(random.lognormal(-3, 1)));
-    const auto times = static_cast<int64_t>(1 + random.below(3));
-    distribution.add(value, times);
-    values.insert(values.end(), static_cast<size_t>(times), to_seconds(value).value());
+  for (const uint64_t most_times : {1, 2, 6}) {  // few and many equal ones
+    RandomStream random(3, "latencies");
+    std::vector<double> values;
+    LatencyDistribution distribution;
+    for (int i = 0; i < 5000; ++i) {
+      const Picoseconds value = to_picoseconds(Seconds(random.lognormal(-3, 1)));
+      const auto times = static_cast<int64_t>(1 + random.below(most_times));
+      distribution.add(value, times);
+      values.insert(values.end(), static_cast<size_t>(times), to_seconds(value).value());
+    }
+    EXPECT_TRUE(distribution.is_exact());
+    EXPECT_NEAR(distribution.mean_seconds(), mean(values), 1e-12);
+    EXPECT_NEAR(distribution.deviation_seconds(), standard_deviation(values), 1e-12);
+    const std::vector<double> shares = {0.5, 0.9, 0, 0.25, 0.9, 0.99, 1, 0.001};
+    const std::vector<double> quantiles = distribution.quantiles_seconds(shares);
+    for (size_t i = 0; i < shares.size(); ++i) EXPECT_DOUBLE_EQ(quantiles[i], quantile(values, shares[i])) << shares[i];
   }
-  EXPECT_TRUE(distribution.is_exact());
-  EXPECT_NEAR(distribution.mean_seconds(), mean(values), 1e-12);
-  EXPECT_NEAR(distribution.deviation_seconds(), standard_deviation(values), 1e-12);
-  const std::vector<double> shares = {0, 0.25, 0.5, 0.9, 0.99, 1};
-  const std::vector<double> quantiles = distribution.quantiles_seconds(shares);
-  for (size_t i = 0; i < shares.size(); ++i) EXPECT_DOUBLE_EQ(quantiles[i], quantile(values, shares[i])) << shares[i];
 }
 
 TEST(LatencyDistribution, many_values_stay_within_the_stated_error) {

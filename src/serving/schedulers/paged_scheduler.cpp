@@ -27,8 +27,8 @@ PagedScheduler::PagedScheduler(const SchedulerOptions& options, int64_t usable_b
       blocks_(usable_blocks),
       watermark_blocks_(
           static_cast<int64_t>(options.watermark.value_or(watermark) * static_cast<double>(options.num_gpu_blocks))),
-      kv_(usable_blocks, options.block_size, options.enable_prefix_caching, options.cache_groups, options.lower_tiers) {
-}
+      kv_(usable_blocks, options.block_size, options.enable_prefix_caching, options.cache_groups, options.lower_tiers),
+      most_in_stage_(std::max<int64_t>(1, options.max_num_seqs / options.pipeline_stages)) {}
 
 void PagedScheduler::add(Sequence& sequence) {
   kv_.describe(sequence);
@@ -183,9 +183,9 @@ void PagedScheduler::preempt_last(size_t first) {
   }
 }
 
-Drafts PagedScheduler::drafts_for(const Sequence& sequence, int64_t room) const {
+Drafts PagedScheduler::drawn_drafts(const Sequence& sequence, int64_t room) const {
   const Speculation& speculation = options_.speculation;
-  if (speculation.verified_tokens == 0 || sequence.computed < sequence.prompt_end) return {};
+  if (sequence.computed < sequence.prompt_end) return {};
   const auto running = static_cast<int64_t>(running_.size());
   if (speculation.most_sequences > 0 && running > speculation.most_sequences) return {};
   return draw_drafts(speculation, sequence.request.id, sequence.promised, room);

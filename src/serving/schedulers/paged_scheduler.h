@@ -63,7 +63,9 @@ class PagedScheduler : public Scheduler {
     return sequence.all_promised() || (options_.pipeline_stages > 1 && sequence.steps_in_flight > 0);
   }
   // What a decode of the sequence verifies when the step has room for `room` more tokens.
-  Drafts drafts_for(const Sequence& sequence, int64_t room = unlimited) const;
+  Drafts drafts_for(const Sequence& sequence, int64_t room = unlimited) const {
+    return options_.speculation.verified_tokens == 0 ? Drafts{} : drawn_drafts(sequence, room);
+  }
   // Cache that a sequence needs to compute `tokens` more; a decode needs slots for drafts too.
   int64_t tokens_after(const Sequence& sequence, int64_t tokens) const {
     const bool decodes = sequence.computed >= sequence.prompt_end;
@@ -74,7 +76,7 @@ class PagedScheduler : public Scheduler {
     return sequence.final_tokens() + options_.speculation.slots();
   }
   // VIDUR's and TensorRT-LLM's limit on a step: each pipeline stage holds its share of the sequences.
-  int64_t most_in_stage() const { return std::max<int64_t>(1, options_.max_num_seqs / options_.pipeline_stages); }
+  int64_t most_in_stage() const { return most_in_stage_; }
   bool full() const { return static_cast<int64_t>(running_.size()) >= options_.max_num_seqs; }
   // Sequences that run or will as soon as their prompts are here.
   int64_t places_taken() const { return static_cast<int64_t>(running_.size() + received_.size()) + expected_; }
@@ -89,11 +91,13 @@ class PagedScheduler : public Scheduler {
   bool stays_blocked_ = false;
 
  private:
+  Drafts drawn_drafts(const Sequence& sequence, int64_t room) const;
   void take_received();
   void stop_expecting(Sequence& sequence);
   void preempt_last(size_t first);  // of those from there on
   int64_t steps_that_fit(const Batch& batch, int64_t most) const;
 
+  int64_t most_in_stage_;
   int64_t expected_ = 0;            // sequences whose prompts are on their way here
   std::deque<Sequence*> received_;  // with their whole prompt, while as many run as may
 };

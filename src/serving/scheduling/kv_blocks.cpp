@@ -1,6 +1,7 @@
 #include "serving/scheduling/kv_blocks.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -39,6 +40,9 @@ KvBlocks::KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching, std:
                    ReplicaTiers* tiers)
     : block_size_(block_size),
       total_(blocks),
+      block_bits_(std::has_single_bit(static_cast<uint64_t>(block_size))
+                      ? std::countr_zero(static_cast<uint64_t>(block_size))
+                      : -1),
       groups_(std::move(groups)),
       row_blocks_(blocks_in_row(groups_, block_size)),
       prefix_caching_(prefix_caching && row_blocks_ > 0),
@@ -47,8 +51,7 @@ KvBlocks::KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching, std:
   check();
 }
 
-int64_t KvBlocks::blocks_for(int64_t tokens) const {
-  if (groups_.empty()) return (tokens + block_size_ - 1) / block_size_;
+int64_t KvBlocks::blocks_of_groups(int64_t tokens) const {
   int64_t blocks = 0;
   for (const CacheGroup& group : groups_) blocks += sequence_blocks(group, tokens, 1);
   return blocks;
@@ -65,7 +68,7 @@ int64_t KvBlocks::tokens_in(int64_t blocks) const {
 }
 
 int64_t KvBlocks::most_missing(int64_t tokens) const {
-  return groups_.empty() ? (tokens + block_size_ - 1) / block_size_ : total_;
+  return groups_.empty() ? blocks_of_size(tokens) : total_;
 }
 
 void KvBlocks::describe(Sequence& sequence) const {
@@ -104,7 +107,7 @@ void KvBlocks::bring_near(std::span<const uint64_t> hashes) const {
 // Contents that are forgotten some runs later.
 void KvBlocks::bring_near_oldest() const {
   constexpr size_t soon = 4, later = 8;
-  if (queue_.size() <= later) return;
+  if (contents_.empty() || queue_.size() <= later) return;
   if (const int32_t content = queue_[later].content; content != none) {
     __builtin_prefetch(&contents_[static_cast<size_t>(content)]);
   }

@@ -38,7 +38,9 @@ class KvBlocks {
   int64_t free() const { return free_; }
   int64_t used() const { return used_; }
   // Blocks of a sequence of so many tokens, between steps.
-  int64_t blocks_for(int64_t tokens) const;
+  int64_t blocks_for(int64_t tokens) const {
+    return groups_.empty() ? blocks_of_size(tokens) : blocks_of_groups(tokens);
+  }
   // The longest sequence that so many blocks hold.
   int64_t tokens_in(int64_t blocks) const;
   // Blocks that `sequence` lacks to hold so many tokens.
@@ -99,6 +101,12 @@ class KvBlocks {
   bool is_within_blocks(const Sequence& sequence, int64_t tokens) const {
     return groups_.empty() && tokens <= sequence.blocks * block_size_;
   }
+  // Usually sizes are powers of two, and this is asked for every token: no division.
+  int64_t blocks_of_size(int64_t tokens) const {
+    const int64_t up = tokens + block_size_ - 1;
+    return block_bits_ >= 0 ? up >> block_bits_ : up / block_size_;
+  }
+  int64_t blocks_of_groups(int64_t tokens) const;
   bool cover_more(Sequence& sequence, int64_t tokens);
   int64_t content_tokens(const Sequence& sequence) const { return sequence.content_rows * block_size_; }
   int64_t content_blocks(const Sequence& sequence) const { return sequence.content_rows * row_blocks_; }
@@ -119,6 +127,7 @@ class KvBlocks {
   void check() const;
 
   int64_t block_size_, total_;
+  int block_bits_;                  // block_size_ is 2 to the power of it; -1 = of none
   std::vector<CacheGroup> groups_;  // empty = every token stays
   int64_t row_blocks_;              // of one content; 0 = nothing can be shared
   bool prefix_caching_;

@@ -33,6 +33,14 @@ TEST(KvBlocks, a_sequence_holds_whole_blocks) {
   EXPECT_EQ(kv.missing(sequence, 49), 1);
   kv.give_back(sequence);
   EXPECT_EQ(kv.free(), 10);
+  for (const int64_t size : {1, 16, 24, 64}) {  // powers of two and others
+    const KvBlocks sized(10, size, true);
+    EXPECT_EQ(sized.blocks_for(0), 0) << size;
+    for (const int64_t blocks : {1, 3, 10}) {
+      EXPECT_EQ(sized.blocks_for((blocks - 1) * size + 1), blocks) << size;
+      EXPECT_EQ(sized.blocks_for(blocks * size), blocks) << size;
+    }
+  }
 }
 
 TEST(KvBlocks, too_few_free_blocks_change_nothing) {

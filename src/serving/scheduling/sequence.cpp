@@ -38,7 +38,7 @@ void Sequence::restart() {
   ++record.preemptions;
 }
 
-void Batch::add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
+void Batch::add_any(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
   ensure(new_tokens > 0 && new_tokens <= sequence.tokens_left(), "a step computes tokens that are known");
   const bool decodes = sequence.computed >= sequence.prompt_end;
   const int64_t context = sequence.computed;
@@ -52,7 +52,6 @@ void Batch::add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
   }
   sequence.promised += yields;
   ends_sequence_ = ends_sequence_ || sequence.all_promised();
-  // Written where it stays: copied from elsewhere, its loads wait for stores of other widths, at every token.
   BatchEntry& entry = entries_.emplace_back();
   entry.sequence = &sequence;
   entry.new_tokens = new_tokens;

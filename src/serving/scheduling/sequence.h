@@ -1,6 +1,7 @@
 // A request inside an engine, and the steps it is part of.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -83,7 +84,16 @@ struct QuietDecodes {
 class Batch {
  public:
   // The sequence computes `new_tokens` more; a decode may verify drafts.
-  void add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts = {});
+  void add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts = {}) {
+    // Most of all that is ever added: the next token of a sequence, which something is known for.
+    const bool is_plain = sequence.computed >= sequence.prompt_end && new_tokens == 1 && drafts.verified == 0 &&
+                          sequence.request.adapter < 0;
+    if (is_plain && sequence.tokens_left() > 0 && !sequence.all_promised()) {
+      add_decode(sequence);
+    } else {
+      add_any(sequence, new_tokens, drafts);
+    }
+  }
   // Work that no sequence asks for: `tokens` that fill up a prompt, on top of `context`; sequences that have ended but
   // still decode.
   void add_padding(int64_t tokens, int64_t context);
@@ -122,6 +132,23 @@ class Batch {
   StepBatch step() const;
 
  private:
+  void add_decode(Sequence& sequence) {
+    // Written where it stays: copied from elsewhere, its loads wait for stores of other widths, at every token.
+    BatchEntry& entry = entries_.emplace_back();
+    entry.sequence = &sequence;
+    entry.new_tokens = 1;
+    entry.context_tokens = sequence.computed;
+    entry.yields = 1;
+    entry.decodes = true;
+    ++decodes_;
+    decode_context_ += sequence.computed;
+    longest_decode_ = std::max(longest_decode_, sequence.computed);
+    ++sequence.computed;
+    ++sequence.promised;
+    ++sequence.steps_in_flight;
+    ends_sequence_ = ends_sequence_ || sequence.all_promised();
+  }
+  void add_any(Sequence& sequence, int64_t new_tokens, const Drafts& drafts);
   void add_images(const Request& request, int64_t from, int64_t to);
   void count_in(const StepBatch& rank);
 

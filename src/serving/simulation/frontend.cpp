@@ -16,12 +16,6 @@ Picoseconds Frontend::through(int64_t input_tokens, Picoseconds now) {
   return later(free_, latency_);
 }
 
-Picoseconds Frontend::sent(int64_t pieces, Picoseconds made) {
-  if (piece_ == 0) return made;
-  sender_free_ = std::max(sender_free_, made) + pieces * piece_;
-  return sender_free_;
-}
-
 // After the first step, either it falls behind all the while, or it catches up before the last step ends.
 Frontend::Sent Frontend::sent(int64_t pieces, int64_t steps, Picoseconds first, Picoseconds last) {
   const Picoseconds of_first = sent(pieces, first);

@@ -1,6 +1,7 @@
 // The way from a client to an engine's queue, and of answers back.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/simulated_time.h"
@@ -19,7 +20,11 @@ class Frontend {
   Picoseconds through(int64_t input_tokens, Picoseconds now);
   bool sends_pieces() const { return piece_ > 0; }
   // When clients have the last of so many pieces that a step made now. Of later calls never earlier.
-  Picoseconds sent(int64_t pieces, Picoseconds made);
+  Picoseconds sent(int64_t pieces, Picoseconds made) {
+    if (piece_ == 0) return made;
+    sender_free_ = std::max(sender_free_, made) + pieces * piece_;
+    return sender_free_;
+  }
   // The same of equal steps, the first and the last of which ended then.
   struct Sent {
     Picoseconds first = 0, last = 0;  // the last piece of each

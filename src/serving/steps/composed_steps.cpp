@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <deque>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/error.h"
+#include "base/hashed_index.h"
 #include "compose/calibrated_stack.h"
 #include "compose/computing_memory.h"
 #include "compose/linear_kernels.h"
@@ -73,6 +74,7 @@ struct Frame {
 };
 
 HalfStep between(const HalfStep& a, const HalfStep& b, double share) {
+  if (a.layers == 0) return a;  // steps run as one batch
   const auto mix = [&](double x, double y) { return x + (y - x) * share; };
   HalfStep mixed = a;
   for (size_t i = 0; i < HalfStep::parts; ++i) {
@@ -102,6 +104,24 @@ bool serves_experts(const Operator& call) {
   return std::holds_alternative<MoeShape>(call.shape) ||
          (collective != nullptr && collective->axis == ParallelAxis::expert);
 }
+
+// What was worked out, by size; stays where it is.
+template <class Value>
+class BySize {
+ public:
+  const Value* find(int64_t size) const {
+    const int32_t* place = places_.find(static_cast<uint64_t>(size));
+    return place != nullptr ? &values_[static_cast<size_t>(*place)] : nullptr;
+  }
+  const Value& add(int64_t size, Value value) {
+    places_.put(static_cast<uint64_t>(size), static_cast<int32_t>(values_.size()));
+    return values_.emplace_back(std::move(value));
+  }
+
+ private:
+  HashedIndex places_;
+  std::deque<Value> values_;
+};
 
 // The same kernel for no sequences yet.
 KernelShape emptied(const KernelShape& shape) {
@@ -233,9 +253,9 @@ class ComposedSteps final : public StepTimes {
   }
 
   template <class Value, class Compute>
-  static const Value& kept(std::unordered_map<int64_t, Value>& values, int64_t key, const Compute& compute) {
-    const auto found = values.find(key);
-    return found != values.end() ? found->second : values.emplace(key, compute(key)).first->second;
+  static const Value& kept(BySize<Value>& values, int64_t size, const Compute& compute) {
+    const Value* found = values.find(size);
+    return found != nullptr ? *found : values.add(size, compute(size));
   }
 
   static StepRequest decode_request(int64_t sequences) {
@@ -522,10 +542,10 @@ class ComposedSteps final : public StepTimes {
 
   ComposedStepsConfig config_;
   std::vector<Reader> decode_readers_, prompt_readers_, mixed_readers_;
-  bool chooses_keys_ = false;                                        // sparse or compressed layers
-  std::unordered_map<int64_t, std::vector<Reader>> decode_kernels_;  // of those, by context
-  std::unordered_map<int64_t, Frame> decode_frames_, prompt_frames_;
-  std::unordered_map<int64_t, Estimate> heads_;
+  bool chooses_keys_ = false;                   // sparse or compressed layers
+  BySize<std::vector<Reader>> decode_kernels_;  // of those, by context
+  BySize<Frame> decode_frames_, prompt_frames_;
+  BySize<Estimate> heads_;
   SizeGrid<2, 4> decode_attention_;  // by number of decodes: mean context, longest over mean
   SizeGrid<2, 4> prompt_attention_;  // by number of prompts: tokens and context of each
   SizeGrid<5, 2> mixed_attention_;   // the same, number and contexts of the decodes

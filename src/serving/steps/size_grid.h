@@ -25,12 +25,13 @@ inline SizeCell size_cell(double size, int64_t steps) {
   const auto whole = static_cast<int64_t>(size);
   SizeCell cell{.lower = whole, .upper = whole + 1, .index = static_cast<uint64_t>(whole)};
   if (whole >= 2 * steps) {
-    const auto doubling = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(whole)));
-    const auto doublings = std::countr_zero(static_cast<uint64_t>(doubling / (2 * steps)));
-    const int64_t step = doubling / steps;
-    cell.lower = whole / step * step;
-    cell.upper = cell.lower + step;
-    cell.index = static_cast<uint64_t>(2 * steps + steps * doublings + (whole - doubling) / step);
+    // All are powers of two: divisions would take most of the time of a step.
+    const int doubling = static_cast<int>(std::bit_width(static_cast<uint64_t>(whole))) - 1;
+    const int of_steps = std::countr_zero(static_cast<uint64_t>(steps));
+    const int step = doubling - of_steps;
+    cell.lower = whole >> step << step;
+    cell.upper = cell.lower + (int64_t{1} << step);
+    cell.index = static_cast<uint64_t>(2 * steps + steps * (step - 1) + ((whole - (int64_t{1} << doubling)) >> step));
   }
   cell.share = (size - static_cast<double>(cell.lower)) / static_cast<double>(cell.upper - cell.lower);
   return cell;
@@ -46,22 +47,30 @@ class SizeGrid {
   // `at_node` gives the value at whole sizes.
   template <class AtNode>
   Estimate at(uint64_t exact, const Point& point, const AtNode& at_node) {
+    constexpr size_t corners = size_t{1} << Axes;
     std::array<SizeCell, Axes> cells;
-    for (size_t i = 0; i < Axes; ++i) cells[i] = size_cell(point[i], Steps);
-    Estimate sum;
-    for (size_t corner = 0; corner < size_t{1} << Axes; ++corner) {
-      double weight = 1;
-      uint64_t key = exact;
-      Node node;
-      for (size_t i = 0; i < Axes; ++i) {
-        const bool upper = (corner >> i & 1U) != 0;
-        weight *= upper ? cells[i].share : 1 - cells[i].share;
-        key = key << 8U | (cells[i].index + (upper ? 1 : 0));
-        node[i] = upper ? cells[i].upper : cells[i].lower;
+    std::array<double, corners> weights;
+    std::array<uint64_t, corners> keys;
+    weights[0] = 1;
+    keys[0] = exact;
+    for (size_t i = 0, known = 1; i < Axes; ++i, known *= 2) {
+      cells[i] = size_cell(point[i], Steps);
+      for (size_t corner = 0; corner < known; ++corner) {
+        weights[known + corner] = weights[corner] * cells[i].share;
+        weights[corner] *= 1 - cells[i].share;
+        keys[known + corner] = keys[corner] << 8U | (cells[i].index + 1);
+        keys[corner] = keys[corner] << 8U | cells[i].index;
       }
+    }
+    Estimate sum;
+    for (size_t corner = 0; corner < corners; ++corner) {
+      const double weight = weights[corner];
+      const uint64_t key = keys[corner];
       if (weight == 0) continue;
       size_t slot = slot_of(key);
       if (keys_[slot] != key) {
+        Node node;
+        for (size_t i = 0; i < Axes; ++i) node[i] = (corner >> i & 1U) != 0 ? cells[i].upper : cells[i].lower;
         insert(key, at_node(node));
         slot = slot_of(key);
       }
