@@ -377,6 +377,10 @@ Bytes PartMemory::spared(const LayerModules& modules) const {
   return sum;
 }
 
+bool ends_layer(std::string_view name, StepPart part) {
+  return part == StepPart::feed_forward && name == "down_proj";
+}
+
 double repeated_share(const LayerModules& modules, std::string_view name, StepPart part) {
   double share = 0;
   for (size_t i = 0; i < layer_module_count; ++i) {

@@ -50,6 +50,8 @@ std::string layer_modules_text(const LayerModules& modules);
 
 // The share of a forward call that computing the module again repeats.
 double repeated_share(const LayerModules& modules, std::string_view name, StepPart part);
+// The multiply that a dense layer ends in: its backward pass needs the input, not the output.
+bool ends_layer(std::string_view name, StepPart part);
 
 // Bytes of each element that software without fused kernels keeps beyond what they do (or less: -2 where an output is
 // computed again from inputs that stay anyway).

@@ -21,14 +21,29 @@ TrainingQuestion launched(const std::string& model = "meta-llama/Llama-3.1-8B") 
   return question;
 }
 
+// With the optimizer that the file asks for, as `plan train` takes it where nobody names one.
+TrainingQuestion as_planned(const char* launcher, TrainingQuestion question) {
+  const TrainingLauncher& framework = *find_training_launcher(launcher);
+  const std::string_view usual = question.job.lora.rank > 0 ? framework.adapter_optimizer : framework.optimizer;
+  if (question.formats.optimizer == OptimizerState{} && !usual.empty()) {
+    question.formats.optimizer = optimizer_state_from_name(usual).value();
+  }
+  return question;
+}
+
 // What `train` makes of the file.
-ImportedTraining read_back(const char* launcher, const TrainingQuestion& question) {
+ImportedTraining read_back(const char* launcher, const TrainingQuestion& asked) {
   const TrainingLauncher* found = find_training_launcher(launcher);
   EXPECT_NE(found, nullptr) << launcher;
+  const TrainingQuestion question = as_planned(launcher, asked);
   EXPECT_EQ(found->refusal(question), "") << launcher;
   ImportedTraining imported = parse_training_config(found->write(question), launcher);
   EXPECT_TRUE(imported.ignored.empty()) << launcher << ": " << imported.ignored.front().key;
   EXPECT_TRUE(imported.notes.empty()) << launcher << ": " << imported.notes.front();
+  const SaidSettings& said = imported.said;
+  EXPECT_EQ(optimizer_state_from_name(said.optimizer.value_or("adam")), question.formats.optimizer) << launcher;
+  EXPECT_EQ(said.clips_gradients.value_or(true), question.job.clips_gradients) << launcher;
+  EXPECT_EQ(said.gradient_bytes.value_or(question.formats.gradient_bytes), question.formats.gradient_bytes) << launcher;
   return imported;
 }
 
@@ -120,6 +135,13 @@ TEST(TrainingLaunch, files_of_megatron_say_what_is_hidden_and_how_gradients_are_
     question.formats.gradient_bytes = bytes;
     return find_training_launcher("megatron-bridge")->write(question);
   };
+  question.plan.overlaps = {};
+  for (const double bytes : {2.0, 4.0}) {
+    question.formats.gradient_bytes = bytes;
+    for (const char* launcher : {"megatron-lm", "megatron-bridge"}) {
+      EXPECT_EQ(read_back(launcher, question).said.gradient_bytes, bytes) << launcher;
+    }
+  }
   EXPECT_THAT(bridge_of(2), HasSubstr("grad_reduce_in_fp32: false"));
   EXPECT_THAT(bridge_of(4), HasSubstr("grad_reduce_in_fp32: true"));
 }
@@ -216,6 +238,37 @@ TEST(TrainingLaunch, what_is_in_host_memory_is_in_the_file_or_it_is_refused) {
   }
 }
 
+TEST(TrainingLaunch, files_say_whether_gradients_are_clipped_or_it_is_refused) {
+  TrainingQuestion question = launched();
+  question.job.clips_gradients = false;
+  for (const char* launcher : {"megatron-lm", "megatron-bridge", "axolotl", "torchtune", "deepspeed"}) {
+    EXPECT_EQ(read_back(launcher, question).said.clips_gradients, false) << launcher;
+  }
+  question.formats.offloaded_optimizer = 1;
+  EXPECT_EQ(read_back("megatron-bridge", question).said.clips_gradients, false);
+  EXPECT_THAT(refusal("torchtitan", launched()), testing::Not(HasSubstr("clips")));
+  question.formats.offloaded_optimizer = 0;
+  EXPECT_THAT(refusal("torchtitan", question), HasSubstr("always clips"));
+}
+
+// Their files load the weights in bf16 and train those: nothing in them asks for a copy in fp32.
+TEST(TrainingLaunch, adam_in_fp32_is_refused_where_the_file_trains_weights_in_16_bits) {
+  TrainingQuestion question = launched();
+  EXPECT_EQ(question.formats.optimizer, optimizer_state_from_name("adam"));
+  for (const char* launcher : {"axolotl", "torchtune"}) {
+    EXPECT_THAT(refusal(launcher, question), HasSubstr("adam-bf16-weights")) << launcher;
+    EXPECT_EQ(read_back(launcher, question).said.optimizer, "adam-bf16-weights") << launcher;
+  }
+  // PEFT keeps adapters in fp32, torchtune does not.
+  question.job.lora = {.rank = 16};
+  EXPECT_EQ(refusal("axolotl", question), "");
+  EXPECT_EQ(read_back("axolotl", question).said.optimizer.value_or("adam"), "adam");
+  EXPECT_THAT(refusal("torchtune", question), HasSubstr("adam-bf16-weights"));
+  question.formats.optimizer = optimizer_state_from_name("adam-bf16-weights").value();
+  EXPECT_EQ(refusal("torchtune", question), "");
+  EXPECT_THAT(refusal("axolotl", question), HasSubstr("fp32 moments"));
+}
+
 TEST(TrainingLaunch, optimizers_are_in_the_file_or_it_is_refused) {
   TrainingQuestion question = launched();
   question.formats.optimizer = optimizer_state_from_name("adam-8bit").value();
@@ -275,7 +328,7 @@ TEST(TrainingLaunch, axolotl_combines_tensor_and_context_ranks_as_its_support_ma
     TrainingQuestion question = launched();
     question.plan.sharding = sharding;
     question.plan.parallel = parallel;
-    return axolotl.refusal(question);
+    return axolotl.refusal(as_planned("axolotl", question));
   };
   const ParallelPlan tensor{.tensor = 4, .data = 8}, context{.data = 8, .context = 4};
   EXPECT_THAT(refusal(Sharding::none, tensor), HasSubstr("not with unsharded replicas"));

@@ -120,7 +120,7 @@ double pipeline_message_bytes(const TrainingJob& job, const TrainingPlan& plan, 
 IterationModel::IterationModel(TrainingJob job, TrainingStack stack, TrainingMachine machine)
     : job_(std::move(job)), stack_(std::move(stack)), machine_(machine) {
   const Device& device = machine_.kernels->device();
-  constants_ = stack_.constants_on(device);
+  use_constants(stack_.constants_on(device));
   ensure(device.memory_bandwidth.has_value(), "a kernel predictor's device has a memory bandwidth");
   bandwidth_ = device.memory_bandwidth->value.value();
   check_recipe(job_.recipe, device);
@@ -141,8 +141,10 @@ IterationModel::IterationModel(TrainingJob job, TrainingStack stack, TrainingMac
 }
 
 void IterationModel::use_constants(const TrainingConstants& constants) {
-  if (constants[gradient_bytes] != constants_[gradient_bytes]) collectives_.clear();  // those sizes may not come again
-  constants_ = constants;
+  TrainingConstants wanted = constants;
+  if (job_.gradient_bytes > 0) wanted[gradient_bytes] = job_.gradient_bytes;
+  if (wanted[gradient_bytes] != constants_[gradient_bytes]) collectives_.clear();  // those sizes may not come again
+  constants_ = wanted;
   pieces_.clear();
 }
 

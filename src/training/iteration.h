@@ -38,6 +38,7 @@ struct TrainingJob {
   Dropout dropout;
   double frozen_weight_bytes = 2;       // of the base under adapters; less than 2: expanded before each multiply
   double gathered_parameter_bytes = 2;  // of each sharded parameter on its way to ranks that compute with it
+  double gradient_bytes = 0;            // of each, as they are summed and travel; 0 = as the stack has it
   double optimizer_state_bytes = 12;    // of each trained parameter: Adam's master weight and moments in fp32
   int64_t orthogonal_steps = 0;         // Newton-Schulz iterations of the optimizer on each matrix of a layer (Muon)
   bool updates_weights = false;         // weights in 16 bits are all there is of them: no copy in fp32

@@ -11,7 +11,7 @@ double IterationModel::repeated_of(size_t kind, const TrainingPlan& plan, const 
     case Recompute::none:
       return 0;
     case Recompute::full:
-      return stack_.stops_recompute_early && job_.lora.rank == 0 && call.call.name == "down_proj" ? 0 : 1;
+      return stack_.stops_recompute_early && job_.lora.rank == 0 && ends_layer(call.call.name, call.call.part) ? 0 : 1;
     case Recompute::selective:
       // A flash kernel computes its scores again anyway.
       if (call.kind == CostKind::attention) {

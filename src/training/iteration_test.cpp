@@ -791,6 +791,25 @@ TEST(TrainingIteration, the_optimizer_reads_and_writes_what_it_keeps) {
   EXPECT_NEAR(optimizer() / whole, 20.0 / 40, 1e-9);
 }
 
+TEST(TrainingIteration, gradients_travel_in_the_bytes_that_the_job_asks_for) {
+  const auto machine = roofline_machine(8);
+  TrainingStack stack = plain_stack();
+  stack.constants[gradient_bytes] = 2;
+  stack.constants[data_exposed] = 1;
+  TrainingJob job{.model = llama_like()};
+  const TrainingPlan plan{.parallel = {.data = 8}, .global_batch = 8};
+  const auto data = [&] { return part_of(step_of(job, plan, *machine, stack), TimePart::data); };
+  const double narrow = data();
+  job.gradient_bytes = 4;
+  EXPECT_GT(data(), 1.5 * narrow);
+  EXPECT_LE(data(), 2 * narrow);
+  // The job's word stands also where a fit tries other constants.
+  IterationModel model(job, stack, machine->machine());
+  const double before = model.seconds(plan);
+  model.use_constants(stack.constants);
+  EXPECT_EQ(model.seconds(plan), before);
+}
+
 TEST(TrainingIteration, a_checkpoint_that_stops_early_spares_the_last_multiply) {
   const auto machine = roofline_machine(1);
   TrainingStack stack = plain_stack();

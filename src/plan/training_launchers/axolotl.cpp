@@ -50,9 +50,10 @@ std::string axolotl_refusal(const TrainingQuestion& question) {
                                          has_four_bit_weights(question) ? 4 : 8)
                            : "",
                        without_other_offloads(question, "Axolotl", axolotl_host_memory), unsupported_offloads(question),
-                       has_eight_bit_moments(question) || has_weights_in_16_bits(question)
-                           ? ""
-                           : without_other_optimizers(question, "Axolotl"),
+                       // PEFT keeps adapters in fp32.
+                       job_in_bf16(question) && question.job.lora.rank == 0
+                           ? without_fp32_weights(question, "Axolotl")
+                           : without_other_moments(question, "Axolotl"),
                        unsupported_replicas(question.plan)});
 }
 
@@ -70,6 +71,7 @@ std::string axolotl_file(const TrainingQuestion& question) {
       : plan.recompute == Recompute::full        ? "true"
                                                  : "false",
       job.recipe.name, axolotl_optimizer(question));
+  if (!job.clips_gradients) text += "max_grad_norm: 0\n";
   text += "datasets:  # replace with your own\n  - path: tatsu-lab/alpaca\n    type: alpaca\noutput_dir: ./outputs\n";
   // Steps are priced with full sequences.
   text += "sample_packing: true\npad_to_sequence_len: true\n";

@@ -60,6 +60,7 @@ std::string deepspeed_file(const TrainingQuestion& question) {
   return Json::object({{"train_batch_size", plan.global_batch},
                        {"train_micro_batch_size_per_gpu", plan.micro_batch},
                        {"gradient_accumulation_steps", plan.micro_batches()},
+                       {"gradient_clipping", question.job.clips_gradients ? 1.0 : 0.0},
                        {"zero_optimization", std::move(zero)},
                        {std::string(question.job.recipe.name), Json::object({{"enabled", true}})}})
              .dump(2) +

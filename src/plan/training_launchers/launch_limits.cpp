@@ -100,6 +100,21 @@ std::string without_other_optimizers(const TrainingQuestion& question, std::stri
   return fmt::format("the file of {} can only ask for Adam with fp32 master weights and fp32 moments", framework);
 }
 
+bool job_in_bf16(const TrainingQuestion& question) {
+  return question.job.recipe.name == "bf16";
+}
+
+std::string without_other_moments(const TrainingQuestion& question, std::string_view framework) {
+  return has_eight_bit_moments(question) ? "" : without_other_optimizers(question, framework);
+}
+
+std::string without_fp32_weights(const TrainingQuestion& question, std::string_view framework) {
+  if (has_eight_bit_moments(question) || has_weights_in_16_bits(question)) return "";
+  return fmt::format(
+      "the file of {} trains weights in bf16 without a copy in fp32: its optimizer is adam-bf16-weights, or adam-8bit",
+      framework);
+}
+
 std::string first_reason(std::initializer_list<std::string> reasons) {
   for (const std::string& reason : reasons) {
     if (!reason.empty()) return reason;

@@ -23,6 +23,9 @@ bool has_eight_bit_moments(const TrainingQuestion& question);
 // Adam of weights in 16 bits without a copy in fp32.
 bool has_weights_in_16_bits(const TrainingQuestion& question);
 
+// Whether the job multiplies in bf16 alone, so that files which load weights in bf16 train them in it.
+bool job_in_bf16(const TrainingQuestion& question);
+
 // Why the framework cannot run the plan; empty = it can.
 std::string without_adapters(const TrainingQuestion& question, std::string_view framework);
 std::string without_pipeline(const TrainingQuestion& question, std::string_view framework);
@@ -33,6 +36,10 @@ std::string without_quantized_base(const TrainingQuestion& question, std::string
 std::string without_other_offloads(const TrainingQuestion& question, std::string_view framework,
                                    const HostMemoryUse& host_memory);
 std::string without_other_optimizers(const TrainingQuestion& question, std::string_view framework);  // than Adam
+// Other than Adam with fp32 master weights, its moments in fp32 or in 8 bits.
+std::string without_other_moments(const TrainingQuestion& question, std::string_view framework);
+// Of files that load the weights in bf16 and train those: other than Adam of such weights, or with moments in 8 bits.
+std::string without_fp32_weights(const TrainingQuestion& question, std::string_view framework);
 // The first that is not empty.
 std::string first_reason(std::initializer_list<std::string> reasons);
 

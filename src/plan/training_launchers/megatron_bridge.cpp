@@ -98,10 +98,12 @@ std::string bridge_file(const TrainingQuestion& question) {
                       plan.micro_batch, plan.global_batch, bridge_precision(question.job.recipe.name));
   constexpr double fp32_bytes = 4;
   text += bridge_sharding(plan, question.formats.gradient_bytes >= fp32_bytes);
-  if (const double share = question.formats.offloaded_optimizer; share > 0) {
+  const double share = question.formats.offloaded_optimizer;
+  if (share > 0 || !question.job.clips_gradients) text += "optimizer:\n";
+  if (!question.job.clips_gradients) text += "  clip_grad: 0.0\n";
+  if (share > 0) {
     text += fmt::format(
-        "optimizer:\n  use_precision_aware_optimizer: true\n  optimizer_cpu_offload: true\n"
-        "  optimizer_offload_fraction: {}\n",
+        "  use_precision_aware_optimizer: true\n  optimizer_cpu_offload: true\n  optimizer_offload_fraction: {}\n",
         share);
   }
   if (question.job.lora.rank > 0) text += bridge_adapters(question.job.lora);

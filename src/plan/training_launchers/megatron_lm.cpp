@@ -67,10 +67,11 @@ std::string megatron_sizes(const TrainingQuestion& question) {
   return text;
 }
 
-// Megatron-LM keeps gradients in fp32 unless it is told otherwise.
+// Megatron-LM keeps gradients in fp32 and clips them unless it is told otherwise.
 std::string gradient_flag(const TrainingQuestion& question) {
   constexpr double fp32_bytes = 4;
-  return question.formats.gradient_bytes < fp32_bytes ? " --grad-reduce-in-bf16" : "";
+  return fmt::format("{}{}", question.formats.gradient_bytes < fp32_bytes ? " --grad-reduce-in-bf16" : "",
+                     question.job.clips_gradients ? "" : " --clip-grad 0");
 }
 
 // Megatron-LM waits for all communication unless it is told otherwise.

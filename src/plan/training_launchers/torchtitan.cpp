@@ -44,6 +44,7 @@ std::string titan_refusal(const TrainingQuestion& question) {
                            ? ""
                            : fmt::format("torchtitan has no schedule like {}", plan.schedule),
                        plan.virtual_stages > 2 ? "torchtitan's usual split has at most two chunks on a stage" : "",
+                       question.job.clips_gradients ? "" : "torchtitan always clips gradients",
                        known_recipe ? "" : fmt::format("torchtitan does not train in {}", recipe)});
 }
 

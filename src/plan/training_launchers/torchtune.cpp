@@ -64,9 +64,8 @@ std::string tune_refusal(const TrainingQuestion& question) {
        question.formats.offloaded_activations > 0 && question.plan.recompute != Recompute::full
            ? "torchtune keeps activations in host memory with recomputation of all layers only"
            : "",
-       has_eight_bit_moments(question) || has_weights_in_16_bits(question)
-           ? ""
-           : without_other_optimizers(question, "torchtune")});
+       job_in_bf16(question) ? without_fp32_weights(question, "torchtune")
+                             : without_other_moments(question, "torchtune")});
 }
 
 std::string tune_model(const TrainingQuestion& question, const TuneName& name) {

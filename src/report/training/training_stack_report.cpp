@@ -30,6 +30,26 @@ std::string fit_basis_text(const TrainingStack& stack) {
                                            : "90% of its published runs");
 }
 
+// The stacks of kernels that a training stack names, each with when they run.
+struct NamedKernels {
+  const char* key;
+  const char* when;
+  const std::optional<Stack> TrainingStack::*kernels;
+};
+constexpr NamedKernels named_kernels[] = {
+    {"kernels", "", &TrainingStack::kernels},
+    {"autocast_kernels", " with fp32 weights under autocast", &TrainingStack::autocast_kernels},
+    {"adapter_kernels", " with fp32 adapters", &TrainingStack::adapter_kernels}};
+
+std::string kernels_text(const TrainingStack& stack) {
+  std::string text;
+  for (const NamedKernels& one : named_kernels) {
+    const std::optional<Stack>& kernels = stack.*one.kernels;
+    if (kernels) text += fmt::format("{}{}{}", text.empty() ? "" : ", ", kernels->name, one.when);
+  }
+  return text.empty() ? "one for each operator" : text + " (`foretoken stacks NAME` shows them)";
+}
+
 }  // namespace
 
 std::string training_stack_list_text(const std::vector<TrainingStack>& stacks) {
@@ -52,6 +72,7 @@ std::string training_stack_text(const TrainingStack& stack) {
   text += fmt::format("  schedules   {}\n", fmt::join(stack.schedules, ", "));
   text += fmt::format("  shardings   {}\n", fmt::join(names_of_kinds(stack.shardings, sharding_name), ", "));
   text += fmt::format("  recomputes  {}\n", fmt::join(names_of_kinds(stack.recomputes, recompute_name), ", "));
+  text += fmt::format("  kernels     {}\n", kernels_text(stack));
   text += fmt::format("  interval    {}\n", fit_basis_text(stack));
   Table table({{"constant", Table::Align::left}, {"value"}, {"what it is", Table::Align::left}});
   size_t place = 0;
@@ -67,14 +88,18 @@ Json training_stack_json(const TrainingStack& stack) {
   for (const TrainingConstantFacts& facts : training_constant_facts()) {
     constants.set(std::string(facts.name), stack.constants[place++]);
   }
-  return Json::object({{"name", stack.name},
-                       {"summary", stack.summary},
-                       {"source", stack.source},
-                       {"schedules", names_json(stack.schedules)},
-                       {"shardings", names_json(names_of_kinds(stack.shardings, sharding_name))},
-                       {"recomputes", names_json(names_of_kinds(stack.recomputes, recompute_name))},
-                       {"interval", Json::object({{"low", stack.interval.low}, {"high", stack.interval.high}})},
-                       {"constants", std::move(constants)}});
+  Json answer = Json::object({{"name", stack.name},
+                              {"summary", stack.summary},
+                              {"source", stack.source},
+                              {"schedules", names_json(stack.schedules)},
+                              {"shardings", names_json(names_of_kinds(stack.shardings, sharding_name))},
+                              {"recomputes", names_json(names_of_kinds(stack.recomputes, recompute_name))},
+                              {"interval", Json::object({{"low", stack.interval.low}, {"high", stack.interval.high}})},
+                              {"constants", std::move(constants)}});
+  for (const NamedKernels& one : named_kernels) {
+    if (const std::optional<Stack>& kernels = stack.*one.kernels) answer.set(one.key, kernels->name);
+  }
+  return answer;
 }
 
 }  // namespace foretoken

@@ -19,6 +19,18 @@ TEST(TrainingStackReport, shows_what_a_stack_can_do_and_every_constant) {
   EXPECT_EQ(json.find("constants")->members().size(), static_cast<size_t>(training_constant_count));
 }
 
+TEST(TrainingStackReport, names_the_kernels_of_a_stack) {
+  const TrainingStack eager = training_test::shipped_stack("transformers");
+  EXPECT_THAT(training_stack_text(eager), AllOf(HasSubstr("kernels     hf-eager, hf-eager-autocast with fp32 weights"),
+                                                HasSubstr("hf-eager-adapters")));
+  const Json json = training_stack_json(eager);
+  EXPECT_EQ(json.find("kernels")->string(), "hf-eager");
+  EXPECT_EQ(json.find("adapter_kernels")->string(), "hf-eager-adapters");
+  const TrainingStack fused = training_test::shipped_stack("megatron-2021");
+  EXPECT_THAT(training_stack_text(fused), HasSubstr("kernels     one for each operator"));
+  EXPECT_EQ(training_stack_json(fused).find("kernels"), nullptr);
+}
+
 TEST(TrainingStackReport, lists_all_by_name) {
   const std::vector<TrainingStack> stacks = {training_test::shipped_stack("deepspeed"), training_test::plain_stack()};
   EXPECT_THAT(training_stack_list_text(stacks), AllOf(HasSubstr("deepspeed"), HasSubstr("made up")));

@@ -258,7 +258,7 @@ TEST(ImportConfig, usual_keys_of_deepspeed_are_known) {
   EXPECT_TRUE(imported.ignored.empty()) << imported.ignored.front().key;
   EXPECT_EQ(imported.said.optimizer, "adam");
   EXPECT_EQ(imported.said.optimizer_offload_fraction, 0.5);
-  EXPECT_THAT(imported.without_effect, testing::Contains("gradient_clipping"));
+  EXPECT_EQ(imported.said.clips_gradients, true);
   EXPECT_THAT(imported.not_modeled, testing::Contains("zero_optimization.stage3_prefetch_bucket_size"));
   EXPECT_EQ(import(R"({"zero_optimization": {"stage": 1}, "optimizer": {"type": "Lion"}})").notes.size(), 1);
 }
@@ -578,6 +578,37 @@ TEST(ImportConfig, usual_arguments_of_megatron_lm_are_known) {
   EXPECT_TRUE(imported.ignored.empty()) << imported.ignored.front().key;
   EXPECT_THAT(imported.not_modeled, testing::Contains("transformer-impl"));
   EXPECT_THAT(imported.without_effect, testing::Contains("train-iters"));
+}
+
+TEST(ImportConfig, files_say_whether_gradients_are_clipped) {
+  EXPECT_EQ(import(R"({"train_batch_size": 64, "zero_optimization": {"stage": 2}})").said.clips_gradients, false);
+  EXPECT_EQ(import(R"({"zero_optimization": {"stage": 2}, "gradient_clipping": 0.0})").said.clips_gradients, false);
+  const std::string accelerate = "distributed_type: DEEPSPEED\nmixed_precision: bf16\nnum_processes: 8\n";
+  EXPECT_EQ(import(accelerate).said.clips_gradients, std::nullopt);
+  const std::string zero = accelerate + "deepspeed_config:\n  zero_stage: 2\n  gradient_clipping: ";
+  EXPECT_EQ(import(zero + "1.0\n").said.clips_gradients, true);
+  EXPECT_EQ(import(zero + "0.0\n").said.clips_gradients, false);
+  const ImportedTraining titan =
+      import("[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nmax_norm = 1.0\n");
+  EXPECT_EQ(titan.said.clips_gradients, true);
+  EXPECT_THAT(titan.without_effect, testing::Not(testing::Contains("training.max_norm")));
+}
+
+// megatron/training/arguments.py
+TEST(ImportConfig, megatron_sums_gradients_in_fp32_unless_it_is_told_otherwise) {
+  const auto bytes = [&](const std::string& more) {
+    return import("--num-layers 2 --hidden-size 64 --num-attention-heads 4 " + more).said.gradient_bytes;
+  };
+  EXPECT_EQ(bytes("--bf16"), 4);
+  EXPECT_EQ(bytes("--bf16 --fp8-format hybrid"), 4);
+  EXPECT_EQ(bytes("--bf16 --grad-reduce-in-bf16"), 2);
+  EXPECT_EQ(bytes("--bf16 --use-precision-aware-optimizer --main-grads-dtype bf16"), 2);
+  EXPECT_EQ(bytes("--fp16"), 2);
+  EXPECT_EQ(bytes("--fp16 --accumulate-allreduce-grads-in-fp32"), 4);
+  const std::string bridge = "model:\n  tensor_model_parallel_size: 2\ntrain:\n  micro_batch_size: 1\nddp:\n";
+  EXPECT_EQ(import(bridge + "  grad_reduce_in_fp32: true\n").said.gradient_bytes, 4);
+  EXPECT_EQ(import(bridge + "  grad_reduce_in_fp32: false\n").said.gradient_bytes, 2);
+  EXPECT_EQ(import(bridge + "  use_distributed_optimizer: true\n").said.gradient_bytes, std::nullopt);
 }
 
 TEST(ImportDropout, is_what_the_file_says) {

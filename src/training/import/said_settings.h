@@ -47,6 +47,7 @@ struct SaidSettings {
   std::optional<std::string> base_weights;  // a name of base_weight_names()
   std::optional<std::string> optimizer;     // a name of optimizer_state_names()
   std::optional<bool> clips_gradients;      // by their norm
+  std::optional<double> gradient_bytes;     // of each, as they are summed and travel
   std::optional<std::string> precision;     // a name of training_recipes()
   std::optional<double> logit_bytes;        // in memory at the loss, for each logit
   std::optional<bool> fp8_gathers;          // sharded parameters travel in fp8

@@ -307,6 +307,7 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
     if (said.precision && !given("--precision")) precision = *said.precision;
     if (said.lora_rank && !given("--lora-rank")) rank = *said.lora_rank;
     if (said.fp8_gathers.value_or(false)) job.gathered_parameter_bytes = 1;
+    job.gradient_bytes = said.gradient_bytes.value_or(0);
     if (said.clips_gradients && !given("--clip-grad")) job.clips_gradients = *said.clips_gradients;
     if (!given("--hidden-dropout")) job.dropout.hidden = said.hidden_dropout.value_or(false);
     if (!given("--attention-dropout")) job.dropout.attention = said.attention_dropout.value_or(false);

@@ -16,6 +16,7 @@ void fp16_enabled(S& said, const ConfigValue& value) {
 void complete_deepspeed(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
   if (!said.sharding) said.sharding = Sharding::none;
   said.stack = "deepspeed";
+  if (entries.find("gradient_clipping") == nullptr) said.clips_gradients = false;  // deepspeed/runtime/constants.py
   note_unknown_optimizer(said, entries, "optimizer.type", notes);
   // ZeRO-3 always fetches ahead: as the stack has it.
   if (said.sharding == Sharding::parameters && said.overlaps_gradients.value_or(false)) said.overlaps_gradients.reset();
@@ -31,6 +32,7 @@ constexpr KeyRule deepspeed_rules[] = {
     {"zero_optimization.offload_param.device", says_offload_device<&S::offloads_parameters>},
     {"zero_optimization.cpu_offload", says_flag<&S::offloads_optimizer>},
     {"zero_optimization.zero_hpz_partition_size", says_small_count<&S::shard_ranks>},
+    {"gradient_clipping", says_clipping},
     {"bf16.enabled", bf16_enabled},
     {"bfloat16.enabled", bf16_enabled},
     {"fp16.enabled", fp16_enabled},
@@ -45,7 +47,6 @@ constexpr KeyRule deepspeed_rules[] = {
 constexpr std::string_view deepspeed_harmless[] = {"optimizer.params.*",
                                                    "optimizer.legacy_fusion",
                                                    "scheduler.*",
-                                                   "gradient_clipping",
                                                    "prescale_gradients",
                                                    "gradient_predivide_factor",
                                                    "steps_per_print",

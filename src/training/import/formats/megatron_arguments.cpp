@@ -20,6 +20,13 @@ void bf16(S& said, const ConfigValue& value) {
 void fp16(S& said, const ConfigValue& value) {
   if (value.flag() && !said.precision) said.precision = "fp16";
 }
+void fp16_gradients(S& said, const ConfigValue& value) {
+  if (value.flag()) said.gradient_bytes = 2;
+}
+void gradient_format(S& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"fp32", "bf16"};
+  said.gradient_bytes = one_of(value, words) == 0 ? 4 : 2;
+}
 void fp8_format(S& said, const ConfigValue& value) {
   static constexpr std::string_view words[] = {"e4m3", "hybrid"};
   one_of(value, words);
@@ -62,6 +69,8 @@ void complete_megatron(S& said, const ConfigEntries& entries, std::vector<std::s
   keep_recompute_layers_of_blocks(said, entries.find("recompute-method"));
   take_usual_dropout(said, "Megatron-LM", notes);
   complete_overlaps(said, entries, notes);
+  // Beside weights in bf16 they are summed in fp32.
+  if (!said.gradient_bytes) said.gradient_bytes = said.precision == "fp16" ? 2 : 4;
   if (!said.gated) said.gated = false;
   if (!said.learned_positions) said.learned_positions = true;
   if (!said.tied_embeddings) said.tied_embeddings = true;
@@ -145,6 +154,9 @@ constexpr KeyRule megatron_rules[] = {
     {"fp4-format", fp4_format},
     {"nnodes", says_small_count<&S::nodes>},
     {"clip-grad", says_clipping},
+    {"accumulate-allreduce-grads-in-fp32", says_fp32_gradients},
+    {"grad-reduce-in-bf16", fp16_gradients},
+    {"main-grads-dtype", gradient_format},
     {"nproc-per-node", says_count_or_none<&S::devices_per_node>},
 };
 

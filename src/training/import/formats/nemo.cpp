@@ -129,7 +129,9 @@ constexpr KeyRule nemo_rules[] = {
     {"model.optim.name", optimizer_name},
     {"optimizer.use_distributed_optimizer", says_optimizer_sharding},
     {"ddp.use_distributed_optimizer", says_optimizer_sharding},
-    {"ddp.grad_reduce_in_fp32", says_nothing},  // gradients travel as the stack says
+    {"ddp.grad_reduce_in_fp32", says_fp32_gradients},
+    {"optimizer.clip_grad", says_clipping},
+    {"trainer.gradient_clip_val", says_clipping},
     {"ddp.num_distributed_optimizer_instances", says_small_count<&S::sharded_copies>},
     {"ddp.data_parallel_sharding_strategy", says_sharding_strategy},
     {"ddp.use_megatron_fsdp", says_full_sharding},

@@ -114,6 +114,7 @@ void complete_torchtitan(S& said, const ConfigEntries& entries, std::vector<std:
   } else if (said.shard_ranks && !said.sharded_copies) {
     said.sharded_copies = 1;
   }
+  said.clips_gradients = true;  // to whatever norm (torchtitan/train.py)
   note_unknown_optimizer(said, entries, "optimizer.name", notes);
 }
 
@@ -127,6 +128,7 @@ constexpr KeyRule torchtitan_rules[] = {
     {"training.batch_size", says_small_count<&S::micro_batch>},
     {"training.global_batch_size", degree<&S::global_batch>},
     {"training.seq_len", says_count<&S::sequence_length>},
+    {"training.max_norm", says_nothing},  // gradients are always clipped: complete_torchtitan
     {"training.enable_cpu_offload", cpu_offload},
     {"training.compile", compiles},
     {"training.tensor_parallel_degree", degree<&S::tensor>},
@@ -172,7 +174,6 @@ constexpr std::string_view torchtitan_harmless[] = {"job.*",
                                                     "model.norm_type",
                                                     "training.dataset*",
                                                     "training.steps",
-                                                    "training.max_norm",
                                                     "training.warmup_steps",
                                                     "training.seed",
                                                     "training.deterministic",
