@@ -132,6 +132,7 @@ TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, Tr
   question.formats = usual_formats(spec.job.recipe, spec.job.lora, question.stack.attention, spec.job.dropout);
   question.formats.gradient_bytes = question.stack.held_gradient_bytes > 0 ? question.stack.held_gradient_bytes
                                                                            : question.stack.constants[gradient_bytes];
+  if (spec.job.gradient_bytes > 0) question.formats.gradient_bytes = spec.job.gradient_bytes;
   question.job.updates_weights = spec.optimizer.master_bytes == 0;
   if (question.job.updates_weights) question.formats.gradient_bytes = std::min(2.0, question.formats.gradient_bytes);
   question.formats.saved.beside = question.stack.saved_beside;
