@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/text.h"
 
 namespace foretoken {
@@ -22,6 +23,81 @@ constexpr FittedReleases fitted[] = {
     {"trtllm", "TensorRT-LLM", {1, 0}, {1, 3}, "kernels of TensorRT-LLM 1.3 and runs of 1.0 to 1.3"},
 };
 
+// Lines of a family stand together, the oldest first. Add yours where a release changes what is usual.
+constexpr ReleaseBehavior release_table[] = {
+    {.family = "vllm",
+     .first = {0, 0},
+     .kind = "vllm-0.19",
+     .scheduler = "vllm_v0",
+     .stack = "vllm-0.6",
+     .stack_with_drafts = "vllm-0.6",
+     .schedules_ahead = false},
+    // V1 is the default.
+    {.family = "vllm",
+     .first = {0, 8},
+     .kind = "vllm-0.19",
+     .scheduler = "vllm",
+     .stack = "vllm-0.10",
+     .stack_with_drafts = "vllm-0.10",
+     .schedules_ahead = false},
+    // Decodes run in whole graphs.
+    {.family = "vllm",
+     .first = {0, 11},
+     .kind = "vllm-0.19",
+     .scheduler = "vllm",
+     .stack = "vllm-0.11",
+     .stack_with_drafts = "vllm-0.11",
+     .schedules_ahead = false},
+    // It schedules ahead.
+    {.family = "vllm",
+     .first = {0, 14},
+     .kind = "vllm-0.19",
+     .scheduler = "vllm",
+     .stack = "vllm-0.14",
+     .stack_with_drafts = "vllm-0.14"},
+    // Norms run inside all-reduces.
+    {.family = "vllm",
+     .first = {0, 17},
+     .kind = "vllm-0.19",
+     .scheduler = "vllm",
+     .stack = "vllm",
+     .stack_with_drafts = "vllm"},
+    // CUDA graphs are set aside before the KV cache.
+    {.family = "vllm",
+     .first = {0, 21},
+     .kind = "vllm",
+     .scheduler = "vllm",
+     .stack = "vllm",
+     .stack_with_drafts = "vllm"},
+    {.family = "sglang",
+     .first = {0, 0},
+     .kind = "sglang",
+     .scheduler = "sglang",
+     .stack = "sglang",
+     .stack_with_drafts = "sglang-0.5.10"},
+    // "Use spec v2 by default", 2026-04-29 (github.com/sgl-project/sglang/pull/21062): the host's part of steps with
+    // drafts no longer runs between those of the device.
+    {.family = "sglang",
+     .first = {0, 5, 11},
+     .kind = "sglang",
+     .scheduler = "sglang",
+     .stack = "sglang",
+     .stack_with_drafts = "sglang"},
+    {.family = "trtllm",
+     .first = {0, 0},
+     .kind = "trtllm",
+     .scheduler = "trtllm",
+     .stack = "trtllm-1.1",
+     .stack_with_drafts = "trtllm-1.1"},
+    // The host's part of a step runs beside the device.
+    {.family = "trtllm",
+     .first = {1, 2},
+     .kind = "trtllm",
+     .scheduler = "trtllm",
+     .stack = "trtllm",
+     .stack_with_drafts = "trtllm"},
+};
+
 // Of "-0.12", "-v0.12" (as tags are called) and "==0.12" (as pip wants it).
 std::string_view version_after(std::string_view text) {
   if (text.starts_with("==")) return text.substr(2);
@@ -33,12 +109,32 @@ std::string_view version_after(std::string_view text) {
 }  // namespace
 
 std::optional<ReleaseNumber> release_number_from(std::string_view text) {
+  constexpr std::string_view digits = "0123456789";
   const size_t dot = text.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  const size_t end = std::min(text.find_first_not_of("0123456789", dot + 1), text.size());
+  const size_t end = std::min(text.find_first_not_of(digits, dot + 1), text.size());
   const auto major = parse_integer(text.substr(0, dot)), minor = parse_integer(text.substr(dot + 1, end - dot - 1));
   if (!major || !minor || *major < 0 || *minor < 0) return std::nullopt;
-  return ReleaseNumber{*major, *minor};
+  int64_t patch = 0;
+  if (end < text.size() && text[end] == '.') {
+    const std::string_view rest = text.substr(end + 1);
+    patch = parse_integer(rest.substr(0, rest.find_first_not_of(digits))).value_or(0);
+  }
+  return ReleaseNumber{*major, *minor, patch};
+}
+
+std::span<const ReleaseBehavior> release_behaviors() {
+  return release_table;
+}
+
+const ReleaseBehavior& release_behavior(std::string_view family, std::string_view version) {
+  const std::optional<ReleaseNumber> number = release_number_from(version);
+  const ReleaseBehavior* newest = nullptr;
+  for (const ReleaseBehavior& one : release_table) {
+    if (one.family == family && (newest == nullptr || !number || one.first <= *number)) newest = &one;
+  }
+  ensure(newest != nullptr, "families of engines with releases have a line for their oldest ones");
+  return *newest;
 }
 
 std::optional<EngineRelease> engine_release(std::string_view engine) {
@@ -61,11 +157,12 @@ std::string unfitted_release_note(std::string_view engine) {
   if (!release) return {};
   for (const FittedReleases& known : fitted) {
     if (known.family != release->family) continue;
-    if (release->number >= known.oldest && release->number <= known.newest) return {};
+    const ReleaseNumber minor{release->number.major, release->number.minor};
+    if (minor >= known.oldest && minor <= known.newest) return {};
     return fmt::format(
         "{} {} is {} than the releases that foretoken was fitted to ({}). Its kernels and host costs may differ: "
         "compare with a measured run, or calibrate with one.",
-        known.title, release->version, release->number > known.newest ? "newer" : "older", known.what);
+        known.title, release->version, minor > known.newest ? "newer" : "older", known.what);
   }
   return {};
 }

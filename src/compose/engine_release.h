@@ -4,21 +4,19 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace foretoken {
 
 struct ReleaseNumber {
-  int64_t major = 0, minor = 0;
+  int64_t major = 0, minor = 0, patch = 0;
   auto operator<=>(const ReleaseNumber&) const = default;
 };
 
-// "0.10.2", "0.13.0rc1"; nothing where no such number begins the text ("nightly").
+// "0.10.2", "0.13.0rc1", "0.5.10.post1"; nothing where no such number begins the text ("nightly").
 std::optional<ReleaseNumber> release_number_from(std::string_view text);
-
-// The first vLLM that sets CUDA graphs aside before the KV cache.
-inline constexpr ReleaseNumber first_vllm_with_graphs_in_budget{.major = 0, .minor = 21};
 
 struct EngineRelease {
   std::string_view family;   // of EngineKind
@@ -32,6 +30,24 @@ std::optional<EngineRelease> engine_release(std::string_view engine);
 
 // "sglang-0.5.9", however it was written.
 std::string release_name(const EngineRelease& release);
+
+// What a release does where nobody says otherwise.
+struct ReleaseBehavior {
+  std::string_view family;     // of EngineKind
+  ReleaseNumber first;         // from which on it holds, until the next one
+  std::string_view kind;       // of engine_kinds(): how it divides memory
+  std::string_view scheduler;  // of scheduler_kinds()
+  std::string_view stack;      // that runs its steps
+  std::string_view stack_with_drafts;
+  bool schedules_ahead = true;  // the next step is scheduled while one runs
+};
+std::span<const ReleaseBehavior> release_behaviors();
+
+// Of a family that has releases. What is not the number of a release ("nightly", nothing) is newer than all.
+const ReleaseBehavior& release_behavior(std::string_view family, std::string_view version);
+
+// SGLang with moe_a2a_backend megamoe: tokens are exchanged inside the kernel of the experts.
+inline constexpr std::string_view sglang_mega_moe_stack = "sglang-megamoe";
 
 // A sentence for users where the release is newer or older than all that stacks and kernels were fitted on; else empty.
 std::string unfitted_release_note(std::string_view engine);

@@ -196,8 +196,7 @@ const EngineKind* find_kind(std::string_view name) {
   if (const EngineKind* kind = named(name)) return kind;
   const std::optional<EngineRelease> release = engine_release(name);
   if (!release) return nullptr;
-  const bool is_older = release->family == "vllm" && release->number < first_vllm_with_graphs_in_budget;
-  return named(is_older ? "vllm-0.19" : release->family);
+  return named(release_behavior(release->family, release->version).kind);
 }
 
 }  // namespace

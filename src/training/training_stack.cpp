@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/portable_math.h"
+#include "base/text.h"
 #include "hardware/catalogue.h"
 #include "kernel/forms/call.h"
 #include "library/library.h"
@@ -139,6 +140,30 @@ RecipeHabits read_habits(const std::string& recipe, const JsonView& view) {
     habits.gathered_parameter_bytes = bytes->number({.least = 0.5, .most = 4});
   }
   return habits;
+}
+
+// Software that trains with the kernels and habits of a stack of another name (docs/training_configs.md).
+struct StackOfSoftware {
+  std::string_view software, stack;
+};
+constexpr StackOfSoftware stacks_of_software[] = {
+    {"nemo", "megatron-bridge-26.08"},
+    {"megatron-bridge", "megatron-bridge-26.08"},
+    {"megatron-lm", "megatron-core-2024"},
+    {"megatron-core", "megatron-core-2024"},
+    {"axolotl", "transformers"},
+    {"accelerate", "transformers"},
+    {"trl", "transformers"},
+    {"huggingface", "transformers"},
+    {"torchtune", "torchtitan-eager"},
+    {"fsdp2", "torchtitan"},
+};
+
+std::optional<std::string> stack_of_software(std::string_view name) {
+  for (const StackOfSoftware& one : stacks_of_software) {
+    if (equal_ignoring_case(one.software, name)) return std::string(one.stack);
+  }
+  return std::nullopt;
 }
 
 bool names_device(std::string_view name, const Device& device) {
@@ -394,7 +419,7 @@ TrainingStack TrainingStackCatalogue::stack(const std::string& name) const {
     throw InputError({.field = "stack",
                       .value = printable(name),
                       .expected = fmt::format("one of {}, or a training stack file", fmt::join(known, ", ")),
-                      .suggestion = nearest_name(name, known).value_or("")});
+                      .suggestion = stack_of_software(name).value_or(nearest_name(name, known).value_or(""))});
   }
   const auto file_of = [&](const std::string& stem) { return folder_ / (stem + ".json"); };
   const std::filesystem::path file = is_file ? std::filesystem::path(name) : file_of(name);

@@ -107,7 +107,8 @@ TEST(Links, a_cluster_can_be_named_and_must_have_the_device_and_room) {
   EXPECT_GT(call_seconds(answer(step + "--cluster h100_roce_pods --link nic-bandwidth=5"), "pp_send"),
             call_seconds(answer(step + "--cluster h100_roce_pods"), "pp_send"));
   for (const char* wrong : {"--cluster b200_ib_rail", "--node hgx_h100 --cluster h100_ib_rail", "--node l40s_pcie",
-                            "--link bandwith=3", "--link pcie=2", "--rank-order tp-ep"}) {
+                            "--link bandwith=3", "--link pcie=2", "--link bandwidth=20us", "--link latency=20GB/s",
+                            "--link nic-bandwidth=0", "--rank-order tp-ep"}) {
     EXPECT_EQ(run_foretoken(step + wrong).status, 2) << wrong;
   }
 }
@@ -118,6 +119,8 @@ TEST(Links, pcie_boards_have_wide_intervals_until_their_link_is_given) {
   EXPECT_TRUE(has_note(unknown, "--link bandwidth=GB/s"));
   EXPECT_FALSE(has_note(given, "--link"));
   EXPECT_GT(width(unknown), 1.5 * width(given));
+  EXPECT_DOUBLE_EQ(call_seconds(answer(step + "--link bandwidth=160Gb/s,latency=0.01ms"), "tp_all_reduce"),
+                   call_seconds(given, "tp_all_reduce"));
   // 64 tokens of 4,096 values in bf16, 6 hops of a quarter of them.
   EXPECT_NEAR(call_seconds(given, "tp_all_reduce"), 6 * (10e-6 + 64 * 4096 * 2 / 4.0 / 20e9), 1e-9);
   // A node with a name is still one host of many.

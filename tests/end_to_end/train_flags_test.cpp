@@ -379,6 +379,12 @@ TEST_F(Train, a_search_for_another_launcher_does_not_name_megatron_where_nothing
   EXPECT_THAT(run_foretoken(search + "--launch torchtitan").out, testing::Not(testing::HasSubstr("Megatron-LM")));
 }
 
+TEST_F(Train, software_without_a_stack_of_its_own_is_answered_with_the_one_that_stands_for_it) {
+  const std::string command = "train --model Llama-3.1-8B --device h100_sxm --devices 8 --stack ";
+  expect_refused(run_foretoken(command + "Axolotl"), "did you mean transformers?");
+  expect_refused(run_foretoken(command + "nemo"), "did you mean megatron-bridge-26.08?");
+}
+
 const char* const no_runs = "id,source,model,gpu\n";
 
 TEST_F(Train, validation_refuses_names_that_there_are_not) {

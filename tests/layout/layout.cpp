@@ -359,7 +359,8 @@ class Checker {
   }
 
   void check_engines(const fs::path& file) {
-    static const std::regex pattern(R"re(\w*engine\w*(?:\(\w*\))?(?:\.name|\.family)? [=!]= "([^"]+)")re");
+    static const std::regex pattern(
+        R"re((?:\w*engine\w*(?:\(\w*\))?(?:\.name|\.family)?|release(?:\.|->)family) [=!]= "([^"]+)")re");
     const std::string name = fs::relative(file, src_).generic_string();
     if (std::find(readers_of_engines.begin(), readers_of_engines.end(), name) != readers_of_engines.end()) return;
     std::istringstream in(text_of(file));

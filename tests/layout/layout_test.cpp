@@ -68,13 +68,16 @@ TEST_F(PlantedTree, an_instruction_set_outside_its_table_is_found) {
 }
 
 TEST_F(PlantedTree, an_engine_that_is_told_by_its_name_is_found) {
-  const std::string tells = "bool a = spec.engine == \"vllm\";\nbool b = engine_family(name) != \"sglang\";\n";
+  const std::string tells =
+      "bool a = spec.engine == \"vllm\";\nbool b = engine_family(name) != \"sglang\";\n"
+      "bool d = release && release->family == \"vllm\";\n";
   write("src/app/cli/flags/run_flags.cpp", tells);
   write("src/model/model_test.cpp", tells);
   write("src/model/model.cpp", tells + "bool c = engine_kind(name).family == other.family;\n");
   EXPECT_THAT(breaches(root_),
               ElementsAre("src/model/model.cpp:1: \"vllm\": ask the engine's kind what it does, not for its name",
-                          "src/model/model.cpp:2: \"sglang\": ask the engine's kind what it does, not for its name"));
+                          "src/model/model.cpp:2: \"sglang\": ask the engine's kind what it does, not for its name",
+                          "src/model/model.cpp:3: \"vllm\": ask the engine's kind what it does, not for its name"));
 }
 
 TEST_F(PlantedTree, a_function_whose_last_bit_differs_between_machines_is_found) {

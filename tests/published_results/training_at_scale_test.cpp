@@ -2,6 +2,9 @@
 // docs/training_at_scale.md.
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -10,6 +13,23 @@
 #include "training/scale/validate_step_times.h"
 
 namespace foretoken::training_at_scale_test {
+
+// Each system's rows predicted with constants of all other systems; in the order of the rows.
+std::vector<StepTimeCheck> checks_of_unseen_systems(std::span<const MeasuredStepTimes> rows) {
+  std::map<std::string, VariationModel> models;  // fitted without the system
+  std::vector<StepTimeCheck> checks;
+  for (const MeasuredStepTimes& row : rows) {
+    if (!models.contains(row.system)) {
+      std::vector<MeasuredStepTimes> others;
+      for (const MeasuredStepTimes& other : rows) {
+        if (other.system != row.system) others.push_back(other);
+      }
+      models.emplace(row.system, fit_step_variation(others));
+    }
+    checks.push_back(validate_step_times({&row, 1}, models.at(row.system)).front());
+  }
+  return checks;
+}
 
 class MlperfLogsNeedsData : public testing::Test {
  protected:
@@ -31,7 +51,7 @@ TEST_F(MlperfLogsNeedsData, shipped_constants_are_those_the_fit_gives) {
 }
 
 TEST_F(MlperfLogsNeedsData, p95_over_p50_of_systems_the_fit_has_not_seen) {
-  const std::vector<StepTimeCheck> checks = validate_unseen_systems(rows_);
+  const std::vector<StepTimeCheck> checks = checks_of_unseen_systems(rows_);
   ASSERT_EQ(checks.size(), rows_.size());
   EXPECT_GE(runs_within(checks), 12);
 }

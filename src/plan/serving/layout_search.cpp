@@ -164,9 +164,13 @@ class LayoutSearch {
   // Closed forms do not know that requests wait for slots of adapters: the more of them the better.
   bool is_better_by_closed_form(const Candidate& one, const Candidate& other) const {
     const int64_t slots = one.layout->pool.max_loras, others = other.layout->pool.max_loras;
-    const std::optional<LayoutScore> hope = best_hope(one);
+    const std::optional<LayoutScore> hope = best_hope(one), others_hope = best_hope(other);
     if (slots != others && hope) return slots > others;
-    return hope > best_hope(other);
+    if (!hope && !others_hope) return usual_capacity(one) > usual_capacity(other);  // shown at its own maximum
+    return hope > others_hope;
+  }
+  static double usual_capacity(const Candidate& one) {
+    return one.most_requests_per_s * usually_reached(*one.layout, one.shape).usual;
   }
 
   // Whether a point is ranked: simulated at length, where a promised one serves what is asked. Where the search was

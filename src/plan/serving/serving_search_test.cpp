@@ -294,6 +294,27 @@ TEST(ServingSearch, engines_below_the_rate_have_an_interval) {
   EXPECT_LT(best->capacity.low, best->capacity.high);
 }
 
+TEST(ServingSearch, by_closed_form_an_engine_below_the_rate_is_shown_by_its_most_capable_layout) {
+  FixedEvaluator evaluator;
+  evaluator.bound = [](const ServingLayout& layout) {
+    return layout.pool.engine.engine == "vllm" ? 1000 : 10 + static_cast<double>(layout.pool.engine.tensor) / 10;
+  };
+  evaluator.point = [](const ServingLayout& layout) {
+    const double capacity = layout.pool.engine.engine == "vllm" ? 100 : 5;
+    return point_with(capacity, capacity, capacity);
+  };
+  ServingQuestion question = small_question();
+  question.choices.engines = {"vllm", "sglang"};
+  question.choices.separate_pools = false;
+  question.objective = PlanObjective::cost;
+  question.rate = 10;
+  const ServingSearchResult result = search_serving_layouts(question, evaluator, {.closed_form = true});
+  const auto point = std::find_if(result.points.begin(), result.points.end(),
+                                  [](const PlanPoint& one) { return one.layout.pool.engine.engine == "sglang"; });
+  ASSERT_NE(point, result.points.end());
+  EXPECT_EQ(point->layout.pool.engine.tensor, 2);
+}
+
 TEST(ServingSearch, layouts_that_keep_no_limit_do_not_hide_those_that_do) {
   FixedEvaluator evaluator;
   evaluator.point = [](const ServingLayout& layout) {

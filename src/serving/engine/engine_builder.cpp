@@ -13,7 +13,6 @@
 #include "compose/vendor_stack.h"
 #include "library/library.h"
 #include "serving/engine/engine_setup.h"
-#include "serving/engine/sglang_release.h"
 #include "serving/steps/composed_steps.h"
 #include "serving/steps/op_tables.h"
 #include "serving/steps/sustained_steps.h"
@@ -188,21 +187,10 @@ std::shared_ptr<EngineBuilder::Family> EngineBuilder::family_of(const std::strin
   return family;
 }
 
-namespace {
-
-std::string own_stack(const EngineSpec& spec) {
-  const std::optional<EngineRelease> release = engine_release(spec.flags.engine);
-  if (release && release->family == "sglang") {
-    return std::string(sglang_stack(release->version, spec.speculation.has_value()));
-  }
-  return usual_stack(spec.flags.engine);
-}
-
-}  // namespace
-
 Stack EngineBuilder::stack_of(const EngineSpec& spec, const std::string& family) const {
-  Stack stack = on_host(stack_on(spec.device, spec.stack.empty() ? own_stack(spec) : spec.stack, facts_.stack),
-                        facts_.host_factor);
+  const std::string name =
+      spec.stack.empty() ? usual_stack(spec.flags.engine, spec.speculation.has_value()) : spec.stack;
+  Stack stack = on_host(stack_on(spec.device, name, facts_.stack), facts_.host_factor);
   if (!facts_.deployment || spec.steps.is_measured()) return stack;
   const auto known = facts_.deployment->constants_of(family, spec.device.name, spec.model.name, spec.plan);
   return known ? calibrated(std::move(stack), *known) : stack;

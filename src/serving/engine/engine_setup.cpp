@@ -6,7 +6,6 @@
 
 #include "compose/captured_sizes.h"
 #include "compose/engine_release.h"
-#include "serving/engine/vllm_release.h"
 
 namespace foretoken {
 namespace {
@@ -31,23 +30,30 @@ std::string_view engine_family(std::string_view engine) {
   return engine_kind(engine).family;
 }
 
-std::string usual_stack(std::string_view engine) {
+namespace {
+
+// Null where the name is that of a family alone.
+const ReleaseBehavior* behavior_of(std::string_view engine) {
   const std::optional<EngineRelease> release = engine_release(engine);
-  if (release && release->family == "vllm") return std::string(vllm_release(release->version).stack);
-  constexpr ReleaseNumber first_asynchronous_trtllm{.major = 1, .minor = 2};
-  if (release && release->family == "trtllm" && release->number < first_asynchronous_trtllm) return "trtllm-1.1";
-  return std::string(engine_family(engine));
+  return release ? &release_behavior(release->family, release->version) : nullptr;
+}
+
+}  // namespace
+
+std::string usual_stack(std::string_view engine, bool drafts) {
+  const ReleaseBehavior* release = behavior_of(engine);
+  if (release == nullptr) return std::string(engine_family(engine));
+  return std::string(drafts ? release->stack_with_drafts : release->stack);
 }
 
 std::string usual_scheduler(std::string_view engine) {
-  const std::optional<EngineRelease> release = engine_release(engine);
-  if (release && release->family == "vllm") return std::string(vllm_release(release->version).scheduler);
-  return std::string(engine_family(engine));
+  const ReleaseBehavior* release = behavior_of(engine);
+  return std::string(release != nullptr ? release->scheduler : engine_family(engine));
 }
 
 bool schedules_ahead(std::string_view engine) {
-  const std::optional<EngineRelease> release = engine_release(engine);
-  return !release || release->family != "vllm" || vllm_release(release->version).async_scheduling;
+  const ReleaseBehavior* release = behavior_of(engine);
+  return release == nullptr || release->schedules_ahead;
 }
 
 SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPlan& plan) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "compose/engine_release.h"
+#include "serving/scheduling/scheduler.h"
+
 namespace foretoken::engine_setup_test {
 
 TEST(EngineSetup, an_offline_run_has_no_server_before_the_engine) {
@@ -45,6 +48,11 @@ TEST(EngineSetup, a_release_has_the_stack_and_the_scheduler_of_its_day) {
   EXPECT_EQ(usual_stack("vllm-0.15"), "vllm-0.14");
   EXPECT_EQ(usual_stack("trtllm-1.1"), "trtllm-1.1");
   EXPECT_EQ(usual_stack("trtllm-1.2"), "trtllm");
+  EXPECT_EQ(usual_stack("sglang-0.5.9", true), "sglang-0.5.10");
+  EXPECT_EQ(usual_stack("sglang", true), "sglang");
+  for (const ReleaseBehavior& one : release_behaviors()) {
+    EXPECT_EQ(scheduler_kind(one.scheduler).name, one.scheduler);
+  }
   EXPECT_EQ(usual_scheduler("vllm-0.7"), "vllm_v0");
   EXPECT_EQ(usual_scheduler("sglang-0.5.9"), "sglang");
   EXPECT_FALSE(schedules_ahead("vllm-0.13"));

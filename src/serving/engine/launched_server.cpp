@@ -12,8 +12,6 @@
 #include "compose/engine_release.h"
 #include "serving/engine/launch_drafts.h"
 #include "serving/engine/launch_flags.h"
-#include "serving/engine/sglang_release.h"
-#include "serving/engine/vllm_release.h"
 #include "serving/speculation/draft_method.h"
 
 namespace foretoken {
@@ -262,19 +260,19 @@ class ServerReader {
       set("engine", kind.name);
     }
     if (server_.style != LaunchStyle::vllm || words_.version.empty()) return;
-    const VllmRelease release = vllm_release(words_.version);
-    set("engine", release.engine);
+    const ReleaseBehavior& release = release_behavior("vllm", words_.version);
+    set("engine", release.kind);
     if (release.stack != "vllm") set("stack", release.stack);
     if (release.scheduler != "vllm") set("scheduler", release.scheduler);
-    const bool is_newest = release.engine == vllm_release("").engine;
+    const bool is_newest = release.kind == release_behavior("vllm", "").kind;
     if (release_number_from(words_.version) && !is_newest) {
       remarks_.notes.push_back(fmt::format(
           "vLLM {} divides memory like the engine {} and runs steps like the stack {}, the entries that cover this "
           "release.",
-          words_.version, release.engine, release.stack));
+          words_.version, release.kind, release.stack));
     }
     const bool is_v1 = release.scheduler == "vllm";
-    if (is_v1 && !release.async_scheduling && server_.fields.find("async_scheduling") == nullptr) {
+    if (is_v1 && !release.schedules_ahead && server_.fields.find("async_scheduling") == nullptr) {
       set("async_scheduling", false);
     }
   }

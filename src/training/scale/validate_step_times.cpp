@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "base/error.h"
 #include "base/portable_math.h"
@@ -169,22 +168,6 @@ VariationModel fit_step_variation(std::span<const MeasuredStepTimes> rows, const
   fit_stall_sizes(rows, model);
   fit_noise_above(rows, model);  // sizes shift p95 a little
   return model;
-}
-
-std::vector<StepTimeCheck> validate_unseen_systems(std::span<const MeasuredStepTimes> rows) {
-  std::map<std::string, VariationModel> models;  // fitted without the system
-  std::vector<StepTimeCheck> checks;
-  for (const MeasuredStepTimes& row : rows) {
-    if (!models.contains(row.system)) {
-      std::vector<MeasuredStepTimes> others;
-      for (const MeasuredStepTimes& other : rows) {
-        if (other.system != row.system) others.push_back(other);
-      }
-      models.emplace(row.system, fit_step_variation(others));
-    }
-    checks.push_back(validate_step_times({&row, 1}, models.at(row.system)).front());
-  }
-  return checks;
 }
 
 }  // namespace foretoken

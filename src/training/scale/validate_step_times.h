@@ -47,7 +47,4 @@ Validation step_time_errors(std::span<const StepTimeCheck> checks);
 //   noise above      the middle of the values with which most logs have p95 / p50 within 0.02
 VariationModel fit_step_variation(std::span<const MeasuredStepTimes> rows, const VariationModel& start = {});
 
-// Each system's rows predicted with constants of all other systems; in the order of the rows. At least two systems.
-std::vector<StepTimeCheck> validate_unseen_systems(std::span<const MeasuredStepTimes> rows);
-
 }  // namespace foretoken

@@ -31,14 +31,6 @@ TEST(ValidateStepTimes, noisier_logs_give_noisier_constants) {
   EXPECT_EQ(runs_within(validate_step_times(loud, fit_step_variation(loud))), 2);
 }
 
-TEST(ValidateStepTimes, a_system_is_predicted_without_its_own_logs) {
-  std::vector<MeasuredStepTimes> rows{quiet_log(0.01), quiet_log(0.2)};
-  rows[1].system = "other";
-  const std::vector<StepTimeCheck> checks = validate_unseen_systems(rows);
-  ASSERT_EQ(checks.size(), 2u);
-  EXPECT_GT(checks[0].predicted_p95, checks[1].predicted_p95);
-}
-
 TEST(ValidateStepTimes, quantiles_out_of_order_are_refused) {
   const auto read = [](const std::string& p95) {
     return read_step_times(

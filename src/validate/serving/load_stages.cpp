@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/simulated_time.h"
+#include "compose/engine_release.h"
 #include "compose/model_spec.h"
 #include "library/library.h"
-#include "serving/engine/vllm_release.h"
 #include "validate/row_filter.h"
 #include "validate/serving/public_facts.h"
 #include "validate/serving/request_records.h"
@@ -134,7 +134,7 @@ StagedSpecs staged_specs(const StagedRun& run, const Library& library) {
   const Device device = library.hardware().device(run.device);
   const ParallelPlan plan{.tensor = run.tensor};
   const ModelSpec asked{.model = run.model};
-  const VllmRelease release = vllm_release(run.engine_version);
+  const ReleaseBehavior& release = release_behavior("vllm", run.engine_version);
   StagedSpecs specs{.engine = {.model = open_model(library, asked, device, plan),
                                .device = device,
                                .plan = plan,
@@ -144,9 +144,9 @@ StagedSpecs staged_specs(const StagedRun& run, const Library& library) {
                                .boards = BoardState::held_busy,
                                .power = library.power_model(device)},
                     .load = {.listed = requests_of(run)}};
-  specs.engine.flags.engine = release.engine;
+  specs.engine.flags.engine = release.kind;
   specs.engine.flags.kv_dtype = kv_cache_dtype(asked, specs.engine.model);
-  specs.engine.scheduling.async_scheduling = release.async_scheduling;
+  specs.engine.scheduling.async_scheduling = release.schedules_ahead;
   specs.engine.scheduling.enable_prefix_caching = true;
   return specs;
 }

@@ -8,10 +8,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "compose/engine_release.h"
 #include "hardware/generation.h"
 #include "serving/engine/engine_setup.h"
-#include "serving/engine/sglang_release.h"
-#include "serving/engine/vllm_release.h"
 #include "serving/speculation/draft_method.h"
 
 namespace foretoken {
@@ -371,8 +370,9 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   const bool from_lab = text("engine_flags").empty() && has(text("source"), "NVIDIA-lab");
   EngineFlags& engine = result.flags;
   if (result.engine == "vllm" || result.engine.starts_with("vLLM ")) {
-    const VllmRelease release = vllm_release(
-        result.engine.starts_with("vLLM ") ? std::string_view(result.engine).substr(5) : text("engine_version"));
+    const ReleaseBehavior& release =
+        release_behavior("vllm", result.engine.starts_with("vLLM ") ? std::string_view(result.engine).substr(5)
+                                                                    : text("engine_version"));
     engine.engine = "vllm-0.19";
     result.scheduler = release.scheduler;
     engine.memory_fraction = numbers.number("gpu-mem-util ", share);
@@ -391,7 +391,7 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     result.stack = fused ? "vllm-0.10-fused" : release.stack;
     if (release.stack == "vllm" && has(flags, "experts by triton")) result.stack = "vllm-triton-experts";
     if (release.stack == "vllm" && has(flags, "fp32 products in TF32")) result.stack = "vllm-tf32";
-    result.async_scheduling = release.async_scheduling || has(flags, "async-scheduling on");
+    result.async_scheduling = release.schedules_ahead || has(flags, "async-scheduling on");
   } else if (result.engine.starts_with("trtllm")) {
     engine.engine = "trtllm";
     result.stack = is_asynchronous_trtllm(text("engine_version")) ? "trtllm" : "trtllm-1.1";
@@ -426,8 +426,9 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
       version = build.release;
       break;
     }
-    result.stack =
-        has(flags, "expert exchange megamoe") ? sglang_mega_moe_stack : sglang_stack(version, result.drafts > 0);
+    result.stack = has(flags, "expert exchange megamoe") ? sglang_mega_moe_stack
+                   : result.drafts > 0                   ? release_behavior("sglang", version).stack_with_drafts
+                                                         : release_behavior("sglang", version).stack;
     engine.memory_fraction = numbers.number("mem-fraction-static ", share);
     engine.max_num_batched_tokens = numbers.count("chunked-prefill-size ", some_tokens);
     engine.max_num_seqs = has(flags, "max-running-requests = concurrency")

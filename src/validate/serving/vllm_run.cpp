@@ -16,7 +16,7 @@
 #include "base/simulated_time.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "serving/engine/vllm_release.h"
+#include "compose/engine_release.h"
 #include "serving/load/trace.h"
 
 namespace foretoken {
@@ -385,8 +385,8 @@ void read_settings(const fs::path& folder, VllmRun& run) {
   const Settings settings(meta);
   run.model = meta.at("model").string();
   const auto version = meta.find("vllm_version");
-  const VllmRelease release = vllm_release(version ? version->string() : "0.19");
-  run.flags.engine = release.engine;
+  const ReleaseBehavior& release = release_behavior("vllm", version ? version->string() : "0.19");
+  run.flags.engine = release.kind;
   run.scheduler = release.scheduler;
   run.stack = release.stack;
   run.flags.max_num_seqs = settings.size("max_num_seqs", 0);
@@ -401,7 +401,7 @@ void read_settings(const fs::path& folder, VllmRun& run) {
   run.flags.enforce_eager = settings.is_on("enforce_eager", false);
   run.scheduling = {.enable_chunked_prefill = settings.is_on("enable_chunked_prefill", true),
                     .enable_prefix_caching = settings.is_on("enable_prefix_caching", true),
-                    .async_scheduling = settings.is_on("async_scheduling", release.async_scheduling),
+                    .async_scheduling = settings.is_on("async_scheduling", release.schedules_ahead),
                     .scheduler_reserve_full_isl = settings.is_on("scheduler_reserve_full_isl", true),
                     .long_prefill_token_threshold = settings.size_or_none("long_prefill_token_threshold")};
   if (const std::string policy = settings.text("scheduling_policy"); !policy.empty() && policy != "fcfs") {

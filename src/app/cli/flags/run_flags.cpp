@@ -7,7 +7,7 @@
 #include "app/cli/flags/kernel_source_flags.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "serving/engine/vllm_release.h"
+#include "compose/engine_release.h"
 #include "serving/run_formats/run_formats.h"
 
 namespace foretoken {
@@ -69,11 +69,11 @@ RunCase RunFlags::read(const std::string& folder, const Library& library) const 
   if (!has("device") && !run.device.empty()) set("device", run.device);
   names_engine = names_engine || has("engine") || has("stack");
   if (!names_engine && run.engine == "vllm" && !run.engine_version.empty()) {
-    const VllmRelease release = vllm_release(run.engine_version);
-    set("engine", std::string(release.engine));
+    const ReleaseBehavior& release = release_behavior("vllm", run.engine_version);
+    set("engine", std::string(release.kind));
     set("stack", std::string(release.stack));
     if (!has("scheduler")) set("scheduler", std::string(release.scheduler));
-    if (!release.async_scheduling && !has("async_scheduling")) settings.emplace_back("no-async-scheduling");
+    if (!release.schedules_ahead && !has("async_scheduling")) settings.emplace_back("no-async-scheduling");
   } else if (!names_engine && !run.engine.empty()) {
     set("engine", run.engine);
   }
