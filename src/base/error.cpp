@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/field_braces.h"
 #include "base/text.h"
 
 namespace foretoken {
@@ -49,27 +50,27 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 InputError::InputError(InputProblem problem) : std::runtime_error(message(problem)), problem_(std::move(problem)) {}
 
 std::string with_field_names(std::string_view text, const std::function<std::string(std::string_view field)>& name) {
-  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
-  const auto is_field = [&](std::string_view inside) {
-    return inside.size() >= 2 && is_letter(inside.front()) && std::all_of(inside.begin(), inside.end(), [&](char c) {
-             return is_letter(c) || c == '_' || (c >= '0' && c <= '9');
-           });
-  };
   std::string result;
   while (!text.empty()) {
     const size_t open = text.find('{');
     result += text.substr(0, open);
     if (open == std::string_view::npos) break;
-    // "${name}" is a variable of a script or a configuration file that is shown.
-    const bool is_variable = open > 0 && text[open - 1] == '$';
-    text.remove_prefix(open + 1);
-    const size_t length = text.find_first_of("{}");
-    if (is_variable || length == std::string_view::npos || text[length] == '{' || !is_field(text.substr(0, length))) {
+    // "${name}" is a variable of a script or a configuration file that is shown, "\{name}" what a user wrote.
+    const bool is_variable = open > 0 && text[open - 1] == '$', is_literal = open > 0 && text[open - 1] == '\\';
+    text.remove_prefix(open);
+    const size_t length = field_in_braces(text);
+    if (length == 0 || is_variable) {
       result += '{';
+      text.remove_prefix(1);
       continue;
     }
-    result += name(text.substr(0, length));
-    text.remove_prefix(length + 1);
+    if (is_literal) {
+      result.back() = '{';
+      result += text.substr(1, length + 1);
+    } else {
+      result += name(text.substr(1, length));
+    }
+    text.remove_prefix(length + 2);
   }
   return result;
 }
@@ -108,11 +109,11 @@ std::string printable(std::string_view text, size_t max_length) {
     const auto byte = static_cast<unsigned char>(text.front());
     const bool escape = length == 0 || byte < 0x20 || byte == 0x7f;
     const std::string piece = escape ? fmt::format("\\x{:02x}", byte) : std::string(text.substr(0, length));
-    if (result.size() + piece.size() > max_length) return result + "...";
+    if (result.size() + piece.size() > max_length) return with_literal_braces(result) + "...";
     result += piece;
     text.remove_prefix(std::max<size_t>(length, 1));
   }
-  return result;
+  return with_literal_braces(result);
 }
 
 }  // namespace foretoken

@@ -46,6 +46,9 @@ TEST(Error, only_names_of_fields_in_braces_are_named_anew) {
   EXPECT_EQ(loud("at most {max_model_len}, or {top_k2}"), "at most <max_model_len>, or <top_k2>");
   EXPECT_EQ(loud("{{known}}"), "{<known>}");
   EXPECT_EQ(loud("${output_dir}/{known}"), "${output_dir}/<known>");
+  for (const char* typed : {"{model}", "a{model}{model}", "\\{model}", "{{model}}", "{a b}{model"}) {
+    EXPECT_EQ(loud("{known}: " + printable(typed)), "<known>: " + std::string(typed)) << "what a user wrote";
+  }
   for (const char* other :
        {"", "{", "}", "{}", "{a}", "{K}", "{2x}", "{_a}", "{a b}", "{\"k\": 1}", "${HOME}", "${output_dir}", "{open"}) {
     EXPECT_EQ(loud(other), other);

@@ -48,7 +48,8 @@ std::optional<SimulationConfig> at_sending_cost(SimulationConfig config, const S
   const double each = metrics.output_throughput / static_cast<double>(config.replicas.size());
   for (ReplicaConfig& replica : config.replicas) {
     FrontCosts& front = replica.front;
-    matters = matters || each * front.piece_high.value() > 0.5;
+    const double pieces = each / static_cast<double>(replica.stream_interval);
+    matters = matters || pieces * front.piece_high.value() > 0.5;
     front.piece = end == 0 ? front.piece_low : front.piece_high;
   }
   return matters ? std::optional(std::move(config)) : std::nullopt;

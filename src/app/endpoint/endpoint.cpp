@@ -432,7 +432,7 @@ Request Endpoint::request_for(const std::vector<TokenId>& prompt, const Choice& 
 }
 
 void Endpoint::request_stepped(const RequestStep& own, const StepRecord& step) {
-  if (own.yields == 0) return;
+  if (own.sent == 0) return;
   if (own.sending <= 0) return send_tokens(own);
   on_the_way_.emplace(step.end + own.sending, own);
 }
@@ -460,15 +460,15 @@ void Endpoint::send_tokens(const RequestStep& own) {
   Answer& answer = *found->second;
   if (answer.rejection != Rejection::none) return;
   Choice& choice = answer.choices[static_cast<size_t>(own.request - answer.first_request)];
-  if (choice.sent + own.yields == choice.output_tokens) {
-    choice.held = own.yields;
+  if (choice.sent + own.sent == choice.output_tokens) {
+    choice.held = own.sent;
     return;
   }
   if (std::string* const out = answer.stream ? server_->stream_buffer(answer.connection) : nullptr) {
     if (choice.sent == 0) answer.events->add_role(*out, choice.answered);
-    answer.events->add_text(*out, choice.answered, choice.words(choice.sent, own.yields));
+    answer.events->add_text(*out, choice.answered, choice.words(choice.sent, own.sent));
   }
-  choice.sent += own.yields;
+  choice.sent += own.sent;
 }
 
 void Endpoint::end_request(const RequestRecord& record) {

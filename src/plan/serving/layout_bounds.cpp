@@ -101,16 +101,28 @@ double requests_of_rank(const ReadyEngine& engine, const ServingQuestion& questi
   return requests_per_second(*engine.group.times, options, capacity) * stages;
 }
 
+// Where the cache limits what runs, all there are; else those of all sequences that may run and of what they share.
+int64_t filled_blocks(const ReadyEngine& engine, const TrafficLengths& lengths, int64_t seats) {
+  const SchedulerOptions& options = engine.group.config.options;
+  const double held = lengths.mean_fresh_input + lengths.mean_output / 2;
+  const double tokens = static_cast<double>(seats) * held + static_cast<double>(lengths.shared_tokens);
+  const auto groups = static_cast<double>(std::max<size_t>(1, options.cache_groups.size()));
+  const double filled = std::ceil(groups * tokens / static_cast<double>(std::max<int64_t>(1, options.block_size)));
+  return static_cast<int64_t>(std::min(filled, static_cast<double>(options.num_gpu_blocks)));
+}
+
 EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestion& question,
                                  const TrafficLengths& lengths, ReplicaWork work) {
   const SchedulerOptions& options = engine.group.config.options;
   const double requests_per_s = requests_of_rank(engine, question, lengths, work);
+  const int64_t seats = work == ReplicaWork::prompts
+                            ? options.max_num_seqs
+                            : reachable_seats(engine, question, lengths, requests_per_s * throughput_slack);
   return {.requests_per_s = requests_per_s,
           .ranks = options.lock_step_ranks,
-          .seats = work == ReplicaWork::prompts
-                       ? options.max_num_seqs
-                       : reachable_seats(engine, question, lengths, requests_per_s * throughput_slack),
-          .step_tokens = options.max_num_batched_tokens};
+          .seats = seats,
+          .step_tokens = options.max_num_batched_tokens,
+          .blocks = filled_blocks(engine, lengths, seats)};
 }
 
 // `whole`: requests/s of a rank at its bound.
@@ -245,15 +257,18 @@ EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traff
 }
 
 LayoutJudgement judge_layout(const EngineBounds& bounds, const ServingLayout& layout) {
-  LayoutJudgement judgement{.pruned = bounds.pruned, .shape = {}, .alone_ms = bounds.alone_ms, .reachable = {}};
+  LayoutJudgement judgement{
+      .pruned = bounds.pruned, .shape = {}, .alone_ms = bounds.alone_ms, .reachable = {}, .filled_blocks = {}};
   if (judgement.pruned) return judgement;
   double most = requests_of(bounds.pool, layout.pool.replicas);
   judgement.shape = bounds.shape;
   judgement.reachable = {bounds.pool.seats, bounds.pool.step_tokens};
+  judgement.filled_blocks = {bounds.pool.blocks};
   if (layout.pool.host_gib > 0 && !bounds.prefixes_fit) judgement.reachable.push_back(layout.pool.host_gib);
   if (layout.decode) {
     most = std::min(most, requests_of(bounds.decode, layout.decode->replicas));
     judgement.reachable.insert(judgement.reachable.end(), {bounds.decode.seats, bounds.decode.step_tokens});
+    judgement.filled_blocks.insert(judgement.filled_blocks.begin(), bounds.decode.blocks);
   }
   judgement.most_requests_per_s = most * throughput_slack;
   return judgement;

@@ -41,6 +41,9 @@ struct LayoutJudgement {
   // Of the engines' limits, as far as a run within the latency limits can reach them. Layouts of equal engines with
   // equal ones run alike.
   std::vector<int64_t> reachable;
+  // Blocks of their caches that such a run fills; of the engine that decodes first. Other limits leave more or less
+  // memory for them.
+  std::vector<int64_t> filled_blocks;
 };
 
 // The same whatever rate is asked for. Lower bounds of latencies are those of requests that run alone, at the
@@ -57,6 +60,7 @@ struct EngineBounds {
     int64_t ranks = 1;          // of a replica, each with its own queue
     int64_t seats = 0;          // sequences of a step, at the most
     int64_t step_tokens = 0;    // its limit of tokens
+    int64_t blocks = 0;         // of its cache, as far as runs fill it
   };
   std::optional<PruneReason> pruned;
   std::vector<double> alone_ms;

@@ -41,9 +41,22 @@ struct Candidate {
   std::string family;       // the same but for both
   std::string plain_group;  // the group without host memory below the caches, of
                             // layouts that have some
+  std::vector<int64_t> filled_blocks;
   bool stands_for_group = false;
   std::optional<PlanPoint> point;
 };
+
+// Of two that differ only in limits that no run reaches: whose cache holds more, else the engine's own or lower limits.
+// It does not matter which of them was listed first.
+bool stands_before(const Candidate& a, const Candidate& b) {
+  if (a.filled_blocks != b.filled_blocks) return a.filled_blocks > b.filled_blocks;
+  const auto limits = [](const ServingLayout& layout) {
+    const EnginePool& decode = layout.decode ? *layout.decode : layout.pool;
+    return std::tuple(layout.pool.host_gib, decode.max_num_seqs, decode.max_num_batched_tokens,
+                      layout.pool.max_num_seqs, layout.pool.max_num_batched_tokens);
+  };
+  return limits(*a.layout) < limits(*b.layout);
+}
 
 // The same for layouts that run alike where they reach the same limits: judge().
 std::string alike_key(ServingLayout layout) {
@@ -197,7 +210,7 @@ class LayoutSearch {
             {.device = part_.hardware->device.name, .engine = engine, .most_capable = {}, .alone_ms = {}});
       }
     }
-    std::set<std::string> seen;  // groups with the limits that they can reach
+    std::map<std::string, size_t> seen;  // by group and the limits that can be reached: the layout that stands for all
     for (size_t i = 0; i < layouts_.size(); ++i) {
       remember_alone(judgements[i], layouts_[i]);
       std::optional<PruneReason> pruned = judgements[i].pruned;
@@ -219,19 +232,23 @@ class LayoutSearch {
       const std::string plain_group = layouts_[i].pool.host_gib > 0 ? alike_key(layouts_[i]) : "";
       const std::string runs_as =
           fmt::format("{} {}", plain_group.empty() ? group : plain_group, fmt::join(reachable, " "));
-      if (!reachable.empty() && !seen.insert(runs_as).second) {
-        ++result_.merged;
+      Candidate own{.layout = &layouts_[i],
+                    .bound = judgements[i].most_requests_per_s,
+                    .most_requests_per_s = judgements[i].most_requests_per_s,
+                    .shape = judgements[i].shape,
+                    .group = group,
+                    .kind = engines_key(layouts_[i], {.replicas = true}),
+                    .family = engines_key(layouts_[i], {.limits = true, .replicas = true}),
+                    .plain_group = plain_group,
+                    .filled_blocks = judgements[i].filled_blocks,
+                    .point = {}};
+      const auto [place, is_new] = seen.try_emplace(runs_as, candidates_.size());
+      if (reachable.empty() || is_new) {
+        candidates_.push_back(std::move(own));
         continue;
       }
-      candidates_.push_back({.layout = &layouts_[i],
-                             .bound = judgements[i].most_requests_per_s,
-                             .most_requests_per_s = judgements[i].most_requests_per_s,
-                             .shape = judgements[i].shape,
-                             .group = group,
-                             .kind = engines_key(layouts_[i], {.replicas = true}),
-                             .family = engines_key(layouts_[i], {.limits = true, .replicas = true}),
-                             .plain_group = plain_group,
-                             .point = {}});
+      ++result_.merged;
+      if (stands_before(own, candidates_[place->second])) candidates_[place->second] = std::move(own);
     }
     std::map<std::string, double> most;
     for (const Candidate& one : candidates_) most[one.group] = std::max(most[one.group], one.most_requests_per_s);

@@ -22,8 +22,10 @@ HardwareChoice hardware_choice(const Library& library, const std::string& device
   choice.node_devices = choice.node ? choice.node->device_count : 1;
   if (choice.node && choice.node->fabric.kind == NodeFabricKind::pcie && most_devices > 1) {
     const int64_t largest = std::min<int64_t>(most_devices, choice.node_devices);
-    const std::shared_ptr<const RankNetwork> group = library.network(choice.device, {.tensor = largest}, placement);
-    if (group) choice.link_notes = group->notes();
+    for (int64_t devices = 2; devices <= largest; ++devices) {
+      const std::shared_ptr<const RankNetwork> group = library.network(choice.device, {.tensor = devices}, placement);
+      if (group) choice.link_notes[devices] = group->notes();
+    }
   }
   choice.usd_per_hour = usd_per_hour;
   choice.is_bound = tier == Tier::roofline;

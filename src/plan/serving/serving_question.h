@@ -23,14 +23,15 @@ namespace foretoken {
 struct HardwareChoice {
   Device device;
   int64_t most_devices = 8;
-  int64_t node_devices = 8;                  // that share a fast fabric: the ranks of a tensor group stay inside
-  std::optional<Node> node;                  // nothing = no link for caches is known, so prompts are not computed apart
-  std::optional<double> usd_per_hour;        // of one device
-  bool is_bound = false;                     // its kernel times are roofline bounds, because those were asked for
-  std::vector<std::string> link_notes = {};  // what was assumed of the links inside a node
-  bool sheet_only = false;                   // no kernel of it was measured: KernelPredictor::is_known_by_sheet_only()
-  bool is_swept = false;                     // its own multiplications were measured
-  double sheet_share = 0;                    // of the time of a typical step that comes from its spec sheet
+  int64_t node_devices = 8;            // that share a fast fabric: the ranks of a tensor group stay inside
+  std::optional<Node> node;            // nothing = no link for caches is known, so prompts are not computed apart
+  std::optional<double> usd_per_hour;  // of one device
+  bool is_bound = false;               // its kernel times are roofline bounds, because those were asked for
+  // What was assumed of the links inside a node, by the number of devices that talk to each other.
+  std::map<int64_t, std::vector<std::string>> link_notes = {};
+  bool sheet_only = false;  // no kernel of it was measured: KernelPredictor::is_known_by_sheet_only()
+  bool is_swept = false;    // its own multiplications were measured
+  double sheet_share = 0;   // of the time of a typical step that comes from its spec sheet
 
   int64_t host_devices() const;  // that one operating system sees: at most node_devices
 

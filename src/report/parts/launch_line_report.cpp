@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/field_braces.h"
 #include "report/parts/table.h"
 
 namespace foretoken {
@@ -13,18 +14,25 @@ Json words_json(const std::vector<std::string>& words) {
   return list;
 }
 
+Json typed_words_json(const std::vector<std::string>& words) {
+  Json list = Json::array();
+  for (const std::string& word : words) list.push(with_literal_braces(word));
+  return list;
+}
+
 }  // namespace
 
 std::string launch_line_text(const LaunchedQuestion& launched) {
   std::string read;
   for (const auto& [field, value] : launched.line.fields.members()) {
     const std::string text = value.kind() == Json::Kind::string ? value.string() : value.dump(0);
-    read += fmt::format("{}{} {}", read.empty() ? "" : ", ", field, text);
+    read += fmt::format("{}{} {}", read.empty() ? "" : ", ", field, with_literal_braces(text));
   }
   std::string text = wrap_lines(fmt::format("read from the launch line: {}\n", read), page_width(), 2);
   const auto add = [&](const char* what, const std::vector<std::string>& words) {
     if (words.empty()) return;
-    text += wrap_lines(fmt::format("{}: {}\n", what, fmt::join(words, ", ")), page_width(), 2);
+    text += wrap_lines(fmt::format("{}: {}\n", what, with_literal_braces(fmt::format("{}", fmt::join(words, ", ")))),
+                       page_width(), 2);
   };
   const LaunchRemarks& remarks = launched.line.remarks;
   add("without effect on the answer", remarks.without_effect);
@@ -38,10 +46,10 @@ std::string launch_line_text(const LaunchedQuestion& launched) {
 Json launch_line_json(const LaunchedQuestion& launched) {
   const LaunchRemarks& remarks = launched.line.remarks;
   return Json::object({{"fields", launched.line.fields},
-                       {"without_effect", words_json(remarks.without_effect)},
-                       {"not_simulated", words_json(remarks.not_simulated)},
-                       {"not_used", words_json(launched.unused)},
-                       {"unknown", words_json(remarks.unknown)},
+                       {"without_effect", typed_words_json(remarks.without_effect)},
+                       {"not_simulated", typed_words_json(remarks.not_simulated)},
+                       {"not_used", typed_words_json(launched.unused)},
+                       {"unknown", typed_words_json(remarks.unknown)},
                        {"notes", words_json(remarks.notes)}});
 }
 

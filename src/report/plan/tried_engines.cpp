@@ -27,6 +27,31 @@ bool uses_links(const ServingSearchResult& result, const std::string& device) {
   return any || (result.without_rate && uses_links(*result.without_rate, device));
 }
 
+// The most devices of this name that talk to each other in an engine of the layout.
+int64_t talking_devices(const ServingLayout& layout, const std::string& device) {
+  int64_t most = 0;
+  const auto look = [&](const EnginePool& pool) {
+    if (pool.engine.device == device) most = std::max(most, pool.engine.devices() / pool.engine.pipeline);
+  };
+  look(layout.pool);
+  if (layout.decode) look(*layout.decode);
+  return most;
+}
+
+// What is assumed of the links of the winner's engines; else of the largest that were looked at.
+std::vector<std::string> link_notes(const ServingPlanReport& report, const HardwareChoice& choice) {
+  if (choice.link_notes.empty() || !uses_links(report.result, choice.device.name)) return {};
+  const PlanPoint* winner = report.result.winner();
+  int64_t devices = winner != nullptr ? talking_devices(winner->layout, choice.device.name) : 0;
+  if (devices < 2) {
+    for (const PlanPoint& point : report.result.points) {
+      devices = std::max(devices, talking_devices(point.layout, choice.device.name));
+    }
+  }
+  const auto found = choice.link_notes.lower_bound(devices);
+  return found != choice.link_notes.end() ? found->second : choice.link_notes.rbegin()->second;
+}
+
 // Whether layouts are ranked as those of `result`: where nothing serves the rate, as if none had been asked for.
 struct Ranked {
   const ServingQuestion* question;
@@ -118,9 +143,10 @@ std::string reason_of(const ServingPlanReport& report, const TriedEngine& tried)
     const std::string pruned = pruned_text(report, tried);
     return pruned.empty() ? "the search was stopped before any of its layouts was simulated" : pruned;
   }
-  return fmt::format("no layout keeps the limits; the nearest, {}, reaches {} at {} requests/s",
+  return fmt::format("no layout keeps the limits; the nearest, {}, reaches {} at {} requests/s{}",
                      layout_text(nearest.point->layout), achieved_text(report.question, *nearest.run),
-                     rate_number(nearest.run->rate));
+                     rate_number(nearest.run->rate),
+                     is_within_limits(report.question, *nearest.run) ? ", too close to the limits to be promised" : "");
 }
 
 std::string below_rate_text(const ServingQuestion& question, const PlanPoint& point) {
@@ -134,6 +160,10 @@ std::string below_rate_text(const ServingQuestion& question, const PlanPoint& po
 }
 
 }  // namespace
+
+bool is_within_limits(const ServingQuestion& question, const PlanRun& run) {
+  return worst_ratio(question, run) <= 1;
+}
 
 NearRun nearest_run(const ServingPlanReport& report, const TriedEngine* of) {
   NearRun nearest;
@@ -220,9 +250,7 @@ DeviceNotes plan_device_notes(const ServingPlanReport& report) {
     for (const std::string& engine : report.question.choices.engines) {
       if (runs_on(engine_kind(engine), choice.device)) notes.add_engine(engine, choice.device);
     }
-    for (const std::string& note : choice.link_notes) {
-      if (uses_links(report.result, choice.device.name)) notes.add_sentence(note);
-    }
+    for (const std::string& note : link_notes(report, choice)) notes.add_sentence(note);
     if (choice.is_bound) notes.add_bounds(choice.device);
     if (!choice.sheet_only) continue;
     if (choice.is_bound) notes.sheet_only.push_back(choice.device.name);

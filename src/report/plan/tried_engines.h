@@ -31,6 +31,8 @@ struct NearRun {
 };
 // The simulated run that comes nearest to keeping the limits, of one device and engine or of all; null = there is none.
 NearRun nearest_run(const ServingPlanReport& report, const TriedEngine* of = nullptr);
+// It keeps the limits itself; where no layout is said to, other requests of the same traffic may break them.
+bool is_within_limits(const ServingQuestion& question, const PlanRun& run);
 
 // What kernel times of the layout rest on: "this GPU", "other GPUs" or "spec sheet".
 std::string rests_on_text(const ServingQuestion& question, const ServingLayout& layout);

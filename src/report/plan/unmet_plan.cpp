@@ -125,7 +125,16 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
                         result.unexplored == 1 ? "1 layout was" : counted(result.unexplored, "layout") + " were",
                         result.stopped ? "the search was stopped" : "raise {most_simulated}");
   }
-  if (const PlanPoint* best = most_capable(report)) {
+  const PlanPoint* best = most_capable(report);
+  if (question.in_flight && best != nullptr && best->effort != Effort::promised && best->at_capacity() != nullptr) {
+    return text + fmt::format(
+                      " In shorter simulations, {} keeps the limits ({} at {} requests/s); the layouts that were "
+                      "simulated at length do not. Plan for fewer requests in flight: {{find_max_concurrency}} "
+                      "finds the most.\n",
+                      on_hardware(question, best->layout), achieved_text(question, *best->at_capacity()),
+                      rate_number(best->at_capacity()->rate));
+  }
+  if (best != nullptr) {
     text += fmt::format(" The best layout sustains {}: {}.", capacity_interval(best->capacity),
                         on_hardware(question, best->layout));
     if (question.rate && result.by_closed_form && best->capacity.high >= *question.rate) {
@@ -152,6 +161,9 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
   if (nearest.run != nullptr) {
     text += fmt::format(" The nearest is {}: {} at {} requests/s.", on_hardware(question, nearest.point->layout),
                         achieved_text(question, *nearest.run), rate_number(nearest.run->rate));
+    if (is_within_limits(question, *nearest.run)) {
+      text += " That run keeps the limits, but so narrowly that other requests of the same traffic may not.";
+    }
   }
   return text + "\n";
 }

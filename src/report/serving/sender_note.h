@@ -9,8 +9,9 @@
 
 namespace foretoken {
 
-// A sentence where engines made tokens faster than that process of each server sends them, `piece` for each token of
-// each request; empty where they did not, or where there is no such process (a piece takes no time).
-std::string sender_note(std::string_view stack, Seconds piece, double servers, const ServingMetrics& metrics);
+// A sentence where engines made tokens faster than that process of each server sends them, `piece` for each piece of so
+// many tokens of a request; empty where they did not, or where there is no such process (a piece takes no time).
+std::string sender_note(std::string_view stack, Seconds piece, int64_t piece_tokens, double servers,
+                        const ServingMetrics& metrics);
 
 }  // namespace foretoken

@@ -217,6 +217,7 @@ EngineSetup EngineBuilder::started(const EngineSpec& spec, const ParallelPlan& p
   options.prompts_stop_ranks =
       spec.speculation.has_value() && engine_kind(spec.flags.engine).prompts_stop_drafting_ranks;
   setup.config.receive_interval = spec.receive_interval;
+  setup.config.stream_interval = spec.stream_interval;
   setup.config.ffn_apart = spec.ffn.has_value();
   return setup;
 }

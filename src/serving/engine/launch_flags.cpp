@@ -28,6 +28,7 @@ constexpr LaunchFlag listed_flags[] = {
     {LaunchStyle::vllm, "--max-loras", "max_loras", LaunchFlagUse::value},
     {LaunchStyle::vllm, "--max-cpu-loras", "max_cpu_loras", LaunchFlagUse::value},
     {LaunchStyle::vllm, "--max-lora-rank", "max_lora_rank", LaunchFlagUse::value},
+    {LaunchStyle::vllm, "--stream-interval", "stream_interval", LaunchFlagUse::value},
     {LaunchStyle::vllm, "--kv-offloading-size", "kv_offloading_size", LaunchFlagUse::value},
     {LaunchStyle::vllm, "--enable-expert-parallel -ep", "enable_expert_parallel", LaunchFlagUse::on},
     {LaunchStyle::vllm, "--enforce-eager", "enforce_eager", LaunchFlagUse::on},
@@ -60,6 +61,7 @@ constexpr LaunchFlag listed_flags[] = {
     {LaunchStyle::sglang, "--cuda-graph-max-bs --cuda-graph-max-bs-decode", "max_cudagraph_capture_size",
      LaunchFlagUse::value},
     {LaunchStyle::sglang, "--scheduler-recv-interval", "scheduler_recv_interval", LaunchFlagUse::value},
+    {LaunchStyle::sglang, "--stream-interval", "stream_interval", LaunchFlagUse::value},
     {LaunchStyle::sglang, "--ep-num-redundant-experts", "num_redundant_experts", LaunchFlagUse::value},
     {LaunchStyle::sglang, "--disable-cuda-graph", "enforce_eager", LaunchFlagUse::on},
     {LaunchStyle::sglang, "--enable-two-batch-overlap", "enable_two_batch_overlap", LaunchFlagUse::on},
@@ -106,6 +108,7 @@ constexpr LaunchFlag listed_flags[] = {
     {LaunchStyle::trtllm, "--cuda-graph-config.max-batch-size", "max_cudagraph_capture_size", LaunchFlagUse::value},
     {LaunchStyle::trtllm, "--batch-wait-timeout-iters", "batch_wait_timeout_iters", LaunchFlagUse::value},
     {LaunchStyle::trtllm, "--batch-wait-max-tokens-ratio", "batch_wait_max_tokens_ratio", LaunchFlagUse::value},
+    {LaunchStyle::trtllm, "--stream-interval", "stream_interval", LaunchFlagUse::value},
     {LaunchStyle::trtllm, "--enable-chunked-prefill", "enable_chunked_prefill", LaunchFlagUse::on},
     {LaunchStyle::trtllm, "--kv-cache-config.enable-block-reuse", "enable_prefix_caching", LaunchFlagUse::on},
     {LaunchStyle::trtllm, "--disable-overlap-scheduler", "async_scheduling", LaunchFlagUse::off},
@@ -144,7 +147,7 @@ constexpr LaunchFlag listed_flags[] = {
      "--reasoning-parser --reasoning-parser-plugin --request-plane --response-role --revision --root-path "
      "--runner --safetensors-load-strategy --scheduler-cls --seed --served-model-name-prefix "
      "--show-hidden-metrics-for-version --shutdown-timeout --ssl-ca-certs --ssl-cert-reqs --ssl-certfile "
-     "--ssl-ciphers --ssl-keyfile --store-kv --stream-interval --structured-outputs-config --swap-space --task "
+     "--ssl-ciphers --ssl-keyfile --store-kv --structured-outputs-config --swap-space --task "
      "--tokenizer --tokenizer-mode --tokenizer-revision --tool-call-parser --tool-parser-plugin --tool-server "
      "--uds --uvicorn-log-level --worker-cls --worker-extension-cls -asc -dpa -dpb -dpl -dpn -dpp -dpr -n -r",
      "", LaunchFlagUse::harmless},
@@ -188,7 +191,7 @@ constexpr LaunchFlag listed_flags[] = {
      "--mooncake-ib-device --nccl-init-addr --nccl-port --nnodes --node-rank --num-reserved-decode-tokens "
      "--otlp-traces-endpoint --port --preferred-sampling-params --random-seed --reasoning-parser --revision "
      "--sampling-backend --sampling-defaults --served-model-name --ssl-certfile --ssl-keyfile "
-     "--stream-interval --tokenizer-mode --tokenizer-path --tokenizer-worker-num --tool-call-parser --warmups "
+     "--tokenizer-mode --tokenizer-path --tokenizer-worker-num --tool-call-parser --warmups "
      "--watchdog-timeout --weight-version",
      "", LaunchFlagUse::harmless},
     {LaunchStyle::sglang,
@@ -237,7 +240,7 @@ constexpr LaunchFlag listed_flags[] = {
      "--allreduce-strategy --attention-dp-config.batching-wait-iters --attention-dp-config.enable-balance "
      "--attention-dp-config.timeout-iters --attn-backend --cluster-size --kv-cache-config.max-attention-window "
      "--kv-cache-config.max-tokens --moe-cluster-parallel-size "
-     "--moe-config.backend --moe-config.max-num-tokens --stream-interval",
+     "--moe-config.backend --moe-config.max-num-tokens",
      "", LaunchFlagUse::other},
     {LaunchStyle::trtllm,
      "--enable-autotuner --enable-layerwise-nvtx-marker --torch-compile-config.enable-fullgraph "

@@ -41,6 +41,13 @@ TEST(LaunchLine, flags_of_vllm_become_fields) {
   EXPECT_THAT(line.remarks.unknown, ElementsAre("--frobnicate"));
 }
 
+TEST(LaunchLine, the_stream_interval_of_each_engine_is_read) {
+  for (const char* line :
+       {"vllm serve M --stream-interval 20", "python -m sglang.launch_server --model-path M --stream-interval 20"}) {
+    EXPECT_THAT(fields(line), HasSubstr(R"("stream_interval":"20")"));
+  }
+}
+
 TEST(LaunchLine, a_switch_before_the_model_does_not_swallow_it) {
   EXPECT_THAT(fields("vllm serve --enforce-eager some/model --served-model-name a b --max-num-seqs 8"),
               testing::AllOf(HasSubstr(R"("model":"some/model")"), HasSubstr(R"("max_num_seqs":"8")")));

@@ -81,7 +81,8 @@ void EngineMetrics::request_stepped(const RequestStep& own, const StepRecord& st
     counts.queried_tokens += request.input_tokens;
     counts.cached_tokens += own.context_tokens;  // before its first step: what the prefix cache had
   }
-  if (own.yields == 0) return;
+  if (!request.pooled) counts.generation_tokens += own.yields;
+  if (own.sent == 0) return;
   const Picoseconds seen = step.end + own.sending;
   if (request.tokens_out == 0) {
     counts.prompt_tokens += request.input_tokens;
@@ -89,8 +90,7 @@ void EngineMetrics::request_stepped(const RequestStep& own, const StepRecord& st
   } else {
     counts.itl.add(seconds(seen - request.last_token));
   }
-  if (!request.pooled) counts.generation_tokens += own.yields;
-  request.tokens_out += own.yields;
+  request.tokens_out += own.sent;
   request.last_token = seen;
 }
 

@@ -151,6 +151,7 @@ struct RequestStep {
   int64_t context_tokens = 0;  // in the cache before; of a run before its first step
   bool decodes = false;        // else it computes its prompt, after a preemption its output so far too
   int64_t yields = 0;          // tokens that come out at the end of the step
+  int64_t sent = 0;            // tokens that are sent then: more or none where pieces of answers hold several
   // From there until the client has them; of a run those of its first and of its last step.
   Picoseconds sending = 0, last_sending = 0;
 };

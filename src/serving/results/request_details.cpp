@@ -18,7 +18,7 @@ void RequestDetails::add(Open& open, Picoseconds gap, int64_t count) {
 }
 
 void RequestDetails::request_stepped(const RequestStep& own, const StepRecord& step) {
-  if (own.yields == 0) return;
+  if (own.sent == 0) return;
   Open& open = open_[own.request];
   // Equal steps share their time evenly.
   const Picoseconds first = step.begin + (step.end - step.begin) / step.repeats + own.sending;

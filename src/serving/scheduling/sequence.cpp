@@ -18,7 +18,7 @@ void Sequence::begin(Request&& new_request) {
             .scheduled = -1,
             .thinking_tokens = request.thinking_tokens,
             .shortened = request.shortened};
-  promised = produced = computed = blocks = 0;
+  promised = produced = computed = blocks = sent = 0;
   prompt_end = request.input_tokens;
   steps_in_flight = 0;
   latest_start = end_of_time;

@@ -43,6 +43,7 @@ struct alignas(64) Sequence {
   Request request;
   RequestRecord record;
   Picoseconds latest_start = end_of_time;  // of its first step, to meet its TTFT goal
+  int64_t sent = 0;  // output tokens that the client has or that are on the way to it, where pieces hold several
   // The cache's, see kv_blocks.h.
   std::vector<uint64_t> block_hashes;  // of the blocks that `request.prefix_blocks` describes
   int64_t content_rows = 1;            // blocks that one of these stands for

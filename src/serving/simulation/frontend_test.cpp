@@ -141,12 +141,13 @@ struct SeenRun {
   RecordedRun told;
   RequestDetails details{1'000'000};
 };
-void run_with_slow_sender(bool repeats, int64_t thinking_tokens, SeenRun& seen) {
+void run_with_slow_sender(bool repeats, int64_t thinking_tokens, SeenRun& seen, int64_t stream_interval = 1) {
   LinearTimes times({.step = 1e-3, .token = 0, .context_token = 0});
   SimulationConfig config;
   config.replicas.push_back({.options = {.max_num_seqs = 1000, .num_gpu_blocks = 100'000},
                              .times = &times,
-                             .front = {.piece = Seconds(20e-6)}});
+                             .front = {.piece = Seconds(20e-6)},
+                             .stream_interval = stream_interval});
   config.repeat_decodes = repeats;
   std::vector<Request> requests = sent(std::vector<double>(300, 0.0));
   for (Request& request : requests) {
@@ -193,6 +194,92 @@ TEST(Frontend, an_answer_behind_thinking_begins_when_the_client_sees_it) {
       }
       EXPECT_NEAR(to_seconds(detail.record.answered - answered).value(), 0, 1e-9) << detail.record.id << ' ' << repeats;
     }
+  }
+}
+
+// One request of 100 tokens, one a millisecond; nothing is sent by a process of its own.
+RecordedRun run_in_pieces(int64_t stream_interval, bool repeats, int64_t thinking_tokens = 0) {
+  LinearTimes times({.step = 1e-3, .token = 0, .context_token = 0});
+  SimulationConfig config;
+  config.replicas.push_back({.options = {.num_gpu_blocks = 1000}, .times = &times, .stream_interval = stream_interval});
+  config.repeat_decodes = repeats;
+  std::vector<Request> requests = sent({0});
+  requests.front().output_tokens = 100;
+  requests.front().thinking_tokens = thinking_tokens;
+  ListedRequests source(std::move(requests));
+  RecordedRun run;
+  simulate(config, source, run);
+  return run;
+}
+
+TEST(Frontend, answers_come_in_pieces_the_first_of_one_token) {
+  for (const bool repeats : {false, true}) {
+    const RecordedRun each = run_in_pieces(1, repeats), tens = run_in_pieces(10, repeats);
+    const RequestRecord &one = each.requests.front(), &ten = tens.requests.front();
+    EXPECT_EQ(ten.first_token, one.first_token) << "the first token is sent at once";
+    EXPECT_EQ(ten.last_token, one.last_token) << "and so is what is left at the end";
+    EXPECT_EQ(ten.tpot(), one.tpot());
+    EXPECT_EQ(each.gaps, 99);
+    EXPECT_EQ(tens.gaps, 10) << "after tokens 11, 21, ..., 91 and 100";
+    EXPECT_EQ(tens.gap_time, ten.last_token - ten.first_token);
+    EXPECT_EQ(run_in_pieces(1000, repeats).gaps, 1) << "the others at the end";
+  }
+}
+
+TEST(Frontend, an_answer_behind_thinking_begins_with_the_piece_that_holds_it) {
+  for (const bool repeats : {false, true}) {
+    const RequestRecord thinks = run_in_pieces(10, repeats, 45).requests.front();
+    EXPECT_NEAR(to_seconds(thinks.answered - thinks.first_token).value(), 0.050, 1e-6)
+        << "token 46 comes with token 51";
+  }
+}
+
+TEST(Frontend, larger_pieces_lift_the_limit_of_the_process_that_sends_them) {
+  for (const bool repeats : {false, true}) {
+    SeenRun each, tens;
+    run_with_slow_sender(repeats, 0, each);
+    run_with_slow_sender(repeats, 0, tens, 10);
+    const auto mean_tpot = [](const SeenRun& run) {
+      double sum = 0;
+      for (const RequestRecord& record : run.told.requests) sum += to_seconds(record.tpot()).value();
+      return sum / static_cast<double>(run.told.requests.size());
+    };
+    EXPECT_GT(mean_tpot(each), 1.5e-3) << "a hundred tokens take 2 ms to send, a step 1 ms";
+    EXPECT_LT(mean_tpot(tens), 1.1e-3) << "a hundred pieces are sent in ten steps";
+    Picoseconds decoding = 0;
+    for (const RequestRecord& record : tens.told.requests) decoding += record.last_token - record.first_token;
+    EXPECT_NEAR(static_cast<double>(tens.told.gap_time) / static_cast<double>(decoding), 1, 1e-6);
+    for (const RequestDetail& detail : tens.details.by_id()) {
+      int64_t pieces = 0;
+      for (const RequestDetail::Gaps& gaps : detail.gaps) pieces += gaps.count;
+      EXPECT_EQ(pieces, 10) << detail.record.id;
+    }
+  }
+}
+
+// Nobody watches these requests, so that equal steps are advanced at once.
+TEST(Frontend, pieces_of_equal_steps_are_sent_as_those_of_steps_one_by_one) {
+  const auto ends = [](bool repeats) {
+    LinearTimes times({.step = 1e-3, .token = 0, .context_token = 0});
+    SimulationConfig config;
+    config.replicas.push_back({.options = {.max_num_seqs = 30, .num_gpu_blocks = 100'000},
+                               .times = &times,
+                               .front = {.piece = Seconds(300e-6)},
+                               .stream_interval = 7});
+    config.repeat_decodes = repeats;
+    std::vector<Request> requests = sent(std::vector<double>(90, 0.0));
+    for (Request& request : requests) request.output_tokens = 40 + 3 * request.id;
+    RecordedRun run;
+    const std::unique_ptr<RequestSource> source = closed_loop(listed(std::move(requests)), 30);
+    simulate(config, *source, run);
+    return run;
+  };
+  const RecordedRun one_by_one = ends(false), at_once = ends(true);
+  EXPECT_EQ(at_once.gaps, one_by_one.gaps);
+  const auto expected = one_by_one.sorted(), found = at_once.sorted();
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(to_seconds(found[i].first_token - expected[i].first_token).value(), 0, 1e-6) << i;
+    EXPECT_NEAR(to_seconds(found[i].last_token - expected[i].last_token).value(), 0, 1e-6) << i;
   }
 }
 

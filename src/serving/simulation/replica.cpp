@@ -15,9 +15,10 @@ size_t steps_in_flight(const ReplicaConfig& config) {
   return options.async_scheduling && scheduler_kind(config.scheduler).schedules_ahead ? 2 : 1;
 }
 
-SchedulerOptions options_for(SchedulerOptions options, const SimulationConfig& run, ReplicaTiers* tiers) {
+SchedulerOptions options_for(const ReplicaConfig& config, const SimulationConfig& run, ReplicaTiers* tiers) {
+  SchedulerOptions options = config.options;
   options.speculation.seed = run.seed;
-  options.quiet_decodes = run.repeat_decodes;
+  options.quiet_decodes = run.repeat_decodes && config.stream_interval == 1;  // else each sends at steps of its own
   options.lower_tiers = tiers;
   return options;
 }
@@ -48,14 +49,14 @@ class GapCounter {
 };
 
 // When clients see what a step has made: its entries, and ranks that go on as they are, each at once, in the order in
-// which their pieces are sent. An entry without a piece is seen when the step ends.
-template <class OfEntry, class OfRank>
-void send_pieces(Frontend& front, const Batch& batch, Picoseconds made, const OfEntry& of_entry,
+// which their pieces are sent. `tokens` says how many an entry's piece holds; one without a piece is told the step's
+// end.
+template <class Tokens, class OfEntry, class OfRank>
+void send_pieces(Frontend& front, const Batch& batch, Picoseconds made, const Tokens& tokens, const OfEntry& of_entry,
                  const OfRank& of_rank) {
-  const bool streams = front.sends_pieces();
   const auto send = [&](const BatchEntry& entry) {
-    const bool waits = streams && entry.yields > 0 && !entry.sequence->cancelled;
-    of_entry(entry, waits ? front.sent(1, made) : made);
+    const int64_t sent = tokens(entry);
+    of_entry(entry, sent, sent > 0 ? front.sent(1, made) : made);
   };
   const std::span<const BatchEntry> entries = batch.entries();
   size_t next = 0;
@@ -78,10 +79,11 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
     : index_(index),
       tiers_(tiers == nullptr ? std::nullopt
                               : std::make_optional<ReplicaTiers>(*tiers, static_cast<size_t>(index), *config.times)),
-      options_(options_for(config.options, run, tiers_ ? &*tiers_ : nullptr)),
+      options_(options_for(config, run, tiers_ ? &*tiers_ : nullptr)),
       times_(config.times),
       bound_(run.bound),
       receive_interval_(config.receive_interval),
+      stream_interval_(config.stream_interval),
       repeat_decodes_(run.repeat_decodes),
       keeps_cache_(config.keeps_cache),
       observer_(&observer),
@@ -221,7 +223,8 @@ void Replica::place(Step& step, Picoseconds now) {
   }
   if (!step.batch.adapters().empty()) step.adapter_loads = adapters_.use(step.batch.adapters());
   const Picoseconds loading = step.adapter_loads.time;
-  if (repeat_decodes_ && options_.pipeline_stages == 1 && step.batch.only_decodes() && loading == 0) {
+  const bool tells_pieces = stream_interval_ > 1 && watched_ > 0;  // which come at other steps for each sequence
+  if (repeat_decodes_ && !tells_pieces && options_.pipeline_stages == 1 && step.batch.only_decodes() && loading == 0) {
     const bool others_end = runs_behind && in_flight_.back().batch.ends_sequence();
     int64_t repeats = others_end ? 0 : scheduler_->repeats(step.batch);
     if (!inbox_.empty()) {  // until these are read
@@ -319,29 +322,73 @@ int64_t Replica::steps_until(const Step& run, Picoseconds when) const {
 void Replica::finish_run(Step& run, Picoseconds now) {
   const int64_t steps = run.steps_ahead;
   report(run, run.begin, now, steps);
-  const Picoseconds step_time = (now - run.begin) / steps, first_end = run.begin + step_time;
+  const Picoseconds step_time = (now - run.begin) / steps;
+  stream_interval_ == 1 ? send_equal_run(run, steps, step_time, now) : send_run(run, steps, step_time);
+  scheduler_->repeat(run.batch, steps);
+  totals_.steps += steps;
+  run.begin = now;
+  run.steps_ahead = 0;
+}
+
+// A piece of every sequence at the end of each step.
+void Replica::send_equal_run(const Step& run, int64_t steps, Picoseconds step_time, Picoseconds now) {
+  const Picoseconds first_end = run.begin + step_time;
   const std::span<const BatchEntry> entries = run.batch.entries();
   const auto pieces = static_cast<int64_t>(entries.size());
   const Frontend::Sent sent = front_.sent(pieces, steps, first_end, now);
   const bool streams = front_.sends_pieces() && steps > 1;
   const Picoseconds each = streams ? (sent.last - sent.first) / (steps - 1) : step_time;
-  {
-    GapCounter gaps(gap_observer_);
-    Picoseconds before_last = pieces * front_.piece();  // of the pieces of one step
-    for (const BatchEntry& entry : entries) {
-      RequestRecord& record = entry.sequence->record;
-      before_last -= front_.piece();
-      const Picoseconds first_seen = sent.first - before_last;
-      gaps.add(first_seen - record.last_token, 1);
-      if (entry.sequence->request.thinking_tokens > 0) note_answer(*entry.sequence, steps, first_seen, each);
-      record.last_token = sent.last - before_last;
-    }
-    gaps.add(each, (steps - 1) * pieces);
+  GapCounter gaps(gap_observer_);
+  Picoseconds before_last = pieces * front_.piece();  // of the pieces of one step
+  for (const BatchEntry& entry : entries) {
+    RequestRecord& record = entry.sequence->record;
+    before_last -= front_.piece();
+    const Picoseconds first_seen = sent.first - before_last;
+    gaps.add(first_seen - record.last_token, 1);
+    if (entry.sequence->request.thinking_tokens > 0) note_answer(*entry.sequence, steps, first_seen, each);
+    record.last_token = sent.last - before_last;
   }
-  scheduler_->repeat(run.batch, steps);
-  totals_.steps += steps;
-  run.begin = now;
-  run.steps_ahead = 0;
+  gaps.add(each, (steps - 1) * pieces);
+}
+
+// A piece of a sequence whenever it has tokens enough: the same sequences at the same places of each interval.
+void Replica::send_run(const Step& run, int64_t steps, Picoseconds step_time) {
+  struct Next {
+    int64_t step = 0;  // of the run, from 1: at the end of which its next piece is sent
+    Sequence* sequence = nullptr;
+  };
+  std::vector<Next> next;
+  for (const BatchEntry& entry : run.batch.entries()) {
+    Sequence& sequence = *entry.sequence;
+    const int64_t step = std::max<int64_t>(1, sequence.sent + stream_interval_ - sequence.produced);
+    if (step <= steps) next.push_back({step, &sequence});
+  }
+  std::stable_sort(next.begin(), next.end(), [](const Next& a, const Next& b) { return a.step < b.step; });
+  GapCounter gaps(gap_observer_);
+  for (int64_t before = 0; before < steps; before += stream_interval_) {
+    for (const Next& one : next) {
+      const int64_t step = before + one.step;
+      if (step > steps) break;
+      const Picoseconds seen = front_.sent(1, run.begin + step * step_time);
+      Sequence& sequence = *one.sequence;
+      RequestRecord& record = sequence.record;
+      gaps.add(seen - record.last_token, 1);
+      record.last_token = seen;
+      sequence.sent = sequence.produced + step;
+      if (record.thinking_tokens > 0 && record.answered == 0 && sequence.sent > record.thinking_tokens) {
+        record.answered = seen;
+      }
+    }
+  }
+}
+
+int64_t Replica::tokens_to_send(const BatchEntry& entry) const {
+  const Sequence& sequence = *entry.sequence;
+  if (entry.yields == 0 || sequence.cancelled) return 0;
+  if (stream_interval_ == 1) return entry.yields;
+  const int64_t made = sequence.produced + entry.yields, unsent = made - sequence.sent;
+  const bool is_due = sequence.sent == 0 || unsent >= stream_interval_ || made == sequence.request.output_tokens;
+  return is_due ? unsent : 0;
 }
 
 void Replica::note_answer(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each) {
@@ -354,7 +401,7 @@ void Replica::finish_step(Step& step) {
   ++totals_.steps;
   report(step, step.begin, step.end, 1);
   GapCounter gaps(gap_observer_);
-  const auto finish = [&](const BatchEntry& entry, Picoseconds seen) {
+  const auto finish = [&](const BatchEntry& entry, int64_t sent, Picoseconds seen) {
     Sequence& sequence = *entry.sequence;
     --sequence.steps_in_flight;
     if (sequence.cancelled) {
@@ -366,12 +413,16 @@ void Replica::finish_step(Step& step) {
     RequestRecord& record = sequence.record;
     if (sequence.produced == 0) {
       record.first_token = seen;
-    } else {
+    } else if (sent > 0) {
       gaps.add(seen - record.last_token, 1);
     }
-    if (record.thinking_tokens > 0) note_answer(sequence, entry.yields, seen, 0);
-    record.last_token = seen;
     sequence.produced += entry.yields;
+    if (sent > 0) {
+      record.last_token = seen;
+      sequence.sent = sequence.produced;
+      const bool answers = record.thinking_tokens > 0 && sequence.produced > record.thinking_tokens;
+      if (answers && record.answered == 0) record.answered = seen;
+    }
     if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence);
   };
   const auto finish_rank = [&](QuietDecodes& decodes, Picoseconds seen) {
@@ -382,7 +433,8 @@ void Replica::finish_step(Step& step) {
     }
     decodes.last_token = seen;
   };
-  send_pieces(front_, step.batch, step.end, finish, finish_rank);
+  const auto tokens = [&](const BatchEntry& entry) { return tokens_to_send(entry); };
+  send_pieces(front_, step.batch, step.end, tokens, finish, finish_rank);
 }
 
 void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats) {
@@ -412,7 +464,7 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
   const Picoseconds first_end = begin + (end - begin) / repeats;
   auto left = static_cast<int64_t>(step.batch.entries().size());
   const Picoseconds run_sent = repeats > 1 ? run_ahead.sent(left, repeats, first_end, end).last : 0;
-  const auto tell = [&](const BatchEntry& entry, Picoseconds seen) {
+  const auto tell = [&](const BatchEntry& entry, int64_t sent, Picoseconds seen) {
     --left;
     if (!entry.sequence->watched) return;
     observer_->request_stepped(
@@ -421,12 +473,14 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
          .context_tokens = entry.context_tokens,
          .decodes = entry.decodes,
          .yields = entry.yields,
+         .sent = sent,
          .sending = seen - first_end,
          .last_sending = repeats > 1 ? run_sent - left * front_.piece() - end : seen - first_end},
         record);
   };
   // Nobody watches those of ranks that go on as they are.
-  send_pieces(ahead, step.batch, first_end, tell, [](const QuietDecodes&, Picoseconds) {});
+  const auto tokens = [&](const BatchEntry& entry) { return tokens_to_send(entry); };
+  send_pieces(ahead, step.batch, first_end, tokens, tell, [](const QuietDecodes&, Picoseconds) {});
 }
 
 ReplicaLoad Replica::load() const {

@@ -129,7 +129,11 @@ class Replica {
   void finish_ended_steps(Picoseconds now);
   int64_t steps_until(const Step& run, Picoseconds when) const;
   void finish_run(Step& run, Picoseconds now);
+  void send_equal_run(const Step& run, int64_t steps, Picoseconds step_time, Picoseconds now);
+  void send_run(const Step& run, int64_t steps, Picoseconds step_time);
   void finish_step(Step& step);
+  // Tokens of its answer that are sent when the step ends: all that were not, or none while they are too few.
+  int64_t tokens_to_send(const BatchEntry& entry) const;
   // The next tokens of the sequence come out: one at `first`, then one after `each`. Its answer may begin among them.
   static void note_answer(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each);
   Request cut(Request&& request) const;  // its output, at max_model_len
@@ -147,6 +151,7 @@ class Replica {
   StepTimes* times_;
   StepBound bound_;
   int64_t receive_interval_;
+  int64_t stream_interval_;
   bool repeat_decodes_;
   bool keeps_cache_;
   RunObserver* observer_;

@@ -138,7 +138,7 @@ void Replica::receive(int64_t id, bool with_token, Picoseconds now) {
   // Without the token the prompt's last one is computed again, as a decode.
   sequence.computed = sequence.prompt_end = sequence.request.input_tokens - (with_token ? 0 : 1);
   if (with_token) {
-    sequence.promised = sequence.produced = 1;
+    sequence.promised = sequence.produced = sequence.sent = 1;
     if (front_.sends_pieces()) finish_ended_steps(now);  // their pieces are sent before this one
     sequence.record.first_token = sequence.record.last_token = front_.sent(1, now);
     if (sequence.request.output_tokens == 1) {

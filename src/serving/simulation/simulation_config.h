@@ -29,6 +29,7 @@ struct ReplicaConfig {
   StepTimes* times = nullptr;    // not owned; replicas may share one
   FrontCosts front = {};         // between clients and this engine; nothing: they call the engine itself
   int64_t receive_interval = 1;  // decode steps from one reading of new requests to the next (SGLang)
+  int64_t stream_interval = 1;   // tokens in a piece of an answer, but for the first and the last
   AdapterLoading adapters = {};  // slots for LoRA adapters
   bool ffn_apart = false;        // its feed-forward layers run on devices of their own
   bool keeps_cache = false;      // a prompt's blocks stay when it has its last token: until they have been moved

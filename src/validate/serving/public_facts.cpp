@@ -62,7 +62,8 @@ void read_workers(const JsonView& json, std::vector<WorkerLimits>& into) {
   json.allow_only({"benchmark", "engine", "model", "layouts", "source"});
   for (const JsonView& layout : json.at("layouts").items()) {
     layout.allow_only({"gpu", "weights", "input", "output", "prefill_workers", "decode_workers", "decode_ranks",
-                       "attention_dp", "decode_seats", "prefill_seats", "prefill_tokens", "prefill_memory"});
+                       "attention_dp", "decode_seats", "prefill_seats", "prefill_tokens", "prefill_memory",
+                       "decode_memory", "decode_graphs", "stream_interval"});
     WorkerLimits one{.benchmark = json.at("benchmark").string(),
                      .engine = json.at("engine").string(),
                      .model = json.at("model").string(),
@@ -83,9 +84,11 @@ void read_workers(const JsonView& json, std::vector<WorkerLimits>& into) {
     }
     if (const auto seats = layout.find("prefill_seats")) one.prefill_seats = seats->integer(some);
     if (const auto tokens = layout.find("prefill_tokens")) one.prefill_tokens = tokens->integer(some);
-    if (const auto share = layout.find("prefill_memory")) {
-      one.prefill_memory = share->number({.least = 0.01, .most = 1});
-    }
+    if (const auto most = layout.find("decode_graphs")) one.decode_graphs = most->integer(some);
+    if (const auto tokens = layout.find("stream_interval")) one.stream_interval = tokens->integer(some);
+    constexpr Range<double> shares{.least = 0.01, .most = 1};
+    if (const auto share = layout.find("prefill_memory")) one.prefill_memory = share->number(shares);
+    if (const auto share = layout.find("decode_memory")) one.decode_memory = share->number(shares);
     into.push_back(std::move(one));
   }
 }

@@ -46,7 +46,9 @@ struct WorkerLimits {
   bool attends_apart = false;                     // attention is data parallel over these
   std::map<int64_t, int64_t> decode_seats;        // requests at once, by concurrency
   int64_t prefill_seats = 0, prefill_tokens = 0;  // requests at once, tokens in a step; 0 = not said
-  double prefill_memory = 0;                      // share of a GPU's; 0 = not said
+  double prefill_memory = 0, decode_memory = 0;   // share of a GPU's; 0 = not said
+  int64_t decode_graphs = 0;                      // most sequences of a captured step; 0 = not said
+  int64_t stream_interval = 1;                    // tokens in a piece of an answer
   std::string source;
 };
 

@@ -241,6 +241,9 @@ void ServingCaseReader::read_worker_limits(ServingCase& result) const {
     result.prefill_seats = known.prefill_seats;
     result.prefill_tokens = known.prefill_tokens;
     result.prefill_memory = known.prefill_memory;
+    result.decode_memory = known.decode_memory;
+    result.decode_graphs = known.decode_graphs;
+    result.stream_interval = known.stream_interval;
     return;
   }
 }
@@ -440,6 +443,7 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     }
     result.prefix_caching = !has(flags, "radix cache off");
     result.receive_interval = std::max<int64_t>(1, numbers.count("scheduler-recv-interval ", some_tokens));
+    result.stream_interval = std::max(result.stream_interval, numbers.count("stream-interval ", some_tokens));
     if (const int64_t longer = numbers.count("from concurrency 16 on ", some_tokens); count("concurrency", 0) >= 16) {
       result.receive_interval = std::max(result.receive_interval, longer);
     }

@@ -49,12 +49,13 @@ struct ServingCase {
   std::optional<CasePool> prefill;  // separate workers for prompts; those of `pool` decode
   // Requests that each of both takes at once, and tokens in a step; 0 = not known.
   int64_t decode_seats = 0, prefill_seats = 0, prefill_tokens = 0;
-  double prefill_memory = 0;  // as EngineFlags::memory_fraction
+  int64_t decode_graphs = 0;  // most sequences of a captured step of decode workers; 0 = the engine's own
+  double prefill_memory = 0, decode_memory = 0;  // as EngineFlags::memory_fraction
   EngineFlags flags;
   std::string scheduler, stack;
   bool prefix_caching = true;
   bool async_scheduling = true;
-  int64_t receive_interval = 1;
+  int64_t receive_interval = 1, stream_interval = 1;
   int64_t batch_wait_timeout_iters = 0;  // TensorRT-LLM, as in SchedulerOptions
   double batch_wait_max_tokens_ratio = 0;
   std::string draft_method;  // of speculative decoding; empty = none

@@ -397,6 +397,30 @@ TEST_F(ServingCases, decode_workers_have_as_many_places_as_their_recipe_says) {
   EXPECT_EQ(specs("prefill 1x(tp1,dp16,ep16) decode 2x(tp16,dp1,ep16)", "6").engine.flags.max_num_seqs, 0);
 }
 
+TEST_F(ServingCases, workers_of_sglang_send_pieces_of_as_many_tokens_as_their_recipe_says) {
+  const auto point = [&](const std::string& layout, const std::string& flags) {
+    write_file(file_,
+               "case_id,source,tier,gpu,model,engine,engine_version,weight_dtype,mode,tp,disagg_layout,isl,osl,"
+               "length_spec,concurrency,num_requests,engine_flags,tpot_ms,tpot_stat\na,InferenceX,D,GB200-NVL72,"
+               "deepseek-ai/DeepSeek-R1-0528,sglang,0.5.8.post1,fp8," +
+                   std::string(layout.empty() ? "agg,8," : "disagg,,\"" + layout + "\"") + ",1024,1024,,4096,8192,\"" +
+                   flags + "\",61,mean\n");
+    ServingCaseReader reader(file_, hardware_, facts_);
+    EXPECT_TRUE(reader.next());
+    auto found = reader.read(why_);
+    EXPECT_TRUE(found) << why_;
+    return *found;
+  };
+  const ServingCase known = point("prefill 1x(tp1,dp8,ep8) decode 1x(tp1,dp8,ep8)", "");
+  EXPECT_EQ(known.stream_interval, 50);
+  EXPECT_EQ(known.decode_graphs, 640);
+  EXPECT_EQ(known.decode_seats, 5120);
+  EXPECT_EQ(known.decode_memory, 0.82);
+  EXPECT_EQ(known.prefill_tokens, 131072);
+  EXPECT_EQ(point("prefill 1x(tp1,dp8,ep8) decode 2x(tp1,dp8,ep8)", "").stream_interval, 1) << "not published";
+  EXPECT_EQ(point("", "sglang; stream-interval 30 [recipe of 2026-03-25]").stream_interval, 30);
+}
+
 TEST_F(ServingCases, submissions_to_mlperf_run_published_layouts) {
   const auto case_of = [&](const std::string& gpu, const std::string& model, const std::string& lengths,
                            const std::string& arrival) {

@@ -204,7 +204,8 @@ EngineSpec ServingSpecMaker::engine_of(const ServingCase& point, const CasePool&
                                  .async_scheduling = point.async_scheduling,
                                  .batch_wait_timeout_iters = point.batch_wait_timeout_iters,
                                  .batch_wait_max_tokens_ratio = point.batch_wait_max_tokens_ratio},
-                  .receive_interval = point.receive_interval};
+                  .receive_interval = point.receive_interval,
+                  .stream_interval = point.stream_interval};
   int64_t& longest = spec.flags.max_model_len;
   if (spec.model.max_positions > 0) longest = std::min(longest, spec.model.max_positions);
   return spec;
@@ -250,6 +251,8 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
       if (value > 0) flag = value;
     };
     given(engine.flags.max_num_seqs, point.decode_seats);
+    given(engine.flags.memory_fraction, point.decode_memory);
+    given(engine.flags.max_cudagraph_capture_size, point.decode_graphs);
     EngineFlags& of_prompts = result.deployment.prefill->engine.flags;
     given(of_prompts.max_num_seqs, point.prefill_seats);
     given(of_prompts.max_num_batched_tokens, point.prefill_tokens);

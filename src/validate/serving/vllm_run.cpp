@@ -101,12 +101,12 @@ constexpr std::string_view kernel_arguments[] = {"attention_backend",
                                                  "optimization_level",
                                                  "disable_custom_all_reduce",
                                                  "disable_cascade_attn",
-                                                 "stream_interval",
                                                  "disable_nccl_for_dp_synchronization",
                                                  "performance_mode"};
 
 // Of no consequence for the time of a step and the order of requests: loading, names, logs, texts, processes.
 constexpr std::string_view harmless_arguments[] = {"seed",
+                                                   "stream_interval",
                                                    "tokenizer",
                                                    "tokenizer_mode",
                                                    "tokenizer_revision",

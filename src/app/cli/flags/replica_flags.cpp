@@ -45,6 +45,8 @@ void ReplicaFlags::declare_engine(Options& options) {
   diffusion.declare(options);
   options.integer("--scheduler-recv-interval", receive_interval, {.least = 1, .most = 1'000'000},
                   "With sglang: number of decode steps between two checks for new requests");
+  options.integer("--stream-interval", stream_interval, {.least = 1, .most = 1'000'000},
+                  "Send an answer in pieces of this many tokens; the first token is always sent at once");
   options.flag(
       "--enable-two-batch-overlap", two_batch_overlap,
       "Two-batch overlap (sglang): split the batch in two and compute one half while the other half's tokens travel "
@@ -117,6 +119,7 @@ EngineSpec ReplicaFlags::spec(const Library& library, bool offline) const {
                   .diffusion = diffusion.read(),
                   .steps = {.op_tables = op_tables, .vidur_tables = vidur_tables},
                   .receive_interval = receive_interval,
+                  .stream_interval = stream_interval,
                   .two_batch_overlap = two_batch_overlap,
                   .offline = offline};
   spec.flags = engine.engine_flags(model.kv_dtype(spec.model));

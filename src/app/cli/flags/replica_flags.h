@@ -43,7 +43,7 @@ struct ReplicaFlags {
   double host_factor = 1;
   bool sustained = false;
   bool metered = false;  // their energy is asked for
-  int64_t receive_interval = 1;
+  int64_t receive_interval = 1, stream_interval = 1;
   bool two_batch_overlap = false;
   int64_t count = 1;
   std::string router = "engine";

@@ -16,6 +16,7 @@
 #include "app/cli/output/progress.h"
 #include "app/cli/output/search_stop.h"
 #include "base/error.h"
+#include "base/field_braces.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "plan/serving/launch_files/launch_manifest.h"
@@ -155,11 +156,11 @@ class PlanServe : public Command {
       return;
     }
     if (launch_out_.empty()) {
-      answer.text += "\n" + manifest;
+      answer.text += "\n" + with_literal_braces(manifest);
     } else {
       write_file(launch_out_, manifest);
     }
-    answer.json.set("manifest", manifest);
+    answer.json.set("manifest", with_literal_braces(manifest));
   }
 
   // The search took its time, and its answer stands without the file.

@@ -25,7 +25,8 @@ void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups, const Se
   const ReplicaGroup& first = groups.front();
   if (groups.size() == 1 && !first.drafter) {  // one kind of server, whose steps make one token for each request
     const double servers = static_cast<double>(first.count) / static_cast<double>(first.data_parallel_ranks);
-    std::string note = sender_note(first.stack.name, first.config.front.piece, servers, metrics);
+    std::string note =
+        sender_note(first.stack.name, first.config.front.piece, first.config.stream_interval, servers, metrics);
     if (!note.empty()) notes.push_back(std::move(note));
   }
   for (const ReplicaGroup& group : groups) {
