@@ -101,6 +101,8 @@ DeviceCalibration device_calibration_from(const JsonView& view) {
     }
   }
   result.residual = BoostedTrees::from_json(view.at("residual"));
+  if (const std::optional<JsonView> smooth = view.find("smooth_residual"))
+    result.smooth = SmoothResidual::from_json(*smooth, result.residual.features());
   verify(view, result.residual);
   return result;
 }
@@ -131,6 +133,11 @@ std::string calibration_json(const FormCalibration& calibration) {
 
 std::string swept_layer(std::string_view group, std::string_view layer) {
   return fmt::format("{}: {}", group, layer);
+}
+
+double DeviceCalibration::left_over(std::span<const float> features) const {
+  if (smooth.empty()) return residual.predict(features);
+  return 0.5 * (residual.predict(features) + smooth.predict(features));
 }
 
 double DeviceCalibration::layer_factor(std::string_view group, const std::string& layer) const {
@@ -170,6 +177,7 @@ std::string calibration_json(const DeviceCalibration& calibration) {
       .set("groups", std::move(groups))
       .set("ranges_log2", std::move(ranges))
       .set("residual", calibration.residual.to_json());
+  if (!calibration.smooth.empty()) file.set("smooth_residual", calibration.smooth.to_json());
   if (!calibration.width_factors.empty()) file.set("width_factors", std::move(width_factors));
   if (!calibration.layers.empty()) {
     file.set("layers", list_of(calibration.layers))

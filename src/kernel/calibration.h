@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernel/calibration_parts.h"
 #include "kernel/trees/boosted_trees.h"
+#include "kernel/trees/smooth_residual.h"
 
 namespace foretoken {
 
@@ -43,12 +45,15 @@ struct DeviceCalibration {
   std::vector<double> shared;                                      // log offset for groups without measurements
   std::map<std::string, std::vector<std::pair<float, float>>, std::less<>> ranges;  // of raw features, by group
   BoostedTrees residual;
+  SmoothResidual smooth;   // of a small sweep, beside the trees: what is left over is the mean of both
   HalfWidths half_widths;  // on rows held out of the fit
   // Times that for a call group whose kernels are harder or easier to predict than the rest; a group not named here: 1.
   std::map<std::string, double, std::less<>> width_factors;
   // A sweep over many sizes of few layers knows those better than others. Empty where it was none such.
   std::vector<std::string> layers;  // swept_layer of each, sorted
   double unseen_layer_factor = 1;   // times the half-width for a call of another layer
+  // The logarithm of what the form leaves over.
+  double left_over(std::span<const float> features) const;
   double width_factor(std::string_view group) const;
   double layer_factor(std::string_view group, const std::string& layer) const;
   double held_out_mape = 0, held_out_mape_20us = 0;  // the second: rows of 20 us and more

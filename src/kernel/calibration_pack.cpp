@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view magic = "foretoken calibrations";
 // Raise it with every change of what is written below.
-constexpr uint32_t layout = 1;
+constexpr uint32_t layout = 2;
 constexpr uint64_t most_entries = 100'000;
 constexpr size_t most_bytes_in_an_entry = size_t{64} << 20;
 constexpr size_t entry_bytes = 4 * sizeof(uint64_t);
@@ -59,6 +59,17 @@ std::vector<int16_t> get_leaves(ByteReader& in) {
   return leaves;
 }
 
+template <class Archive, class Parts>
+void parts(Archive& archive, Parts& smooth) {
+  archive(smooth.used);
+  archive(smooth.inverse_lengths);
+  archive(smooth.group_feature);
+  archive(smooth.across);
+  archive(smooth.groups);
+  archive(smooth.weights);
+  archive(smooth.places);
+}
+
 // Writer and Reader take the same members in the same order; see `members` below.
 class Writer {
  public:
@@ -98,6 +109,7 @@ class Writer {
     (*this)(trees.trees().thresholds);
     put_leaves(out, trees.trees().leaves);
   }
+  void operator()(const SmoothResidual& smooth) { parts(*this, smooth.parts()); }
 };
 
 class Reader {
@@ -150,6 +162,13 @@ class Reader {
     is_sound = is_sound && !in.ran_over() && !read.flaw(features);
     if (is_sound) trees = BoostedTrees(features, std::move(read));
   }
+  void operator()(SmoothResidual& smooth) {
+    SmoothResidual::Parts read;
+    parts(*this, read);
+    constexpr size_t most_features = 256;
+    is_sound = is_sound && !in.ran_over() && !SmoothResidual::flaw(read, most_features);
+    if (is_sound) smooth = SmoothResidual(std::move(read));
+  }
 
  private:
   // Every item takes a byte at least.
@@ -199,6 +218,7 @@ void members(Archive& archive, Calibration& calibration) {
   archive(calibration.shared);
   archive(calibration.ranges);
   archive(calibration.residual);
+  archive(calibration.smooth);
   archive(calibration.half_widths);
   archive(calibration.width_factors);
   archive(calibration.layers);

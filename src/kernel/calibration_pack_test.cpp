@@ -22,6 +22,13 @@ class PackedCalibrations : public TestWithFolder {
     SymmetricTrees trees{.levels = {3, 0}, .features = {0, 1, 17}, .thresholds = {0.5F, -1, 2}};
     trees.leaves = {0, 1, -127, 127, -128, 128, 32767, -32768, 5};
     measured.residual = BoostedTrees(18, trees);
+    measured.smooth = SmoothResidual({.used = {0, 3},
+                                      .inverse_lengths = {0.5F, 2},
+                                      .group_feature = 9,
+                                      .across = 0.25F,
+                                      .groups = {0, 1},
+                                      .weights = {0.125F, -0.5F},
+                                      .places = {1, 2, 3, 4}});
     std::filesystem::create_directories(json / "h100_sxm");
     write_file(form_file, calibration_json(form_example()));
     write_file(device_file, calibration_json(measured));

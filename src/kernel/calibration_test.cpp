@@ -68,6 +68,19 @@ TEST(Calibration, width_factors_are_kept_where_there_are_any) {
   EXPECT_EQ(device_problem(with(device, "width_factors", Json::object({{"rope", -1}}))).path, "width_factors.rope");
 }
 
+TEST(Calibration, a_small_sweep_takes_the_mean_of_its_trees_and_its_smooth_residual) {
+  DeviceCalibration example = device_example();
+  const std::vector<float> features(example.residual.features(), 0.5F);
+  const double trees = example.left_over(features);
+  EXPECT_EQ(trees, example.residual.predict(features));
+  example.smooth =
+      SmoothResidual({.used = {0}, .inverse_lengths = {1}, .groups = {0.5F}, .weights = {0.75F}, .places = {0.5F}});
+  EXPECT_DOUBLE_EQ(example.left_over(features), 0.5 * (trees + 0.75));
+  const std::string text = calibration_json(example);
+  EXPECT_EQ(calibration_json(parse_device_calibration(text, "made up")), text);
+  EXPECT_EQ(parse_device_calibration(text, "made up").left_over(features), example.left_over(features));
+}
+
 TEST(Calibration, layers_of_a_sweep_are_kept_and_others_get_wider_intervals) {
   EXPECT_EQ(parse_device_calibration(calibration_json(device_example()), "x").layer_factor("fp8", "8192x8192"), 1);
   DeviceCalibration example = device_example();

@@ -65,6 +65,16 @@ double seconds_with_residual(const Form& form, const FormCall& call, const Devic
   return seconds * quick_exp2(strength * share * trees.predict(features.span()) * log2_of_e);
 }
 
+double swept_seconds(const Form& form, const FormCall& call, const DeviceTraits& traits,
+                     std::span<const double> constants, const DeviceCalibration& sweep, double strength,
+                     float group_number, ResidualFeatures& features) {
+  int choice = -1;
+  const double seconds = seconds_and_features(form, call, traits, constants, group_number, choice, features);
+  if (sweep.residual.empty() || strength == 0) return seconds;
+  const double share = form.residual_share(call, traits, constants, choice);
+  return seconds * quick_exp2(strength * share * sweep.left_over(features.span()) * log2_of_e);
+}
+
 namespace {
 
 // Watts for each FLOP/s of the dense 16-bit peak that a board needs to hold it, without asynchronous tensor cores. With

@@ -36,6 +36,12 @@ double seconds_with_residual(const Form& form, const FormCall& call, const Devic
                              std::span<const double> constants, const BoostedTrees& trees, double strength,
                              std::optional<float> group_number, ResidualFeatures& features);
 
+// The same with what a sweep knows of the call's group, whose number is given: its trees, or the mean of those
+// and a smooth residual.
+double swept_seconds(const Form& form, const FormCall& call, const DeviceTraits& traits,
+                     std::span<const double> constants, const DeviceCalibration& sweep, double strength,
+                     float group_number, ResidualFeatures& features);
+
 // The device with multiply units as fast as its board's power allows; what ports between GPUs is fitted and used so.
 DeviceTraits powered_traits(const DeviceTraits& device);
 

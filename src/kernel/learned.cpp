@@ -343,8 +343,8 @@ LearnedTime LearnedKernels::swept_time(const Slot& slot, const CallKind::Sweep& 
   ResidualFeatures features;
   const double strength =
       slot.is_sibling() ? carried_residual(*slot.form, call, slot.swept->traits, sweep.constants) : 1;
-  double seconds = seconds_with_residual(*slot.form, call, slot.swept->traits, sweep.constants, measured.residual,
-                                         strength, sweep.group_number, features);
+  double seconds = swept_seconds(*slot.form, call, slot.swept->traits, sweep.constants, measured, strength,
+                                 sweep.group_number, features);
   float octaves_outside = 0;  // of the farthest size
   const std::span<const float> raw = features.raw();
   for (size_t i = 0; i < sweep.ranges.size() && i < raw.size(); ++i)

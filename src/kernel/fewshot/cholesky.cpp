@@ -59,6 +59,20 @@ std::vector<double> Cholesky::inverse() const {
   return matrix;
 }
 
+std::vector<double> Cholesky::inverse_diagonal() const {
+  // matrix^-1 = L^-T L^-1: sums of squares of the columns of L^-1, which are zero above the diagonal.
+  std::vector<double> diagonal(size_), column(size_);
+  for (size_t j = 0; j < size_; ++j) {
+    for (size_t i = j; i < size_; ++i) {
+      const double* row = factor_.data() + i * size_;
+      const double right = i == j ? 1 : 0;
+      column[i] = (right - dot({row + j, i - j}, {column.data() + j, i - j})) / row[i];
+      diagonal[j] += column[i] * column[i];
+    }
+  }
+  return diagonal;
+}
+
 double Cholesky::log_determinant() const {
   double sum = 0;
   for (size_t i = 0; i < size_; ++i) sum += 2 * portable_log(factor_[i * size_ + i]);

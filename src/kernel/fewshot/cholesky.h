@@ -16,6 +16,7 @@ class Cholesky {
   std::vector<double> half_solve(std::span<const double> right) const;  // L^-1 right, for matrix = L L^T
   std::vector<double> solve(std::span<const double> right) const;       // matrix^-1 right
   std::vector<double> inverse() const;                                  // matrix^-1, by rows
+  std::vector<double> inverse_diagonal() const;                         // of matrix^-1, a sixth of that work
   double log_determinant() const;
 
  private:

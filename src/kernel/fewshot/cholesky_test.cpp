@@ -13,6 +13,7 @@ TEST(Cholesky, the_inverse_times_the_matrix_is_one) {
       for (size_t k = 0; k < 3; ++k) sum += inverse[i * 3 + k] * matrix[k * 3 + j];
       EXPECT_NEAR(sum, i == j, 1e-15) << i << " " << j;
     }
+    EXPECT_NEAR(Cholesky(matrix, 3).inverse_diagonal()[i], inverse[i * 3 + i], 1e-15);
   }
 }
 

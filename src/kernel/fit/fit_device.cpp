@@ -15,6 +15,7 @@
 #include "base/statistics.h"
 #include "kernel/evaluate.h"
 #include "kernel/fit/fit_errors.h"
+#include "kernel/fit/fit_smooth_residual.h"
 #include "kernel/fit/hierarchical_fit.h"
 #include "kernel/forms/call.h"
 
@@ -26,6 +27,9 @@ constexpr size_t refit_rows_per_group = 1500;
 // A device with more call groups than this was swept over kernels of many kinds (frameworks' own ones beside an
 // engine's): what they share says little about each.
 constexpr size_t few_groups = 8;
+
+// Fitting it takes the cube of the rows, asking it takes each of them.
+constexpr size_t most_rows_of_smooth_residual = 400;
 
 using WidthFactors = decltype(DeviceCalibration::width_factors);
 
@@ -127,6 +131,8 @@ class DeviceFitter {
       targets.push_back(static_cast<float>(portable_log(row->seconds / seconds)));
     }
     result.residual = fit_boosted_trees(features, width, targets, tree_settings(rows.size(), groups.size()));
+    if (rows.size() <= most_rows_of_smooth_residual)
+      result.smooth = fit_smooth_residual(features, width, form_->feature_count(), targets);
     if (gives_small_groups_trees_) add_trees_of_small_groups(rows, features, targets, result);
     return result;
   }
@@ -138,8 +144,9 @@ class DeviceFitter {
       std::string group = call_group(row->call);
       if (!calibration.groups.contains(group)) continue;
       const auto [number, logs] = group_of(calibration, row->call);
+      ResidualFeatures features;
       const double seconds =
-          form_seconds_with_residual(*form_, row->call, traits_, *logs, calibration.residual, 1, number);
+          swept_seconds(*form_, row->call, traits_, natural_constants(*logs), calibration, 1, number, features);
       result.errors.push_back({.predicted = seconds, .log_error = portable_log(row->seconds / seconds)});
       result.groups.push_back(std::move(group));
     }
@@ -492,8 +499,9 @@ std::map<std::string, UnseenErrors> errors_of_sweep(const FormKind& kind, const 
     const auto group = sweep.groups.find(call_group(row.call));
     if (group == sweep.groups.end()) continue;
     const auto number = static_cast<float>(std::distance(sweep.groups.begin(), group));
+    ResidualFeatures features;
     const double seconds =
-        form_seconds_with_residual(*form, row.call, traits, group->second, sweep.residual, 1, number);
+        swept_seconds(*form, row.call, traits, natural_constants(group->second), sweep, 1, number, features);
     const double log_error = portable_log(row.seconds / seconds);
     UnseenErrors& own = by_group[group->first];
     own.errors.push_back({.predicted = seconds, .log_error = log_error});
@@ -522,8 +530,8 @@ std::optional<HalfWidths> sibling_half_widths(const FormKind& kind, const std::v
         const auto number = static_cast<float>(std::distance(sweep->second.groups.begin(), group));
         const std::vector<double> constants = natural_constants(group->second);
         ResidualFeatures features;
-        const double here = seconds_with_residual(*form, call, from, constants, sweep->second.residual,
-                                                  carried_residual(*form, call, from, constants), number, features);
+        const double here = swept_seconds(*form, call, from, constants, sweep->second,
+                                          carried_residual(*form, call, from, constants), number, features);
         const CarriedTime carried = carried_to_sibling(*form, call, from, to, constants, here, true);
         const double error = portable_log(other.rows[i].seconds / carried.seconds);
         const double beside = std::sqrt(std::max(0.0, error * error - carried.half_width * carried.half_width));

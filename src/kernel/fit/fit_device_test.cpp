@@ -117,6 +117,26 @@ TEST(FitDevice, a_sweep_puts_an_odd_device_right) {
   for (const double width : measured.half_widths.by_time) EXPECT_LT(width, 0.35);
 }
 
+TEST(FitDevice, a_small_sweep_is_smooth_between_its_rows_and_a_large_one_has_trees_alone) {
+  const FormKind& kind = form_named("memory");
+  const auto swell = [](const NormShape& shape) {
+    return std::exp(0.4 * std::sin(std::log2(static_cast<double>(shape.width)) * 2));
+  };
+  const MeasuredDevice seen = measured_norms("l40s", 150, swell);
+  const FormCalibration cross = fit_form(kind, {measured_norms("a100_sxm", 100), measured_norms("h100_sxm", 100)}, {});
+  DeviceCalibration sweep = fit_device(kind, cross, seen, {});
+  EXPECT_FALSE(sweep.smooth.empty());
+  const MeasuredDevice other = measured_norms("l40s", 600, swell);
+  const std::vector<MeasuredCall> unseen(other.rows.begin() + 150, other.rows.end());
+  const auto error = [&] {
+    return mean_percentage_error(errors_of_sweep(kind, sweep, seen.device, unseen).at("rms_norm").errors);
+  };
+  const double both = error();
+  sweep.smooth = {};
+  EXPECT_LT(both, 0.95 * error());
+  EXPECT_TRUE(fit_device(kind, cross, other, {}).smooth.empty());
+}
+
 TEST(FitDevice, a_sweep_takes_no_more_rows_than_asked_for) {
   const FormKind& kind = form_named("memory");
   const std::vector<MeasuredDevice> devices = three_generations();
