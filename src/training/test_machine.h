@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hardware/catalogue.h"
+#include "training/iteration.h"
 #include "training/training_machine.h"
 #include "training/training_stack.h"
 
@@ -31,6 +32,16 @@ inline TrainingStack plain_stack() {
 
 inline TrainingStack shipped_stack(const std::string& name = "megatron-bridge-26.08") {
   return TrainingStackCatalogue(FORETOKEN_SOURCE_DIR "/data/training/stacks").stack(name);
+}
+
+inline double part_of(const IterationEstimate& estimate, TimePart part) {
+  return estimate.parts[static_cast<size_t>(part)].value;
+}
+
+inline IterationEstimate step_of(const TrainingJob& job, const TrainingPlan& plan, const MachineModels& machine,
+                                 const TrainingStack& stack = plain_stack()) {
+  check_plan(job.model, job.sequence_length, plan, 0);
+  return IterationModel(job, stack, machine.machine()).estimate(plan);
 }
 
 }  // namespace foretoken::training_test

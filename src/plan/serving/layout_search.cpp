@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,8 +19,6 @@ constexpr double quick_error = 1.1;
 constexpr double replicas_error = 1.02;
 // Between engines or devices by so much.
 constexpr double quick_doubt = 1.4;
-// Layouts of a group whose bounds are as near as that are alike until they are simulated.
-constexpr double alike = 0.98;
 // What layouts of a kind reach of their bounds differs by as much.
 constexpr double reached_doubt = 1.25;
 constexpr int64_t least_reached = 3;
@@ -30,67 +27,6 @@ constexpr double gain_of_limits = 1.3;
 // Layouts of a group that are simulated at length: they hardly differ.
 constexpr size_t most_finalists_of_group = 2;
 constexpr int most_rounds_of_finalists = 4;
-struct Candidate {
-  const ServingLayout* layout = nullptr;
-  double bound = 0;                // by closed form
-  double most_requests_per_s = 0;  // at least what it can serve: the bound, and
-                                   // what others of its kind taught
-  LoadShape shape;
-  std::string group;        // the same but for limits
-  std::string kind;         // the same but for the numbers of replicas
-  std::string family;       // the same but for both
-  std::string plain_group;  // the group without host memory below the caches, of
-                            // layouts that have some
-  std::vector<int64_t> filled_blocks;
-  bool stands_for_group = false;
-  std::optional<PlanPoint> point;
-};
-
-// Of two that differ only in limits that no run reaches: whose cache holds more, else the engine's own or lower limits.
-// It does not matter which of them was listed first.
-bool stands_before(const Candidate& a, const Candidate& b) {
-  if (a.filled_blocks != b.filled_blocks) return a.filled_blocks > b.filled_blocks;
-  const auto limits = [](const ServingLayout& layout) {
-    const EnginePool& decode = layout.decode ? *layout.decode : layout.pool;
-    return std::tuple(layout.pool.host_gib, decode.max_num_seqs, decode.max_num_batched_tokens,
-                      layout.pool.max_num_seqs, layout.pool.max_num_batched_tokens);
-  };
-  return limits(*a.layout) < limits(*b.layout);
-}
-
-// The same for layouts that run alike where they reach the same limits: judge().
-std::string alike_key(ServingLayout layout) {
-  layout.pool.host_gib = layout.pool.max_num_seqs = layout.pool.max_num_batched_tokens = 0;
-  if (layout.decode) layout.decode->max_num_seqs = layout.decode->max_num_batched_tokens = 0;
-  return layout.key();
-}
-
-// What two layouts may differ in and have the same key.
-struct Differing {
-  bool limits = false, replicas = false;
-};
-std::string engines_key(const ServingLayout& layout, const Differing& may_differ) {
-  ServingLayout plain = layout;
-  for (EnginePool* pool : {&plain.pool, plain.decode ? &*plain.decode : nullptr}) {
-    if (pool == nullptr) continue;
-    if (may_differ.limits) pool->max_num_seqs = pool->max_num_batched_tokens = 0;
-    if (may_differ.replicas) pool->replicas = 0;
-  }
-  return plain.key();
-}
-
-// Of the same engines in other numbers: how many times as much as the other a layout does at least, and at most.
-struct Multiple {
-  double least = 1, most = 1;
-};
-Multiple multiple_of(const ServingLayout& layout, const ServingLayout& other) {
-  const auto times = [](const EnginePool& pool, const EnginePool& others) {
-    return static_cast<double>(pool.replicas) / static_cast<double>(others.replicas);
-  };
-  const double prompts = times(layout.pool, other.pool);
-  const double decodes = layout.decode ? times(*layout.decode, *other.decode) : prompts;
-  return {.least = std::min(prompts, decodes), .most = std::max(prompts, decodes)};
-}
 
 // Layouts whose bounds are about as far from what they reach.
 std::string kind_of_layout(const ServingLayout& layout) {
@@ -120,7 +56,8 @@ class LayoutSearch {
       return question_.is_judged_by_slow_end(layout);
     });
     result_.stopped = !is_wanted;
-    judge();
+    candidates_ = layout_candidates(question_, part_, result_);
+    say_what_is_left();
     try {
       if (is_wanted) find_best_of_all();
     } catch (const SearchStopped&) {
@@ -141,7 +78,8 @@ class LayoutSearch {
   }
 
   bool anything_serves() const {
-    return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) { return !!found(one); });
+    return std::any_of(candidates_.begin(), candidates_.end(),
+                       [&](const LayoutCandidate& one) { return !!found(one); });
   }
 
   void find_best() {
@@ -175,14 +113,14 @@ class LayoutSearch {
   }
 
   // Closed forms do not know that requests wait for slots of adapters: the more of them the better.
-  bool is_better_by_closed_form(const Candidate& one, const Candidate& other) const {
+  bool is_better_by_closed_form(const LayoutCandidate& one, const LayoutCandidate& other) const {
     const int64_t slots = one.layout->pool.max_loras, others = other.layout->pool.max_loras;
     const std::optional<LayoutScore> hope = best_hope(one), others_hope = best_hope(other);
     if (slots != others && hope) return slots > others;
     if (!hope && !others_hope) return usual_capacity(one) > usual_capacity(other);  // shown at its own maximum
     return hope > others_hope;
   }
-  static double usual_capacity(const Candidate& one) {
+  static double usual_capacity(const LayoutCandidate& one) {
     return one.most_requests_per_s * usually_reached(*one.layout, one.shape).usual;
   }
 
@@ -194,105 +132,24 @@ class LayoutSearch {
     return result_.stopped && (is_at_length(point.effort) || !serves_by(Effort::full));
   }
   bool serves_by(Effort effort) const {
-    return std::any_of(candidates_.begin(), candidates_.end(),
-                       [&](const Candidate& one) { return one.point && one.point->effort == effort && found(one); });
+    return std::any_of(candidates_.begin(), candidates_.end(), [&](const LayoutCandidate& one) {
+      return one.point && one.point->effort == effort && found(one);
+    });
   }
 
   void say(const std::string& text) const {
     if (tell_) tell_(text);
   }
 
-  void judge() {
-    const std::vector<LayoutJudgement>& judgements = part_.judgements;
-    if (part_.hardware != nullptr) {
-      for (const std::string& engine : question_.choices.engines) {
-        result_.tried.push_back(
-            {.device = part_.hardware->device.name, .engine = engine, .most_capable = {}, .alone_ms = {}});
-      }
-    }
-    std::map<std::string, size_t> seen;  // by group and the limits that can be reached: the layout that stands for all
-    for (size_t i = 0; i < layouts_.size(); ++i) {
-      remember_alone(judgements[i], layouts_[i]);
-      std::optional<PruneReason> pruned = judgements[i].pruned;
-      if (!pruned && question_.rate && judgements[i].most_requests_per_s < *question_.rate) {
-        pruned = PruneReason::too_few_requests;
-      }
-      TriedEngine* tried = tried_with(layouts_[i]);
-      if (tried != nullptr) {
-        ++tried->layouts;
-        remember_tried(*tried, judgements[i], layouts_[i]);
-      }
-      if (pruned) {
-        ++result_.pruned[static_cast<size_t>(*pruned)];
-        if (tried != nullptr) ++tried->pruned[static_cast<size_t>(*pruned)];
-        continue;
-      }
-      const std::string group = engines_key(layouts_[i], {.limits = true});
-      const std::vector<int64_t>& reachable = judgements[i].reachable;
-      const std::string plain_group = layouts_[i].pool.host_gib > 0 ? alike_key(layouts_[i]) : "";
-      const std::string runs_as =
-          fmt::format("{} {}", plain_group.empty() ? group : plain_group, fmt::join(reachable, " "));
-      Candidate own{.layout = &layouts_[i],
-                    .bound = judgements[i].most_requests_per_s,
-                    .most_requests_per_s = judgements[i].most_requests_per_s,
-                    .shape = judgements[i].shape,
-                    .group = group,
-                    .kind = engines_key(layouts_[i], {.replicas = true}),
-                    .family = engines_key(layouts_[i], {.limits = true, .replicas = true}),
-                    .plain_group = plain_group,
-                    .filled_blocks = judgements[i].filled_blocks,
-                    .point = {}};
-      const auto [place, is_new] = seen.try_emplace(runs_as, candidates_.size());
-      if (reachable.empty() || is_new) {
-        candidates_.push_back(std::move(own));
-        continue;
-      }
-      ++result_.merged;
-      if (stands_before(own, candidates_[place->second])) candidates_[place->second] = std::move(own);
-    }
-    std::map<std::string, double> most;
-    for (const Candidate& one : candidates_) most[one.group] = std::max(most[one.group], one.most_requests_per_s);
-    std::map<std::string, bool> stands;
-    for (Candidate& one : candidates_) {
-      if (stands[one.group] || one.most_requests_per_s < alike * most[one.group]) continue;
-      one.stands_for_group = stands[one.group] = true;
-    }
-    say(fmt::format("{} layouts left by their bounds, {} kinds of engines", candidates_.size(), most.size()));
-  }
-
-  void remember_tried(TriedEngine& tried, const LayoutJudgement& judgement, const ServingLayout& layout) const {
-    if (tried.alone_ms.empty()) tried.alone_ms = judgement.alone_ms;
-    for (size_t i = 0; i < judgement.alone_ms.size(); ++i) {
-      tried.alone_ms[i] = std::min(tried.alone_ms[i], judgement.alone_ms[i]);
-    }
-    if (judgement.pruned || judgement.most_requests_per_s <= tried.most_requests_per_s) return;
-    tried.most_requests_per_s = judgement.most_requests_per_s;
-    tried.most_capable = layout;
-  }
-
-  // Null where it is on two kinds of devices.
-  TriedEngine* tried_with(const ServingLayout& layout) {
-    if (layout.is_mixed()) return nullptr;
-    const auto same = std::find_if(result_.tried.begin(), result_.tried.end(), [&](const TriedEngine& one) {
-      return one.device == layout.pool.engine.device && one.engine == layout.pool.engine.engine;
-    });
-    ensure(same != result_.tried.end(), "layouts are of devices and engines that were asked for");
-    return &*same;
+  void say_what_is_left() const {
+    std::set<std::string> groups;
+    for (const LayoutCandidate& one : candidates_) groups.insert(one.group);
+    say(fmt::format("{} layouts left by their bounds, {} kinds of engines", candidates_.size(), groups.size()));
   }
 
   double ranked(const PlanPoint& point) const { return ranked_capacity(question_, result_, point); }
 
-  void remember_alone(const LayoutJudgement& judgement, const ServingLayout& layout) {
-    std::vector<FastestAlone>& fastest = result_.fastest_alone;
-    if (fastest.empty()) {
-      for (const double ms : judgement.alone_ms) fastest.push_back({.ms = ms, .layout = layout});
-    }
-    for (size_t i = 0; i < judgement.alone_ms.size(); ++i) {
-      if (judgement.alone_ms[i] < fastest[i].ms) fastest[i] = {.ms = judgement.alone_ms[i], .layout = layout};
-    }
-  }
-
-  std::optional<LayoutScore> best_hope(const Candidate& one) const {
+  std::optional<LayoutScore> best_hope(const LayoutCandidate& one) const {
     const auto slow = slow_share_.find(devices_text(*one.layout));
     const bool by_slow_end = result_.ranked_by_slow_end && slow != slow_share_.end();
     const auto reached = reached_.find(kind_of_layout(*one.layout));
@@ -302,14 +159,14 @@ class LayoutSearch {
     }
     return layout_score(question_, *one.layout, one.most_requests_per_s * share);
   }
-  std::optional<LayoutScore> found(const Candidate& one) const {
+  std::optional<LayoutScore> found(const LayoutCandidate& one) const {
     return one.point ? layout_score(question_, *one.layout, ranked(*one.point)) : std::nullopt;
   }
 
   // Not simulated yet and better than anything found, as far as bounds tell; the most promising first.
   std::vector<size_t> promising() const {
     std::optional<LayoutScore> best = to_beat_;
-    for (const Candidate& one : candidates_) best = std::max(best, found(one));
+    for (const LayoutCandidate& one : candidates_) best = std::max(best, found(one));
     std::vector<size_t> chosen;
     std::vector<std::optional<LayoutScore>> hopes(candidates_.size());
     for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -329,7 +186,7 @@ class LayoutSearch {
         std::erase_if(next, [&](size_t i) { return !candidates_[i].stands_for_group; });
       } else {
         std::map<std::string, std::optional<LayoutScore>> best;
-        for (const Candidate& one : candidates_) best[one.group] = std::max(best[one.group], found(one));
+        for (const LayoutCandidate& one : candidates_) best[one.group] = std::max(best[one.group], found(one));
         std::vector<std::optional<LayoutScore>> of_group(candidates_.size());
         for (const size_t i : next) of_group[i] = best[candidates_[i].group];
         std::stable_sort(next.begin(), next.end(), [&](size_t a, size_t b) { return of_group[a] > of_group[b]; });
@@ -356,7 +213,7 @@ class LayoutSearch {
       known.clear();
       evaluate(next, Effort::quick);
       simulated_ += next.size();
-      for (const Candidate& one : candidates_) {
+      for (const LayoutCandidate& one : candidates_) {
         if (one.point) known.insert(one.family);
       }
       say(fmt::format("{} layouts simulated", simulated_));
@@ -388,7 +245,7 @@ class LayoutSearch {
       std::optional<size_t> best;
       bool is_known = false;
       for (size_t i = 0; i < candidates_.size(); ++i) {
-        const Candidate& one = candidates_[i];
+        const LayoutCandidate& one = candidates_[i];
         if (one.layout->pool.host_gib != size) continue;
         is_known = is_known || one.point;
         if (!best || best_hope(one) > best_hope(candidates_[*best])) best = i;
@@ -409,7 +266,7 @@ class LayoutSearch {
   }
 
   // A closed loop tells what a layout does under one load, not what it could do.
-  void learn_from(const Candidate& from, const PlanPoint& point) {
+  void learn_from(const LayoutCandidate& from, const PlanPoint& point) {
     if (question_.in_flight) {
       if (point.capacity.value <= 0) learn_missed(from);
       return;
@@ -421,8 +278,8 @@ class LayoutSearch {
   }
 
   // Fewer of the same engines have more requests in flight each.
-  void learn_missed(const Candidate& from) {
-    for (Candidate& one : candidates_) {
+  void learn_missed(const LayoutCandidate& from) {
+    for (LayoutCandidate& one : candidates_) {
       if (one.kind == from.kind && multiple_of(*one.layout, *from.layout).most <= 1) one.most_requests_per_s = 0;
     }
   }
@@ -440,7 +297,7 @@ class LayoutSearch {
 
   // Bounds are those of middle step times. Of devices that are ranked by the slow end, the first layouts tell what is
   // left of them there; others may do half as well again.
-  void learn_slow_end(const Candidate& from, const PlanPoint& point) {
+  void learn_slow_end(const LayoutCandidate& from, const PlanPoint& point) {
     constexpr double others = 1.5;
     if (!question_.is_judged_by_slow_end(*from.layout) || from.most_requests_per_s <= 0) return;
     const double share = std::min(1.0, others * point.capacity.low / from.most_requests_per_s);
@@ -450,9 +307,9 @@ class LayoutSearch {
 
   // Bounds are too high by about as much for all layouts of an engine on a device. Of limits that hold a layout back,
   // the others tell nothing.
-  void learn_reached(const Candidate& from, double capacity) {
+  void learn_reached(const LayoutCandidate& from, double capacity) {
     if (!from.stands_for_group || from.bound <= 0) return;
-    for (Candidate& one : candidates_) {
+    for (LayoutCandidate& one : candidates_) {
       if (one.group == from.group)
         one.most_requests_per_s = std::min(one.most_requests_per_s, capacity * gain_of_limits);
     }
@@ -465,8 +322,8 @@ class LayoutSearch {
 
   // More replicas of an engine serve as many more requests: short runs are of one of them. Of two pools, in the same
   // proportion: prompts wait less where more engines share their queue.
-  void learn(const Candidate& from, double capacity) {
-    for (Candidate& one : candidates_) {
+  void learn(const LayoutCandidate& from, double capacity) {
+    for (LayoutCandidate& one : candidates_) {
       if (one.kind != from.kind) continue;
       const Multiple times = multiple_of(*one.layout, *from.layout);
       if (times.least < times.most) continue;
@@ -476,10 +333,10 @@ class LayoutSearch {
 
   // Memory below the cache saves at most the prompts' tokens that some earlier request had computed and the cache lost:
   // capacity grows no more than what is computed shrinks.
-  void learn_found(const Candidate& from, const PlanPoint& point) {
+  void learn_found(const LayoutCandidate& from, const PlanPoint& point) {
     const PlanRun* run = point.at_capacity();
     if (!from.plain_group.empty() || run == nullptr) return;
-    for (Candidate& one : candidates_) {
+    for (LayoutCandidate& one : candidates_) {
       if (one.plain_group != from.group) continue;
       const bool is_same = one.layout->pool.max_num_seqs == from.layout->pool.max_num_seqs &&
                            one.layout->pool.max_num_batched_tokens == from.layout->pool.max_num_batched_tokens;
@@ -491,7 +348,7 @@ class LayoutSearch {
   // Layouts with host memory come after the same without it, which tells what it can gain.
   void leave_for_later(std::vector<size_t>& chosen) const {
     std::set<std::string> unknown;
-    for (const Candidate& one : candidates_) {
+    for (const LayoutCandidate& one : candidates_) {
       if (one.plain_group.empty() && one.stands_for_group && !one.point) unknown.insert(one.group);
     }
     std::vector<size_t> now = chosen;
@@ -506,7 +363,7 @@ class LayoutSearch {
     const std::optional<LayoutScore> best = found(candidates_[sorted.front()]);
     std::set<std::string> seen;
     std::stable_partition(sorted.begin(), sorted.end(), [&](size_t i) {
-      const Candidate& one = candidates_[i];
+      const LayoutCandidate& one = candidates_[i];
       const bool first = seen.insert(kind_of_layout(*one.layout)).second;
       return first && layout_score(question_, *one.layout, ranked(*one.point) * quick_doubt) > best;
     });
@@ -518,7 +375,7 @@ class LayoutSearch {
     std::optional<LayoutScore> best = to_beat_;
     std::map<std::string, size_t> of_group;
     const bool has_promise = serves_by(Effort::promised);
-    for (const Candidate& one : candidates_) {
+    for (const LayoutCandidate& one : candidates_) {
       if (!one.point || !is_at_length(one.point->effort)) continue;
       if (!has_promise || one.point->effort == Effort::promised) best = std::max(best, found(one));
       ++of_group[one.plain_group.empty() ? one.group : one.plain_group];
@@ -527,7 +384,7 @@ class LayoutSearch {
       for (const size_t i : chosen) best = std::max(best, found(candidates_[i]));
     }
     std::erase_if(chosen, [&](size_t i) {
-      const Candidate& one = candidates_[i];
+      const LayoutCandidate& one = candidates_[i];
       const double hoped = ranked(*one.point) * quick_error * quick_error;
       // The same engine with memory below its cache and without is of one group: such runs take long.
       size_t& finalists = of_group[one.plain_group.empty() ? one.group : one.plain_group];
@@ -567,7 +424,7 @@ class LayoutSearch {
     const std::optional<size_t> next = to_promise();
     if (!next) return false;
     had_finalists_ = true;
-    Candidate& one = candidates_[*next];
+    LayoutCandidate& one = candidates_[*next];
     say("what the best is sure to sustain");
     const double estimated = ranked(*one.point);
     evaluate({*next}, Effort::promised);
@@ -578,12 +435,12 @@ class LayoutSearch {
   // Nothing where the best is promised. Others are expected to keep as much of their estimates as those before.
   std::optional<size_t> to_promise() const {
     std::optional<LayoutScore> promised = to_beat_;
-    for (const Candidate& one : candidates_) {
+    for (const LayoutCandidate& one : candidates_) {
       if (one.point && one.point->effort == Effort::promised) promised = std::max(promised, found(one));
     }
     std::vector<size_t> rivals;
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      const Candidate& one = candidates_[i];
+      const LayoutCandidate& one = candidates_[i];
       if (!one.point || one.point->effort != Effort::full || !found(one)) continue;
       const auto expected = layout_score(question_, *one.layout, ranked(*one.point) * kept_by_promises_.value_or(1));
       if (!promised || expected > promised) rivals.push_back(i);
@@ -613,8 +470,8 @@ class LayoutSearch {
   std::vector<size_t> cheapest_by_scaling() const {
     if (to_promise()) return {};
     std::optional<LayoutScore> promised = to_beat_, best;
-    std::vector<const Candidate*> at_length;
-    for (const Candidate& one : candidates_) {
+    std::vector<const LayoutCandidate*> at_length;
+    for (const LayoutCandidate& one : candidates_) {
       if (!one.point || !is_at_length(one.point->effort)) continue;
       at_length.push_back(&one);
       if (one.point->effort == Effort::promised) promised = std::max(promised, found(one));
@@ -623,7 +480,7 @@ class LayoutSearch {
     if (promised) promised->second = std::numeric_limits<double>::infinity();
     std::vector<size_t> chosen;
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      const Candidate& one = candidates_[i];
+      const LayoutCandidate& one = candidates_[i];
       if (one.point && is_at_length(one.point->effort)) continue;
       const std::optional<LayoutScore> expected =
           layout_score(question_, *one.layout, capacity_by_scaling(one, at_length));
@@ -635,9 +492,9 @@ class LayoutSearch {
   }
 
   // 0 where none of its kind was simulated at length.
-  double capacity_by_scaling(const Candidate& one, const std::vector<const Candidate*>& at_length) const {
+  double capacity_by_scaling(const LayoutCandidate& one, const std::vector<const LayoutCandidate*>& at_length) const {
     double most = 0;
-    for (const Candidate* known : at_length) {
+    for (const LayoutCandidate* known : at_length) {
       if (known->kind != one.kind) continue;
       const double kept = known->point->effort == Effort::promised ? 1 : kept_by_promises_.value_or(usually_promised);
       most = std::max(most, ranked(*known->point) * kept * multiple_of(*one.layout, *known->layout).least);
@@ -649,7 +506,7 @@ class LayoutSearch {
   std::vector<size_t> finalists(size_t most, bool most_capable) const {
     std::vector<size_t> next;
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      const Candidate& one = candidates_[i];
+      const LayoutCandidate& one = candidates_[i];
       if (one.point && one.point->effort == Effort::quick && found(one)) next.push_back(i);
     }
     std::stable_sort(next.begin(), next.end(), [&](size_t a, size_t b) {
@@ -689,7 +546,7 @@ class LayoutSearch {
   std::optional<size_t> best_shown(const TriedEngine& tried) const {
     std::optional<size_t> best;
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      const Candidate& one = candidates_[i];
+      const LayoutCandidate& one = candidates_[i];
       if (one.layout->pool.engine.engine != tried.engine || !one.point || one.point->capacity.value <= 0) continue;
       if (!best || shown_rank(i) > shown_rank(*best)) best = i;
     }
@@ -701,11 +558,11 @@ class LayoutSearch {
     const std::optional<size_t> best = best_shown(tried);
     std::optional<size_t> hope;
     const auto is_more_hopeful = [&](size_t a, size_t b) {
-      const Candidate &one = candidates_[a], &other = candidates_[b];
+      const LayoutCandidate &one = candidates_[a], &other = candidates_[b];
       return most_capable ? one.most_requests_per_s > other.most_requests_per_s : best_hope(one) > best_hope(other);
     };
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      const Candidate& one = candidates_[i];
+      const LayoutCandidate& one = candidates_[i];
       if (one.layout->pool.engine.engine != tried.engine) continue;
       if (!one.point && (!hope || is_more_hopeful(i, *hope))) hope = i;
     }
@@ -723,11 +580,11 @@ class LayoutSearch {
 
   void finish() {
     std::optional<LayoutScore> best = to_beat_;
-    for (const Candidate& one : candidates_) {
+    for (const LayoutCandidate& one : candidates_) {
       if (one.point && is_final(*one.point)) best = std::max(best, found(one));
     }
-    for (const Candidate& one : candidates_) {
-      TriedEngine* tried = tried_with(*one.layout);
+    for (const LayoutCandidate& one : candidates_) {
+      TriedEngine* tried = tried_with(result_, *one.layout);
       if (one.point) {
         if (is_final(*one.point) && found(one)) result_.ranking.push_back(result_.points.size());
         result_.points.push_back(*one.point);
@@ -749,7 +606,7 @@ class LayoutSearch {
   bool had_finalists_ = false;  // some that serve what is asked as far as they were estimated
   // Of what finalists were estimated to sustain: the most that one was promised.
   std::optional<double> kept_by_promises_;
-  std::vector<Candidate> candidates_;
+  std::vector<LayoutCandidate> candidates_;
   size_t simulated_ = 0;
   struct Reached {
     double most = 0;  // of a bound and the time that limits leave for it, by a simulated layout

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/serving/layout_space.h"
+#include "plan/serving/layout_candidates.h"
 #include "plan/serving/search_result.h"
 
 namespace foretoken {
@@ -16,14 +16,6 @@ struct SearchLimits {
   size_t full = 6;           // most of a device to simulate at length, unless none of them serves the rate
   bool closed_form = false;  // none of that: the best layout of each kind by closed forms
   size_t round = 8;          // simulated before the next are chosen; the same for any number of threads
-};
-
-// Layouts that are searched together, with what closed forms say of them: all of one device, or all on two kinds of
-// devices.
-struct SearchedPart {
-  const HardwareChoice* hardware = nullptr;  // null = two kinds of devices
-  LayoutSpace space;
-  std::vector<LayoutJudgement> judgements;
 };
 
 struct SearchState {
