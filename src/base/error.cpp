@@ -47,7 +47,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-InputError::InputError(InputProblem problem) : std::runtime_error(message(problem)), problem_(std::move(problem)) {}
+InputError::InputError(InputProblem problem)
+    : std::runtime_error(without_literal_marks(message(problem))), problem_(std::move(problem)) {}
 
 std::string with_field_names(std::string_view text, const std::function<std::string(std::string_view field)>& name) {
   std::string result;
@@ -56,20 +57,15 @@ std::string with_field_names(std::string_view text, const std::function<std::str
     result += text.substr(0, open);
     if (open == std::string_view::npos) break;
     // "${name}" is a variable of a script or a configuration file that is shown, "\{name}" what a user wrote.
-    const bool is_variable = open > 0 && text[open - 1] == '$', is_literal = open > 0 && text[open - 1] == '\\';
+    const bool is_other = open > 0 && (text[open - 1] == '$' || text[open - 1] == '\\');
     text.remove_prefix(open);
     const size_t length = field_in_braces(text);
-    if (length == 0 || is_variable) {
+    if (length == 0 || is_other) {
       result += '{';
       text.remove_prefix(1);
       continue;
     }
-    if (is_literal) {
-      result.back() = '{';
-      result += text.substr(1, length + 1);
-    } else {
-      result += name(text.substr(1, length));
-    }
+    result += name(text.substr(1, length));
     text.remove_prefix(length + 2);
   }
   return result;

@@ -41,7 +41,7 @@ class InternalError : public std::logic_error {
 // States an invariant; stays on in release builds.
 void ensure(bool condition, const char* why_this_must_hold);
 
-// The text with every {field} in it as `name` says.
+// The text with every {field} in it as `name` says; what users wrote keeps its mark (field_braces.h).
 std::string with_field_names(std::string_view text, const std::function<std::string(std::string_view field)>& name);
 
 // The candidate that was likely meant: one that contains `typed`, else one a few edits away; case does not matter.

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/field_braces.h"
+
 namespace foretoken::error_test {
 
 std::string message(InputProblem problem) {
@@ -47,7 +49,11 @@ TEST(Error, only_names_of_fields_in_braces_are_named_anew) {
   EXPECT_EQ(loud("{{known}}"), "{<known>}");
   EXPECT_EQ(loud("${output_dir}/{known}"), "${output_dir}/<known>");
   for (const char* typed : {"{model}", "a{model}{model}", "\\{model}", "{{model}}", "{a b}{model"}) {
-    EXPECT_EQ(loud("{known}: " + printable(typed)), "<known>: " + std::string(typed)) << "what a user wrote";
+    const std::string named = loud("{known}: " + printable(typed));
+    EXPECT_EQ(without_literal_marks(named), "<known>: " + std::string(typed)) << "what a user wrote";
+    EXPECT_EQ(loud(named), named) << "it keeps its mark until the sentence is shown";
+    EXPECT_EQ(message({.source = "f", .path = printable(typed), .value = printable(typed)}),
+              "f: " + std::string(typed) + " = " + typed);
   }
   for (const char* other :
        {"", "{", "}", "{}", "{a}", "{K}", "{2x}", "{_a}", "{a b}", "{\"k\": 1}", "${HOME}", "${output_dir}", "{open"}) {

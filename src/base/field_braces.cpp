@@ -25,4 +25,15 @@ std::string with_literal_braces(std::string_view text) {
   return result;
 }
 
+std::string without_literal_marks(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{' && !result.empty() && result.back() == '\\' && field_in_braces(text.substr(i)) > 0) {
+      result.pop_back();
+    }
+    result += text[i];
+  }
+  return result;
+}
+
 }  // namespace foretoken

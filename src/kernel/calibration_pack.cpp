@@ -236,6 +236,13 @@ std::vector<uint8_t> packed(const Calibration& calibration) {
   return writer.out.bytes();
 }
 
+bool is_consistent(const FormCalibration&) {
+  return true;
+}
+bool is_consistent(const DeviceCalibration& calibration) {
+  return !SmoothResidual::flaw(calibration.smooth.parts(), calibration.residual.features());
+}
+
 template <class Calibration>
 std::optional<Calibration> unpacked(std::span<const uint8_t> bytes) {
   Reader reader(bytes);
@@ -245,6 +252,7 @@ std::optional<Calibration> unpacked(std::span<const uint8_t> bytes) {
   if (kind != kind_of(calibration)) return std::nullopt;
   members(reader, calibration);
   if (!reader.is_sound || reader.in.ran_over() || reader.in.left() > 0) return std::nullopt;
+  if (!is_consistent(calibration)) return std::nullopt;
   return calibration;
 }
 

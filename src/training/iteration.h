@@ -228,7 +228,7 @@ class IterationModel {
   TrainingJob job_;
   TrainingStack stack_;
   TrainingMachine machine_;
-  TrainingConstants constants_;
+  TrainingConstants constants_{};
   double bandwidth_ = 0;      // of the device's memory, B/s
   bool hides_tensor_ = true;  // the stack does, in this number format
   std::vector<Layer> kinds_;  // different layers

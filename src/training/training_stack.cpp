@@ -149,8 +149,8 @@ struct StackOfSoftware {
 constexpr StackOfSoftware stacks_of_software[] = {
     {"nemo", "megatron-bridge-26.08"},
     {"megatron-bridge", "megatron-bridge-26.08"},
-    {"megatron-lm", "megatron-core-2024"},
-    {"megatron-core", "megatron-core-2024"},
+    {"megatron-lm", "megatron-bridge-26.08"},
+    {"megatron-core", "megatron-bridge-26.08"},
     {"axolotl", "transformers"},
     {"accelerate", "transformers"},
     {"trl", "transformers"},

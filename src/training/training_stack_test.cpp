@@ -209,6 +209,20 @@ TEST_F(TrainingStackFolder, an_unknown_name_gets_the_nearest_one) {
   EXPECT_EQ(problem.suggestion, "megatron");
 }
 
+TEST(TrainingStackCatalogue, software_without_a_stack_of_its_own_is_answered_with_one_that_ships) {
+  const TrainingStackCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/training/stacks");
+  const std::vector<std::string> known = catalogue.names();
+  for (const char* software : {"NeMo", "megatron-bridge", "megatron-lm", "megatron-core", "axolotl", "accelerate",
+                               "trl", "huggingface", "torchtune", "fsdp2"}) {
+    try {
+      catalogue.stack(software);
+      FAIL() << software;
+    } catch (const InputError& error) {
+      EXPECT_THAT(known, testing::Contains(error.problem().suggestion)) << software;
+    }
+  }
+}
+
 TEST(TrainingStackCatalogue, every_stack_that_ships_is_read_and_names_constants_it_has) {
   const TrainingStackCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/training/stacks");
   EXPECT_GE(catalogue.all().size(), 10U);

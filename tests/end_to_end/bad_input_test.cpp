@@ -313,4 +313,12 @@ TEST_F(BadInput, few_timings_are_said_and_none_are_refused) {
   EXPECT_NE(in_one_line(few.out).find("Only 2 timings were given"), std::string::npos) << few.out;
 }
 
+TEST_F(BadInput, names_in_braces_are_shown_as_they_were_written) {
+  expect_refused(run_foretoken("serve --model Llama-3.1-8B --device h100_sxm --request-rate '{rate}'"), " {rate}");
+  expect_refused(run_foretoken("step --model '{model}' --device h100_sxm"), " {model}");
+  expect_refused(run_foretoken("step --spec " + write("spec.json", R"({"command": "step", "{modle}": 1})")), "{modle}");
+  expect_refused(run_foretoken("serve --from 'vllm serve {model} --max-num-seqs {seats}' --device h100_sxm"),
+                 "{seats}");
+}
+
 }  // namespace foretoken::bad_input_test

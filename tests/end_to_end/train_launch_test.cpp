@@ -25,7 +25,7 @@ TEST_F(TrainLaunch, files_are_read_back_as_the_plans_that_they_were_written_for)
   for (const auto& [framework, asked] :
        {std::pair("megatron-lm", "-tp 2 -pp 2"), std::pair("megatron-bridge", "-tp 2 -pp 2"),
         std::pair("torchtitan", "-tp 2"), std::pair("axolotl", "--lora-rank 16"), std::pair("torchtune", "-tp 2"),
-        std::pair("deepspeed", "--precision fp16")}) {
+        std::pair("deepspeed", "--precision fp16"), std::pair("megatron-lm", "-tp 2 --precision fp16")}) {
     SCOPED_TRACE(framework);
     const Json searched =
         json_of(run_foretoken("plan train --model Llama-3.1-8B --global-batch-size 64 --seq-length 4096 "

@@ -12,12 +12,19 @@ namespace {
 
 using namespace foretoken;
 
+double answer_of(const FormCalibration& calibration, const std::vector<float>& question) {
+  return calibration.residual.predict(question);
+}
+double answer_of(const DeviceCalibration& calibration, const std::vector<float>& question) {
+  return calibration.left_over(question);
+}
+
 template <class Parse>
 void read_and_write(std::string_view text, Parse parse) {
   try {
     const auto calibration = parse(text, "input");
     const std::vector<float> question(calibration.residual.features(), 0.25F);
-    promise(std::isfinite(calibration.residual.predict(question)), "trees that were accepted answer any question");
+    promise(std::isfinite(answer_of(calibration, question)), "what was accepted answers any question");
     const std::string written = calibration_json(calibration);
     promise(calibration_json(parse(written, "written")) == written, "a calibration is the same after a second reading");
   } catch (const InputError& error) {

@@ -10,6 +10,7 @@
 #include "app/endpoint/prometheus.h"
 #include "app/endpoint/response_answer.h"
 #include "base/error.h"
+#include "base/field_braces.h"
 #include "base/text.h"
 
 namespace foretoken {
@@ -160,7 +161,8 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
     if (entry.path == request.path || is_model) found = &entry;
   }
   if (found == nullptr) {
-    return server_->respond(connection, refusal(404, fmt::format("no route {}", printable(request.path))));
+    return server_->respond(connection,
+                            refusal(404, without_literal_marks(fmt::format("no route {}", printable(request.path)))));
   }
   if (found->method != request.method) {
     HttpResponse response = refusal(405, fmt::format("{} takes {}", found->path, found->method));
@@ -227,8 +229,8 @@ bool Endpoint::is_served(const std::string& model) const {
 }
 
 HttpResponse Endpoint::no_such_model(const std::string& model) const {
-  return error_answer(
-      404, fmt::format("The model `{}` does not exist: this is `{}`.", printable(model), settings_.model_name));
+  return error_answer(404, fmt::format("The model `{}` does not exist: this is `{}`.",
+                                       without_literal_marks(printable(model)), settings_.model_name));
 }
 
 void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std::string& body) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/field_braces.h"
 #include "base/text.h"
 
 namespace foretoken {
@@ -27,9 +28,10 @@ bool is_allowed(const std::vector<std::string>& list, const std::string& name) {
 
 // Empty where both are served.
 std::string problem_of(const HttpRequest& request, bool serves_host, std::string_view hosts, bool serves_origin) {
-  if (!serves_host) return fmt::format("host {} is not allowed; expected {}", printable(request.header("host")), hosts);
+  const auto header = [&](const char* name) { return without_literal_marks(printable(request.header(name))); };
+  if (!serves_host) return fmt::format("host {} is not allowed; expected {}", header("host"), hosts);
   if (serves_origin) return "";
-  return fmt::format("a page of {} may not use this server", printable(request.header("origin")));
+  return fmt::format("a page of {} may not use this server", header("origin"));
 }
 
 }  // namespace

@@ -49,6 +49,8 @@ TEST(SiteCheck, listed_hosts_and_origins_alone_are_served) {
             "host localhost is not allowed; expected a name given with --allowed-hosts");
   EXPECT_EQ(listed_problem_of({{"host", "api.local"}, {"origin", "http://other.example"}}),
             "a page of http://other.example may not use this server");
+  EXPECT_EQ(listed_problem_of({{"host", "api.local"}, {"origin", "{origin}"}}),
+            "a page of {origin} may not use this server");
 }
 
 TEST(SiteCheck, without_lists_everybody_is_served) {

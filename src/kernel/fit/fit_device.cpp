@@ -98,6 +98,9 @@ class DeviceFitter {
         is_probe_(is_probe),
         gives_small_groups_trees_(kind.amd) {}
 
+  // Decided once by the rows of the whole sweep: fits on a part of it, which tell its errors, are of the same kind.
+  void smooth_sweep_of(size_t rows) { is_smooth_ = rows <= most_rows_of_smooth_residual; }
+
   // Of a device that nobody has measured.
   double cross_seconds(const FormCall& call) const {
     const std::vector<double> logs = cross_log_constants(*form_, cross_, call, traits_, "");
@@ -131,8 +134,7 @@ class DeviceFitter {
       targets.push_back(static_cast<float>(portable_log(row->seconds / seconds)));
     }
     result.residual = fit_boosted_trees(features, width, targets, tree_settings(rows.size(), groups.size()));
-    if (rows.size() <= most_rows_of_smooth_residual)
-      result.smooth = fit_smooth_residual(features, width, form_->feature_count(), targets);
+    if (is_smooth_) result.smooth = fit_smooth_residual(features, width, form_->feature_count(), targets);
     if (gives_small_groups_trees_) add_trees_of_small_groups(rows, features, targets, result);
     return result;
   }
@@ -318,6 +320,7 @@ class DeviceFitter {
   DeviceTraits traits_;
   std::unique_ptr<Form> form_;
   bool is_probe_;
+  bool is_smooth_ = false;
   bool gives_small_groups_trees_;  // AMD's tables hold one format for the most part
 };
 
@@ -445,11 +448,12 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   for (const MeasuredCall& row : measured.rows) rows.push_back(&row);
   RandomStream random(options.seed, fmt::format("sweep of {} {}", kind.name, measured.device.name));
   shuffle(rows, random);
-  const DeviceFitter fitter(kind, cross, measured.device, options.probe_rows > 0);
+  DeviceFitter fitter(kind, cross, measured.device, options.probe_rows > 0);
   size_t used = options.sweep_size > 0 ? std::min(rows.size(), options.sweep_size) : rows.size();
   if (options.probe_rows > 0) used = probed_first(fitter, options.probe_rows, rows);
   const std::vector<const MeasuredCall*> outside(rows.begin() + static_cast<std::ptrdiff_t>(used), rows.end());
   rows.resize(used);
+  fitter.smooth_sweep_of(used);
 
   const GroupedErrors unseen = errors_on_unseen_rows(fitter, rows);
   DeviceCalibration result = fitter.fit(rows);

@@ -137,6 +137,20 @@ TEST(FitDevice, a_small_sweep_is_smooth_between_its_rows_and_a_large_one_has_tre
   EXPECT_TRUE(fit_device(kind, cross, other, {}).smooth.empty());
 }
 
+// Fits on four fifths of these rows are small enough for a process; the sweep that they speak for is not.
+TEST(FitDevice, widths_of_a_sweep_are_those_of_its_own_kind_of_fit) {
+  const FormKind& kind = form_named("memory");
+  const auto swell = [](const NormShape& shape) {
+    return std::exp(0.4 * std::sin(std::log2(static_cast<double>(shape.width)) * 2));
+  };
+  const FormCalibration cross = fit_form(kind, {measured_norms("a100_sxm", 100), measured_norms("h100_sxm", 100)}, {});
+  const MeasuredDevice small = measured_norms("l40s", 400, swell), large = measured_norms("l40s", 401, swell);
+  const DeviceCalibration smooth = fit_device(kind, cross, small, {}), trees = fit_device(kind, cross, large, {});
+  EXPECT_FALSE(smooth.smooth.empty());
+  EXPECT_TRUE(trees.smooth.empty());
+  EXPECT_GT(trees.held_out_mape, 1.05 * smooth.held_out_mape);
+}
+
 TEST(FitDevice, a_sweep_takes_no_more_rows_than_asked_for) {
   const FormKind& kind = form_named("memory");
   const std::vector<MeasuredDevice> devices = three_generations();

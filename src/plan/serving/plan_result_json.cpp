@@ -81,8 +81,10 @@ void read_latencies(const JsonView& json, LatencyLog& log) {
 Json judgement_json(const LayoutJudgement& judgement) {
   Json alone = Json::array();
   Json reachable = Json::array();
+  Json filled = Json::array();
   for (const double each : judgement.alone_ms) alone.push(each);
   for (const int64_t each : judgement.reachable) reachable.push(each);
+  for (const int64_t each : judgement.filled_blocks) filled.push(each);
   return Json::object({{"pruned", judgement.pruned ? Json(static_cast<int64_t>(*judgement.pruned)) : Json()},
                        {"most_requests_per_s", judgement.most_requests_per_s},
                        {"prompt_share", judgement.shape.prompt_share},
@@ -90,7 +92,8 @@ Json judgement_json(const LayoutJudgement& judgement) {
                        {"fresh_share", judgement.shape.fresh_share},
                        {"alone_share", judgement.shape.alone_share},
                        {"alone_ms", std::move(alone)},
-                       {"reachable", std::move(reachable)}});
+                       {"reachable", std::move(reachable)},
+                       {"filled_blocks", std::move(filled)}});
 }
 
 LayoutJudgement read_judgement(const JsonView& json) {
@@ -101,7 +104,9 @@ LayoutJudgement read_judgement(const JsonView& json) {
                                       .fresh_share = json.at("fresh_share").number(),
                                       .alone_share = json.at("alone_share").number()},
                             .alone_ms = {},
-                            .reachable = {}};
+                            .reachable = {},
+                            .filled_blocks = {}};
+  for (const JsonView& each : json.at("filled_blocks").items()) judgement.filled_blocks.push_back(each.integer());
   for (const JsonView& each : json.at("reachable").items()) judgement.reachable.push_back(each.integer());
   for (const JsonView& each : json.at("alone_ms").items()) judgement.alone_ms.push_back(each.number());
   if (const auto pruned = json.find("pruned")) {

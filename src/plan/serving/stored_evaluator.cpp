@@ -47,7 +47,7 @@ class StoredEvaluator final : public PlanEvaluator {
         all += layouts[i].key() + "\n";
       }
       // The number changes with what is kept, so that older entries are not read.
-      keys.push_back(fmt::format("bounds 3 of {} layouts {:016x}", members.size(), digest(all)));
+      keys.push_back(fmt::format("bounds 4 of {} layouts {:016x}", members.size(), digest(all)));
     }
     const std::vector<std::string> results = shared(keys, threads(), [&](LayoutSimulator& simulator, size_t i) {
       Json judgements = Json::array();

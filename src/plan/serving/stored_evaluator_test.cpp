@@ -123,11 +123,23 @@ TEST(PlanResultJson, comes_back_bit_for_bit) {
 
   for (const LayoutJudgement& judgement :
        {LayoutJudgement{.pruned = PruneReason::too_few_requests, .most_requests_per_s = 0.1},
-        LayoutJudgement{.pruned = {}, .most_requests_per_s = 7}}) {
+        LayoutJudgement{.pruned = {},
+        .most_requests_per_s = 7,
+        .shape = {.prompt_share = 0.1, .ttft_slack = 0.2, .fresh_share = 0.3, .alone_share = 0.4},
+        .alone_ms = {0.1 + 0.2, 5},
+        .reachable = {64, 8192},
+        .filled_blocks = {1234, 567}}}) {
     const Json text = parse_json(judgement_json(judgement).dump(0), "test");
     const LayoutJudgement back = read_judgement(JsonView(text, "test"));
     EXPECT_EQ(back.pruned, judgement.pruned);
     EXPECT_EQ(back.most_requests_per_s, judgement.most_requests_per_s);
+    EXPECT_EQ(back.shape.prompt_share, judgement.shape.prompt_share);
+    EXPECT_EQ(back.shape.ttft_slack, judgement.shape.ttft_slack);
+    EXPECT_EQ(back.shape.fresh_share, judgement.shape.fresh_share);
+    EXPECT_EQ(back.shape.alone_share, judgement.shape.alone_share);
+    EXPECT_EQ(back.alone_ms, judgement.alone_ms);
+    EXPECT_EQ(back.reachable, judgement.reachable);
+    EXPECT_EQ(back.filled_blocks, judgement.filled_blocks);
   }
 }
 

@@ -111,7 +111,8 @@ std::string without_other_moments(const TrainingQuestion& question, std::string_
 std::string without_fp32_weights(const TrainingQuestion& question, std::string_view framework) {
   if (has_eight_bit_moments(question) || has_weights_in_16_bits(question)) return "";
   return fmt::format(
-      "the file of {} trains weights in bf16 without a copy in fp32: its optimizer is adam-bf16-weights, or adam-8bit",
+      "the file of {} can only train bf16 weights without an fp32 copy: use {{optimizer}} adam-bf16-weights or "
+      "adam-8bit",
       framework);
 }
 

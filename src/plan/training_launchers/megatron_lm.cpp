@@ -67,11 +67,13 @@ std::string megatron_sizes(const TrainingQuestion& question) {
   return text;
 }
 
-// Megatron-LM keeps gradients in fp32 and clips them unless it is told otherwise.
+// Megatron-LM keeps gradients in fp32, beside fp16 in fp16, and clips them unless it is told otherwise.
 std::string gradient_flag(const TrainingQuestion& question) {
   constexpr double fp32_bytes = 4;
-  return fmt::format("{}{}", question.formats.gradient_bytes < fp32_bytes ? " --grad-reduce-in-bf16" : "",
-                     question.job.clips_gradients ? "" : " --clip-grad 0");
+  const bool is_fp32 = question.formats.gradient_bytes >= fp32_bytes;
+  const bool is_usual = is_fp32 != (question.job.recipe.name == "fp16");
+  const char* other = is_fp32 ? " --accumulate-allreduce-grads-in-fp32" : " --grad-reduce-in-bf16";
+  return fmt::format("{}{}", is_usual ? "" : other, question.job.clips_gradients ? "" : " --clip-grad 0");
 }
 
 // Megatron-LM waits for all communication unless it is told otherwise.

@@ -1,5 +1,7 @@
 #include "report/parts/launch_line_report.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/field_braces.h"
@@ -45,7 +47,9 @@ std::string launch_line_text(const LaunchedQuestion& launched) {
 
 Json launch_line_json(const LaunchedQuestion& launched) {
   const LaunchRemarks& remarks = launched.line.remarks;
-  return Json::object({{"fields", launched.line.fields},
+  Json fields = launched.line.fields;
+  fields.change_texts([](std::string& text) { text = with_literal_braces(text); });
+  return Json::object({{"fields", std::move(fields)},
                        {"without_effect", typed_words_json(remarks.without_effect)},
                        {"not_simulated", typed_words_json(remarks.not_simulated)},
                        {"not_used", typed_words_json(launched.unused)},

@@ -38,17 +38,20 @@ int64_t talking_devices(const ServingLayout& layout, const std::string& device) 
   return most;
 }
 
-// What is assumed of the links of the winner's engines; else of the largest that were looked at.
+// The same in the winner's engines; else in the largest that were looked at, and where the rate cannot be kept, in
+// those that were looked at without it.
+int64_t talking_devices(const ServingSearchResult& result, const std::string& device) {
+  const PlanPoint* winner = result.winner();
+  int64_t devices = winner != nullptr ? talking_devices(winner->layout, device) : 0;
+  if (devices > 1) return devices;
+  for (const PlanPoint& point : result.points) devices = std::max(devices, talking_devices(point.layout, device));
+  return devices <= 1 && result.without_rate ? talking_devices(*result.without_rate, device) : devices;
+}
+
+// What is assumed of the links that the answer rests on.
 std::vector<std::string> link_notes(const ServingPlanReport& report, const HardwareChoice& choice) {
   if (choice.link_notes.empty() || !uses_links(report.result, choice.device.name)) return {};
-  const PlanPoint* winner = report.result.winner();
-  int64_t devices = winner != nullptr ? talking_devices(winner->layout, choice.device.name) : 0;
-  if (devices < 2) {
-    for (const PlanPoint& point : report.result.points) {
-      devices = std::max(devices, talking_devices(point.layout, choice.device.name));
-    }
-  }
-  const auto found = choice.link_notes.lower_bound(devices);
+  const auto found = choice.link_notes.lower_bound(talking_devices(report.result, choice.device.name));
   return found != choice.link_notes.end() ? found->second : choice.link_notes.rbegin()->second;
 }
 
@@ -162,7 +165,12 @@ std::string below_rate_text(const ServingQuestion& question, const PlanPoint& po
 }  // namespace
 
 bool is_within_limits(const ServingQuestion& question, const PlanRun& run) {
-  return worst_ratio(question, run) <= 1;
+  // Of requests that must keep all limits at once, the percentiles of each say too little.
+  if (question.joint_percent) return false;
+  const bool fails_too_often = std::any_of(question.slos.begin(), question.slos.end(), [&](const LatencySlo& slo) {
+    return run.failed_share > 1 - slo.percentile / 100;
+  });
+  return !fails_too_often && worst_ratio(question, run) <= 1;
 }
 
 NearRun nearest_run(const ServingPlanReport& report, const TriedEngine* of) {

@@ -34,6 +34,15 @@ TEST(UnmetPlan, a_run_within_the_limits_is_not_said_to_break_them) {
   EXPECT_THAT(text_of(question, point_with(Effort::promised, 61, 3.9, 0)), Not(HasSubstr("keeps the limits")));
 }
 
+TEST(UnmetPlan, a_run_in_which_too_many_requests_fail_or_miss_one_of_several_limits_does_not_keep_them) {
+  ServingQuestion question = small_question();
+  PlanPoint failing = point_with(Effort::promised, 59, 3.9, 0);
+  failing.runs.front().failed_share = 0.06;  // of 5% that may miss a limit
+  EXPECT_THAT(text_of(question, failing), Not(HasSubstr("keeps the limits")));
+  question.joint_percent = 95;
+  EXPECT_THAT(text_of(question, point_with(Effort::promised, 59, 3.9, 0)), Not(HasSubstr("keeps the limits")));
+}
+
 TEST(UnmetPlan, of_a_closed_loop_says_that_only_shorter_simulations_keep_the_limits) {
   ServingQuestion question = small_question();
   question.in_flight = 39;

@@ -43,7 +43,8 @@ TEST(LaunchLine, flags_of_vllm_become_fields) {
 
 TEST(LaunchLine, the_stream_interval_of_each_engine_is_read) {
   for (const char* line :
-       {"vllm serve M --stream-interval 20", "python -m sglang.launch_server --model-path M --stream-interval 20"}) {
+       {"vllm serve M --stream-interval 20", "python -m sglang.launch_server --model-path M --stream-interval 20",
+        "trtllm-serve M --stream-interval 20"}) {
     EXPECT_THAT(fields(line), HasSubstr(R"("stream_interval":"20")"));
   }
 }

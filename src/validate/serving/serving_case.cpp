@@ -87,11 +87,10 @@ std::optional<CasePool> pool_after(std::string_view layout, std::string_view lab
   return pool;
 }
 
-// Its PyTorch backend prepares the next step beside the device since 1.2; versions of harnesses and of Dynamo say
-// nothing.
-bool is_asynchronous_trtllm(std::string_view version) {
-  constexpr std::string_view first = "1.2";
-  return version.starts_with("1.") && version.substr(0, first.size()) >= first;
+// Versions of harnesses and of Dynamo, which are no releases of its own, say nothing.
+std::string_view trtllm_stack(std::string_view version) {
+  const std::optional<ReleaseNumber> number = release_number_from(version);
+  return number && number->major == 1 ? release_behavior("trtllm", version).stack : "trtllm-1.1";
 }
 
 // How wide weights are, or how they are stored; which of the formats of that width is the publisher's choice.
@@ -397,7 +396,7 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     result.async_scheduling = release.schedules_ahead || has(flags, "async-scheduling on");
   } else if (result.engine.starts_with("trtllm")) {
     engine.engine = "trtllm";
-    result.stack = is_asynchronous_trtllm(text("engine_version")) ? "trtllm" : "trtllm-1.1";
+    result.stack = trtllm_stack(text("engine_version"));
     if (has(result.engine, "Triton backend") || has(flags, "TensorRT engine")) result.stack = "trtllm-engine";
     result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";
     engine.memory_fraction = numbers.number("KV fraction ", share);

@@ -32,12 +32,11 @@ class ReplayRunCommand : public Command {
 
   Answer run(const Library& library) const override {
     const RunCase measured = flags_.read(run_, library);
-    RunComparison comparison =
+    const RunComparison comparison =
         compare_run(measured, serving_facts(library, tier_from_name(flags_.replica.tier).value()));
-    for (Explanation& one : comparison.explanations) one.fact = with_flag_names(one.fact);
     Answer answer{.text = run_comparison_text(comparison), .json = run_comparison_json(comparison, with_requests_)};
     if (!out_.empty()) {
-      write_file(out_, run_comparison_csv(comparison));
+      write_file(out_, with_flag_names(run_comparison_csv(comparison)));
       answer.text += fmt::format("wrote {}\n", out_);
     }
     if (!html_.empty()) {

@@ -105,7 +105,7 @@ class RlhfCommand : public Command {
     Answer answer{.text = model_warnings_text(question.job.model.notes) + rlhf_text(report),
                   .json = rlhf_json(report),
                   .failure = rlhf_failure(report)};
-    for (const std::string& note : rlhf_notes(report)) request.notes.push_back(with_flag_names(note));
+    for (const std::string& note : rlhf_notes(report)) request.notes.push_back(note);
     add_notes(answer, request.notes, *machine->machine().kernels);
     return answer;
   }

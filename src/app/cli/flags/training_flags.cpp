@@ -423,7 +423,7 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   if (given("--flops")) spec.flops = convention_;
   question = opened(library, spec, pool.has_value());
   if (const std::string note = assumed_cluster_note(library.hardware(), spec, question.cluster); !note.empty()) {
-    request.notes.push_back(with_flag_names(note));
+    request.notes.push_back(note);
   }
   if (use == Use::one_plan) {
     const TrainingStack& stack = question.stack;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/field_braces.h"
 
 namespace foretoken {
 
@@ -39,7 +40,7 @@ std::string flag_name(std::string_view field) {
 }
 
 std::string with_flag_names(std::string_view text) {
-  return with_field_names(text, flag_name);
+  return without_literal_marks(with_field_names(text, flag_name));
 }
 
 void name_flags(Json& json) {

@@ -20,12 +20,15 @@ void bf16(S& said, const ConfigValue& value) {
 void fp16(S& said, const ConfigValue& value) {
   if (value.flag() && !said.precision) said.precision = "fp16";
 }
-void fp16_gradients(S& said, const ConfigValue& value) {
-  if (value.flag()) said.gradient_bytes = 2;
-}
-void gradient_format(S& said, const ConfigValue& value) {
+bool is_bf16(const ConfigValue& value) {
   static constexpr std::string_view words[] = {"fp32", "bf16"};
-  said.gradient_bytes = one_of(value, words) == 0 ? 4 : 2;
+  return one_of(value, words) == 1;
+}
+void checks_flag(S&, const ConfigValue& value) {
+  value.flag();
+}
+void checks_gradient_format(S&, const ConfigValue& value) {
+  is_bf16(value);
 }
 void fp8_format(S& said, const ConfigValue& value) {
   static constexpr std::string_view words[] = {"e4m3", "hybrid"};
@@ -64,13 +67,25 @@ void complete_overlaps(S& said, const ConfigEntries& entries, std::vector<std::s
   }
 }
 
+// What is sent in 16 bits decides, whatever else is said; beside weights in bf16 sums are in fp32 unless told
+// otherwise.
+int64_t gradient_bytes(const S& said, const ConfigEntries& entries) {
+  const auto says = [&](const char* flag, const auto& wanted) {
+    const ConfigEntry* entry = entries.find(flag);
+    return entry != nullptr && !entry->computed && wanted(ConfigValue(entries.source, *entry));
+  };
+  const auto is_on = [](const ConfigValue& value) { return value.flag(); };
+  if (says("grad-reduce-in-bf16", is_on) || says("main-grads-dtype", is_bf16)) return 2;
+  if (says("accumulate-allreduce-grads-in-fp32", is_on)) return 4;
+  return said.precision == "fp16" ? 2 : 4;
+}
+
 // Where the file says nothing: megatron/training/arguments.py.
 void complete_megatron(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
   keep_recompute_layers_of_blocks(said, entries.find("recompute-method"));
   take_usual_dropout(said, "Megatron-LM", notes);
   complete_overlaps(said, entries, notes);
-  // Beside weights in bf16 they are summed in fp32.
-  if (!said.gradient_bytes) said.gradient_bytes = said.precision == "fp16" ? 2 : 4;
+  said.gradient_bytes = gradient_bytes(said, entries);
   if (!said.gated) said.gated = false;
   if (!said.learned_positions) said.learned_positions = true;
   if (!said.tied_embeddings) said.tied_embeddings = true;
@@ -154,9 +169,9 @@ constexpr KeyRule megatron_rules[] = {
     {"fp4-format", fp4_format},
     {"nnodes", says_small_count<&S::nodes>},
     {"clip-grad", says_clipping},
-    {"accumulate-allreduce-grads-in-fp32", says_fp32_gradients},
-    {"grad-reduce-in-bf16", fp16_gradients},
-    {"main-grads-dtype", gradient_format},
+    {"accumulate-allreduce-grads-in-fp32", checks_flag},
+    {"grad-reduce-in-bf16", checks_flag},
+    {"main-grads-dtype", checks_gradient_format},
     {"nproc-per-node", says_count_or_none<&S::devices_per_node>},
 };
 

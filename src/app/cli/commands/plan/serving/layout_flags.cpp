@@ -94,7 +94,7 @@ LayoutChoices LayoutFlags::choices(const Model& model, bool closed_form) const {
                        .separate_pools = separate_pools,
                        .mixed_pools = mixed_pools};
   const auto usual_limits = [&](std::vector<int64_t> usual) { return closed_form ? std::vector<int64_t>{0} : usual; };
-  // Of layouts that run alike the first is kept: the order of a list must not matter.
+  // Layouts and their results come in one order, however limits were listed.
   sort_and_unify(result.max_num_seqs);
   sort_and_unify(result.max_num_batched_tokens);
   if (seqs.empty()) result.max_num_seqs = usual_limits({0, 32, 64, 128, 256});
