@@ -64,11 +64,20 @@ endfunction()
 function(foretoken_test_entry name target filter slow)
   add_test(NAME ${name} COMMAND ${target} --gtest_filter=${filter} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # The library of facts is looked for beside the executable; a build folder elsewhere still tests with ours.
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT FORETOKEN_LIBRARY=${PROJECT_SOURCE_DIR}/data TIMEOUT 300
-    SKIP_RETURN_CODE 77)
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT FORETOKEN_LIBRARY=${PROJECT_SOURCE_DIR}/data SKIP_RETURN_CODE 77)
+  foretoken_time_limit(${name} 300)
   if(slow)
-    set_tests_properties(${name} PROPERTIES LABELS slow TIMEOUT 1200)
+    set_tests_properties(${name} PROPERTIES LABELS slow)
+    foretoken_time_limit(${name} 1200)
   endif()
+endfunction()
+
+# foretoken_time_limit(<test> <seconds>): of a plain build; programs under sanitizers are several times slower.
+function(foretoken_time_limit test seconds)
+  if(FORETOKEN_SANITIZE)
+    math(EXPR seconds "10 * ${seconds}")
+  endif()
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
 # foretoken_fuzz_target(<target> SOURCES ... [LINKS ...]): a libFuzzer program in <build>/fuzz. The sources define
