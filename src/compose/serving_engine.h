@@ -32,6 +32,13 @@ enum class TokenSending {
   by_step    // normal ones for prompts and low-latency ones for decodes
 };
 
+// What measured times to the first token were of simulated ones, nine times in ten: where requests wait for more than
+// is simulated.
+struct FirstTokenDoubt {
+  double low = 1, high = 1;
+  bool operator==(const FirstTokenDoubt&) const = default;
+};
+
 struct EngineFlags;
 
 // What an engine takes where nobody says.
@@ -76,10 +83,12 @@ struct EngineKind {
   bool captures_mixed_steps;                      // CUDA graphs of steps of any kind beside those of decodes
   int64_t (*graph_sizes_up_to)(int64_t largest);  // how many sizes it captures
   bool has_known_profile;                         // what its trial of the largest step takes was compared with logs
-  bool shortens_context = false;  // starts with a cache that holds no longest sequence, for shorter ones
-  bool loads_foreign_formats;     // weights that the device does not multiply in (weight_only_form)
-  std::string_view rank_router;   // over data-parallel ranks
-  bool decode_gives_first_token;  // where pools are apart; else the pool of prompts does
+  bool shortens_context = false;        // starts with a cache that holds no longest sequence, for shorter ones
+  bool loads_foreign_formats;           // weights that the device does not multiply in (weight_only_form)
+  std::string_view rank_router;         // over data-parallel ranks
+  bool decode_gives_first_token;        // where pools are apart; else the pool of prompts does
+  FirstTokenDoubt doubt_of_pools = {};  // where they are apart
+  FirstTokenDoubt doubt_of_ranks = {};  // in lock step
 };
 // As the table of software says (hardware/software.h).
 bool runs_on(const EngineKind& kind, const Device& device);

@@ -55,6 +55,20 @@ std::optional<SimulationConfig> at_sending_cost(SimulationConfig config, const S
   return matters ? std::optional(std::move(config)) : std::nullopt;
 }
 
+// The same run if first tokens came so many times as late.
+ServingMetrics with_first_tokens_at(ServingMetrics metrics, double factor) {
+  const auto change = [&](double& ttft, double& e2el) {
+    e2el += (factor - 1) * ttft;
+    ttft *= factor;
+  };
+  change(metrics.ttft.mean_ms, metrics.e2el.mean_ms);
+  change(metrics.ttft.median_ms, metrics.e2el.median_ms);
+  for (size_t i = 0; i < metrics.ttft.percentiles_ms.size(); ++i) {
+    change(metrics.ttft.percentiles_ms[i], metrics.e2el.percentiles_ms[i]);
+  }
+  return metrics;
+}
+
 // How far the runs at both ends of an interval reach below and above.
 struct EndReach {
   double below = 0, above = 0;
@@ -74,14 +88,25 @@ EndReach reach_of(double value, const std::vector<ServingMetrics>& ends,
 Headline ServingRun::headline(const std::function<double(const ServingMetrics&)>& number) const {
   const double value = number(metrics);
   const EndReach steps = reach_of(value, at_bounds, number), drafts = reach_of(value, at_acceptance, number),
-                 sending = reach_of(value, at_sending, number);
+                 sending = reach_of(value, at_sending, number), waiting = reach_of(value, at_waiting, number);
   std::vector<double> seeds = {value};
   for (const ServingMetrics& other : other_seeds) seeds.push_back(number(other));
   const double from_seeds = normal_half_width_90 * standard_deviation(seeds);
   return {.value = value,
-          .low = std::max(0.0,
-                          value - portable_hypot(portable_hypot(steps.below, drafts.below, from_seeds), sending.below)),
-          .high = value + portable_hypot(portable_hypot(steps.above, drafts.above, from_seeds), sending.above)};
+          .low = std::max(0.0, value - portable_hypot(portable_hypot(steps.below, drafts.below, from_seeds),
+                                                      sending.below, waiting.below)),
+          .high = value +
+                  portable_hypot(portable_hypot(steps.above, drafts.above, from_seeds), sending.above, waiting.above)};
+}
+
+FirstTokenDoubt first_token_doubt(const SimulationConfig& config) {
+  if (config.disaggregation) return config.disaggregation->first_token_doubt;
+  FirstTokenDoubt widest;
+  for (const ReplicaConfig& replica : config.replicas) {
+    widest.low = std::min(widest.low, replica.first_token_doubt.low);
+    widest.high = std::max(widest.high, replica.first_token_doubt.high);
+  }
+  return widest;
 }
 
 ServingMetrics run_metrics(const ServingRunRequest& request) {
@@ -99,6 +124,7 @@ ServingRun run_serving(const ServingRunRequest& request) {
                     .at_bounds = {},
                     .at_acceptance = {},
                     .at_sending = {},
+                    .at_waiting = {},
                     .other_seeds = {},
                     .interval_s = series.interval_s(),
                     .series = series.points(),
@@ -116,6 +142,11 @@ ServingRun run_serving(const ServingRunRequest& request) {
       };
       add_run(at_acceptance_end(request.config, end), result.at_acceptance);
       add_run(at_sending_cost(request.config, own.metrics, end), result.at_sending);
+    }
+  }
+  if (const FirstTokenDoubt doubt = first_token_doubt(request.config); request.step_bounds && doubt.high > 1) {
+    for (const double factor : {doubt.low, doubt.high}) {
+      result.at_waiting.push_back(with_first_tokens_at(own.metrics, factor));
     }
   }
   for (int64_t i = 1; i <= request.more_seeds; ++i) {

@@ -35,6 +35,7 @@ struct ServingRun {
   // With low and with high values of what is not known and matters; empty where it is known or does not.
   std::vector<ServingMetrics> at_acceptance;  // of drafts
   std::vector<ServingMetrics> at_sending;     // what it costs to send a piece of an answer
+  std::vector<ServingMetrics> at_waiting;     // for a first token, for more than is simulated
   std::vector<ServingMetrics> other_seeds;
   double interval_s = 0;  // of `series`
   std::vector<TimePoint> series;
@@ -42,10 +43,13 @@ struct ServingRun {
 
   bool has_intervals() const { return !at_bounds.empty() || !other_seeds.empty(); }
   // Any number of the metrics. Errors of step times go the same way in all steps, so their bounds are those of the
-  // run; those of an unknown acceptance, of an unknown cost of sending and 1.645 standard deviations of seeds are added
-  // in quadrature. No number of the metrics is below 0.
+  // run; those of an unknown acceptance, of an unknown cost of sending, of a wait that is not simulated and 1.645
+  // standard deviations of seeds are added in quadrature. No number of the metrics is below 0.
   Headline headline(const std::function<double(const ServingMetrics&)>& number) const;
 };
+
+// Of the pools where they are apart, else the widest of the engines.
+FirstTokenDoubt first_token_doubt(const SimulationConfig& config);
 
 ServingRun run_serving(const ServingRunRequest& request);
 // Of the run itself alone, without its series: what searches ask for many times.

@@ -112,4 +112,20 @@ TEST(ServingRun, an_unknown_cost_of_sending_widens_the_interval_of_ttft_where_it
   EXPECT_TRUE(run_serving(request).at_sending.empty()) << "nobody waits for a process that is mostly idle";
 }
 
+TEST(ServingRun, waiting_that_is_not_simulated_widens_the_intervals_of_ttft_and_e2el_alone) {
+  LinearTimes times({});
+  ServingRunRequest request = small_run(times);
+  request.config.replicas.front().first_token_doubt = {.low = 0.5, .high = 3};
+  const ServingRun run = run_serving(request);
+  const Headline ttft = run.headline([](const ServingMetrics& metrics) { return metrics.ttft.mean_ms; });
+  EXPECT_DOUBLE_EQ(ttft.low, 0.5 * ttft.value);
+  EXPECT_DOUBLE_EQ(ttft.high, 3 * ttft.value);
+  const Headline e2el = run.headline([](const ServingMetrics& metrics) { return metrics.e2el.percentiles_ms.front(); });
+  const double last_ttft = run.metrics.ttft.percentiles_ms.front();
+  EXPECT_NEAR(e2el.high - e2el.value, 2 * last_ttft, 1e-9 * e2el.value);
+  EXPECT_EQ(run.headline(tpot).high, run.headline(tpot).value);
+  request.step_bounds = false;
+  EXPECT_TRUE(run_serving(request).at_waiting.empty());
+}
+
 }  // namespace foretoken::serving_run_test

@@ -43,7 +43,9 @@ std::string cost_text(const ServingQuestion& question, const PlanPoint& point) {
   const std::optional<double> usd = question.usd_per_hour(point.layout);
   const PlanRun* run = shown_run(question, point);
   if (!usd || run == nullptr) return "";
-  return fmt::format(", for ${:.2f} an hour (${:.2f} per million output tokens{})", *usd,
+  const std::optional<double>& budget = question.budget_usd_per_hour;
+  return fmt::format(", for ${:.2f} an hour{} (${:.2f} per million output tokens{})", *usd,
+                     budget ? fmt::format(" within the budget of ${:.2f}", *budget) : "",
                      usd_per_million_tokens(question, point.layout, *run).value_or(0),
                      question.rate ? fmt::format(" at {} requests/s", asked_rate_number(*question.rate)) : "");
 }

@@ -35,6 +35,18 @@ std::string on_hardware(const ServingQuestion& question, const ServingLayout& la
   return fmt::format("{} on {}", layout_text(layout), hardware_text(question, layout));
 }
 
+// "ttft<0.5" is half a millisecond; whoever writes that for a first token is likely to have meant seconds.
+std::string meant_seconds(const LatencySlo& slo, double fastest_ms) {
+  constexpr double shortest_meant_ms = 10;
+  LatencySlo meant = slo;
+  meant.limit_ms *= 1000;
+  if (slo.limit_ms >= shortest_meant_ms || slo.metric == SloMetric::tpot || slo.metric == SloMetric::itl ||
+      meant.limit_ms < fastest_ms) {
+    return "";
+  }
+  return fmt::format(" If {} s was meant, write {}.", number_text(slo.limit_ms), slo_key(meant));
+}
+
 // Latencies that no layout reaches, even for a request that runs alone.
 std::string out_of_reach(const ServingPlanReport& report) {
   std::string text;
@@ -44,6 +56,7 @@ std::string out_of_reach(const ServingPlanReport& report) {
     if (fastest[i].ms <= slo.limit_ms) continue;
     text += fmt::format(" {} is out of reach: even a request alone takes at least {}, with {}.", slo_text(slo),
                         duration_above(slo, fastest[i].ms), on_hardware(report.question, fastest[i].layout));
+    text += meant_seconds(slo, fastest[i].ms);
   }
   return text;
 }

@@ -43,6 +43,16 @@ TEST(UnmetPlan, a_run_in_which_too_many_requests_fail_or_miss_one_of_several_lim
   EXPECT_THAT(text_of(question, point_with(Effort::promised, 59, 3.9, 0)), Not(HasSubstr("keeps the limits")));
 }
 
+TEST(UnmetPlan, a_limit_that_was_likely_meant_in_seconds_is_shown_in_them) {
+  ServingQuestion question = small_question();
+  question.slos = parse_slos("ttft<0.5,tpot<0.04", "slo");
+  const std::string text = text_of(question, point_with(Effort::promised, 59, 3.9, 0));
+  EXPECT_THAT(text, HasSubstr("If 0.5 s was meant, write ttft<500ms@p99."));
+  EXPECT_THAT(text, Not(HasSubstr("write tpot")));
+  question.slos = parse_slos("ttft<0.001,tpot<0.04", "slo");
+  EXPECT_THAT(text_of(question, point_with(Effort::promised, 59, 3.9, 0)), Not(HasSubstr("was meant")));
+}
+
 TEST(UnmetPlan, of_a_closed_loop_says_that_only_shorter_simulations_keep_the_limits) {
   ServingQuestion question = small_question();
   question.in_flight = 39;

@@ -108,6 +108,7 @@ EngineSetup set_up_engine(ServingMemory memory, const ParallelPlan& plan, Stack 
   ReplicaConfig config{.scheduler = settings.scheduler,
                        .options = scheduler_options(memory, plan),
                        .front = engine_front(captured, settings.offline)};
+  if (lock_step_ranks(plan) > 1) config.first_token_doubt = engine_kind(memory.flags.engine).doubt_of_ranks;
   return {.memory = std::move(memory), .stack = std::move(captured), .config = std::move(config)};
 }
 

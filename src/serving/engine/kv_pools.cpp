@@ -79,6 +79,7 @@ Disaggregation disaggregation_of(const ReplicaGroup& prefill, const ReplicaGroup
   result.decode_router = transfer.decode_router;
   result.kv_bytes_per_token = kv_bytes_per_token(decode.model, decode.kv_dtype).value();
   result.first_token = transfer.first_token.value_or(usual_first_token(engine));
+  result.first_token_doubt = engine_kind(engine).doubt_of_pools;
   result.overlapped_layers = transfer.by_layer ? static_cast<int64_t>(decode.model.layers.size()) : 0;
   return result;
 }

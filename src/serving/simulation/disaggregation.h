@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "compose/serving_engine.h"
 #include "hardware/node.h"
 
 namespace foretoken {
@@ -30,6 +31,7 @@ struct Disaggregation {
   double kv_bytes_per_token = 0;              // of all layers and heads
   std::vector<KvPort> ports;                  // of each replica
   FirstToken first_token = FirstToken::decode;
+  FirstTokenDoubt first_token_doubt = {};
   // The cache of a layer leaves as soon as it is computed: of the transfer only the last of so many layers, or what the
   // network could not keep up with, is left when the prompt ends. Traffic of others meanwhile is not counted. 0 = the
   // whole cache goes when the prompt is computed.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compose/serving_engine.h"
 #include "compose/stack.h"
 #include "serving/colocation/colocation.h"
 #include "serving/fleet/fleet.h"
@@ -26,7 +27,8 @@ namespace foretoken {
 struct ReplicaConfig {
   std::string scheduler = "vllm";
   SchedulerOptions options;
-  StepTimes* times = nullptr;    // not owned; replicas may share one
+  StepTimes* times = nullptr;  // not owned; replicas may share one
+  FirstTokenDoubt first_token_doubt = {};
   FrontCosts front = {};         // between clients and this engine; nothing: they call the engine itself
   int64_t receive_interval = 1;  // decode steps from one reading of new requests to the next (SGLang)
   int64_t stream_interval = 1;   // tokens in a piece of an answer, but for the first and the last

@@ -14,6 +14,7 @@
 #include "base/counted.h"
 #include "base/text.h"
 #include "report/parts/table.h"
+#include "report/serving/first_token_note.h"
 #include "report/serving/overload_note.h"
 #include "report/training/memory_report.h"
 #include "serving/engine/engine_setup.h"
@@ -88,7 +89,7 @@ class ServeCommand : public Command {
     const std::string remark = watch.files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     watch.files.add_details(answer.json);
-    add_notes(answer, groups, run.metrics, notes_on(run, watch.arrivals, request.step_bounds, groups));
+    add_notes(answer, groups, run.metrics, notes_on(run, watch.arrivals, request, groups));
     std::optional<EnergyReport> energy;
     if (metered) {
       add_energy(answer, energy.emplace(flags_.energy.report(*watch.meter, groups, run, library)), trials);
@@ -115,13 +116,15 @@ class ServeCommand : public Command {
     if (!link->note.empty()) report.notes.add_sentence(link->note);
   }
 
-  std::vector<std::string> notes_on(const ServingRun& run, const ArrivalSpan& arrivals, bool has_bounds,
-                                    const std::vector<ReplicaGroup>& groups) const {
+  std::vector<std::string> notes_on(const ServingRun& run, const ArrivalSpan& arrivals,
+                                    const ServingRunRequest& request, const std::vector<ReplicaGroup>& groups) const {
     std::vector<std::string> notes;
     const std::string load = flags_.load.open_load();
     if (std::string note = load.empty() ? "" : overload_note(run, arrivals, load); !note.empty())
       notes.push_back(std::move(note));
-    if (flags_.intervals && !has_bounds) notes.push_back(flags_.interval_note());
+    if (flags_.intervals && !request.step_bounds) notes.push_back(flags_.interval_note());
+    if (std::string note = first_token_note(request.config); request.step_bounds && !note.empty())
+      notes.push_back(std::move(note));
     if (run.metrics.shortened > 0) {
       notes.push_back(fmt::format(
           "The outputs of {} of {} are cut to the model's length: prompt and output together have at most "
