@@ -50,6 +50,10 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 InputError::InputError(InputProblem problem)
     : std::runtime_error(without_literal_marks(message(problem))), problem_(std::move(problem)) {}
 
+std::string InputError::sentence() const {
+  return message(problem_);
+}
+
 std::string with_field_names(std::string_view text, const std::function<std::string(std::string_view field)>& name) {
   std::string result;
   while (!text.empty()) {

@@ -28,6 +28,8 @@ class InputError : public std::runtime_error {
  public:
   explicit InputError(InputProblem problem);
   const InputProblem& problem() const { return problem_; }
+  // what() as part of an answer: what users wrote is still marked (field_braces.h).
+  std::string sentence() const;
 
  private:
   InputProblem problem_;

@@ -54,6 +54,7 @@ TEST(Error, only_names_of_fields_in_braces_are_named_anew) {
     EXPECT_EQ(loud(named), named) << "it keeps its mark until the sentence is shown";
     EXPECT_EQ(message({.source = "f", .path = printable(typed), .value = printable(typed)}),
               "f: " + std::string(typed) + " = " + typed);
+    EXPECT_EQ(without_literal_marks(loud(InputError({.value = printable(typed)}).sentence())), typed);
   }
   for (const char* other :
        {"", "{", "}", "{}", "{a}", "{K}", "{2x}", "{_a}", "{a b}", "{\"k\": 1}", "${HOME}", "${output_dir}", "{open"}) {

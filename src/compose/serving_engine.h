@@ -32,8 +32,8 @@ enum class TokenSending {
   by_step    // normal ones for prompts and low-latency ones for decodes
 };
 
-// What measured times to the first token were of simulated ones, nine times in ten: where requests wait for more than
-// is simulated.
+// What measured times to the first token were of simulated ones, nine times in ten, where they differ by more than step
+// times explain.
 struct FirstTokenDoubt {
   double low = 1, high = 1;
   bool operator==(const FirstTokenDoubt&) const = default;

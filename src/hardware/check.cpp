@@ -72,7 +72,7 @@ class Checker {
         for (const std::string& alias : described.aliases) claim(file, alias, owner_of_name);
         check(file, described);
       } catch (const InputError& error) {
-        problems_.push_back({.file = file.string(), .message = error.what()});
+        problems_.push_back({.file = file.string(), .message = error.sentence()});
       }
     }
   }

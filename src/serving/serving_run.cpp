@@ -88,15 +88,15 @@ EndReach reach_of(double value, const std::vector<ServingMetrics>& ends,
 Headline ServingRun::headline(const std::function<double(const ServingMetrics&)>& number) const {
   const double value = number(metrics);
   const EndReach steps = reach_of(value, at_bounds, number), drafts = reach_of(value, at_acceptance, number),
-                 sending = reach_of(value, at_sending, number), waiting = reach_of(value, at_waiting, number);
+                 sending = reach_of(value, at_sending, number), first_token = reach_of(value, at_first_token, number);
   std::vector<double> seeds = {value};
   for (const ServingMetrics& other : other_seeds) seeds.push_back(number(other));
   const double from_seeds = normal_half_width_90 * standard_deviation(seeds);
   return {.value = value,
           .low = std::max(0.0, value - portable_hypot(portable_hypot(steps.below, drafts.below, from_seeds),
-                                                      sending.below, waiting.below)),
-          .high = value +
-                  portable_hypot(portable_hypot(steps.above, drafts.above, from_seeds), sending.above, waiting.above)};
+                                                      sending.below, first_token.below)),
+          .high = value + portable_hypot(portable_hypot(steps.above, drafts.above, from_seeds), sending.above,
+                                         first_token.above)};
 }
 
 FirstTokenDoubt first_token_doubt(const SimulationConfig& config) {
@@ -124,7 +124,7 @@ ServingRun run_serving(const ServingRunRequest& request) {
                     .at_bounds = {},
                     .at_acceptance = {},
                     .at_sending = {},
-                    .at_waiting = {},
+                    .at_first_token = {},
                     .other_seeds = {},
                     .interval_s = series.interval_s(),
                     .series = series.points(),
@@ -144,9 +144,9 @@ ServingRun run_serving(const ServingRunRequest& request) {
       add_run(at_sending_cost(request.config, own.metrics, end), result.at_sending);
     }
   }
-  if (const FirstTokenDoubt doubt = first_token_doubt(request.config); request.step_bounds && doubt.high > 1) {
+  if (const FirstTokenDoubt doubt = first_token_doubt(request.config); doubt.high > 1) {
     for (const double factor : {doubt.low, doubt.high}) {
-      result.at_waiting.push_back(with_first_tokens_at(own.metrics, factor));
+      result.at_first_token.push_back(with_first_tokens_at(own.metrics, factor));
     }
   }
   for (int64_t i = 1; i <= request.more_seeds; ++i) {

@@ -33,9 +33,9 @@ struct ServingRun {
   ServingMetrics metrics;
   std::vector<ServingMetrics> at_bounds;  // low and high step times; empty where not asked for
   // With low and with high values of what is not known and matters; empty where it is known or does not.
-  std::vector<ServingMetrics> at_acceptance;  // of drafts
-  std::vector<ServingMetrics> at_sending;     // what it costs to send a piece of an answer
-  std::vector<ServingMetrics> at_waiting;     // for a first token, for more than is simulated
+  std::vector<ServingMetrics> at_acceptance;   // of drafts
+  std::vector<ServingMetrics> at_sending;      // what it costs to send a piece of an answer
+  std::vector<ServingMetrics> at_first_token;  // if they come so much earlier or later: FirstTokenDoubt
   std::vector<ServingMetrics> other_seeds;
   double interval_s = 0;  // of `series`
   std::vector<TimePoint> series;
@@ -43,8 +43,8 @@ struct ServingRun {
 
   bool has_intervals() const { return !at_bounds.empty() || !other_seeds.empty(); }
   // Any number of the metrics. Errors of step times go the same way in all steps, so their bounds are those of the
-  // run; those of an unknown acceptance, of an unknown cost of sending, of a wait that is not simulated and 1.645
-  // standard deviations of seeds are added in quadrature. No number of the metrics is below 0.
+  // run; those of an unknown acceptance, of an unknown cost of sending, of doubt about first tokens (goodput apart)
+  // and 1.645 standard deviations of seeds are added in quadrature. No number of the metrics is below 0.
   Headline headline(const std::function<double(const ServingMetrics&)>& number) const;
 };
 

@@ -11,6 +11,7 @@
 #include "app/page/page_facts.h"
 #include "app/page/page_html.h"
 #include "base/error.h"
+#include "base/field_braces.h"
 #include "base/text.h"
 #include "serving/run_formats/run_formats.h"
 
@@ -29,7 +30,7 @@ Json error_json(const std::string& message, const InputProblem& problem = {}) {
                                                               {"expected", &problem.expected},
                                                               {"suggestion", &problem.suggestion}};
   for (const auto& [name, text] : parts) {
-    if (!text->empty()) error.set(name, *text);
+    if (!text->empty()) error.set(name, without_literal_marks(*text));
   }
   return Json::object({{"error", std::move(error)}});
 }

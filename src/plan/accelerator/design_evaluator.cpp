@@ -89,7 +89,7 @@ DesignCosts MappedDesigns::costs_of(const Architecture& architecture, MapperOpti
     costs.run = {
         .energy_pj = map.totals.energy_pj, .cycles = map.totals.cycles, .latency_cycles = map.totals.latency_cycles};
   } catch (const InputError& error) {
-    costs.fault = error.what();
+    costs.fault = error.sentence();
     return costs;
   }
   costs.watts = average_watts({.cycles = costs.run.cycles, .energy_pj = costs.run.energy_pj}, architecture);

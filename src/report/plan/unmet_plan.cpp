@@ -36,15 +36,13 @@ std::string on_hardware(const ServingQuestion& question, const ServingLayout& la
 }
 
 // "ttft<0.5" is half a millisecond; whoever writes that for a first token is likely to have meant seconds.
-std::string meant_seconds(const LatencySlo& slo, double fastest_ms) {
+std::string meant_seconds(const ServingQuestion& question, const LatencySlo& slo, double fastest_ms) {
   constexpr double shortest_meant_ms = 10;
-  LatencySlo meant = slo;
-  meant.limit_ms *= 1000;
-  if (slo.limit_ms >= shortest_meant_ms || slo.metric == SloMetric::tpot || slo.metric == SloMetric::itl ||
-      meant.limit_ms < fastest_ms) {
-    return "";
-  }
-  return fmt::format(" If {} s was meant, write {}.", number_text(slo.limit_ms), slo_key(meant));
+  const bool is_of_a_request = slo.metric == SloMetric::ttft || slo.metric == SloMetric::e2el;
+  if (!is_of_a_request || slo.limit_ms >= shortest_meant_ms || 1000 * slo.limit_ms < fastest_ms) return "";
+  const std::string key = slo_key(slo), limit = number_text(slo.limit_ms);
+  return fmt::format(" If {} s was meant, write {}{}s{}.", limit, key.substr(0, key.find('<') + 1), limit,
+                     question.joint_percent ? "" : fmt::format("@p{}", number_text(slo.percentile)));
 }
 
 // Latencies that no layout reaches, even for a request that runs alone.
@@ -56,7 +54,7 @@ std::string out_of_reach(const ServingPlanReport& report) {
     if (fastest[i].ms <= slo.limit_ms) continue;
     text += fmt::format(" {} is out of reach: even a request alone takes at least {}, with {}.", slo_text(slo),
                         duration_above(slo, fastest[i].ms), on_hardware(report.question, fastest[i].layout));
-    text += meant_seconds(slo, fastest[i].ms);
+    text += meant_seconds(report.question, slo, fastest[i].ms);
   }
   return text;
 }
@@ -176,6 +174,11 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
                         achieved_text(question, *nearest.run), rate_number(nearest.run->rate));
     if (is_within_limits(question, *nearest.run)) {
       text += " That run keeps the limits, but so narrowly that other requests of the same traffic may not.";
+    } else if (nearest.run->failed_share > 0) {
+      text += fmt::format(" {:.2g}% of its requests failed.", 100 * nearest.run->failed_share);
+    } else if (question.joint_percent) {
+      text +=
+          fmt::format(" Fewer than {}% of its requests keep all limits at once.", number_text(*question.joint_percent));
     }
   }
   return text + "\n";

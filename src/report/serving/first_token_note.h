@@ -1,4 +1,4 @@
-// How much longer than simulated requests may wait for their first tokens.
+// How far measured times to the first token may lie from simulated ones.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace foretoken {
 
-// A sentence where the interval of TTFT is wide because published runs waited for more than is simulated; else empty.
+// A sentence where published runs lie farther from simulated ones than step times explain; else empty.
 std::string first_token_note(const SimulationConfig& config);
 
 }  // namespace foretoken

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/field_braces.h"
 #include "base/kinds.h"
 #include "base/simulated_time.h"
 #include "base/text.h"
@@ -398,7 +399,7 @@ Json vllm_result_json(const ServingReport& report) {
     const bool has_gaps = metric.name == "tpot" || metric.name == "itl";
     if (metrics.completed == 0 || (has_gaps && metrics.output_tokens == 0)) clear_latencies(result, metric.name);
   }
-  for (const auto& [key, value] : report.metadata) result.set(key, value);
+  for (const auto& [key, value] : report.metadata) result.set(with_literal_braces(key), with_literal_braces(value));
   if (metrics.speculation.drafts > 0 && report.diffusion.block_tokens == 0)
     add_speculation(result, metrics.speculation);
   return result;

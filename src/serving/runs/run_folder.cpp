@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/field_braces.h"
 #include "base/file.h"
 #include "base/kinds.h"
 #include "base/simulated_time.h"
@@ -262,7 +263,7 @@ MeasuredRun parse_run_json(std::string_view text, const std::string& source) {
     }
   }
   if (const auto notes = root.find("notes")) {
-    for (const JsonView& note : notes->items()) run.notes.push_back(note.string());
+    for (const JsonView& note : notes->items()) run.notes.push_back(with_literal_braces(note.string()));
   }
   return run;
 }
@@ -397,7 +398,7 @@ Json run_json(const MeasuredRun& run) {
   }
   if (!run.notes.empty()) {
     Json notes = Json::array();
-    for (const std::string& note : run.notes) notes.push(note);
+    for (const std::string& note : run.notes) notes.push(without_literal_marks(note));
     json.set("notes", std::move(notes));
   }
   return json;

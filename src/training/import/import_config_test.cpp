@@ -606,6 +606,9 @@ TEST(ImportConfig, megatron_sums_gradients_in_fp32_unless_it_is_told_otherwise) 
   EXPECT_EQ(bytes("--bf16 --grad-reduce-in-bf16 --main-grads-dtype fp32"), 2);
   EXPECT_EQ(bytes("--bf16 --main-grads-dtype fp32 --grad-reduce-in-bf16"), 2);
   EXPECT_EQ(bytes("--fp16 --main-grads-dtype fp32"), 2);
+  EXPECT_EQ(bytes("--fp16 --fp8-format hybrid"), 2);
+  EXPECT_EQ(bytes("--fp8-format hybrid --fp16"), 2);
+  EXPECT_EQ(bytes("--bf16 --main-grads-dtype fp32 --main-grads-dtype bf16"), 2);
   EXPECT_EQ(bytes("--fp16"), 2);
   EXPECT_EQ(bytes("--fp16 --accumulate-allreduce-grads-in-fp32"), 4);
   const std::string bridge = "model:\n  tensor_model_parallel_size: 2\ntrain:\n  micro_batch_size: 1\nddp:\n";

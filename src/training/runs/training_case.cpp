@@ -214,7 +214,7 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
     if (!says_recompute(row)) assume_recompute(result);
     return result;
   } catch (const InputError& error) {
-    why = error.what();
+    why = error.sentence();
     return std::nullopt;
   }
 }

@@ -109,7 +109,7 @@ class PointGroup {
         before_.push_back(std::move(values));
         able.push_back(std::move(point));
       } catch (const InputError& error) {
-        score_.skipped.push_back({source_, point.row.row, error.what()});
+        score_.skipped.push_back({source_, point.row.row, error.sentence()});
       }
     }
     points_ = std::move(able);
@@ -210,7 +210,7 @@ std::map<std::string, std::vector<Point>> read_groups(const CalibrationValidatio
         why = "no mean or median time per token";
       }
     } catch (const InputError& error) {
-      why = error.what();
+      why = error.sentence();
     }
     result.skipped.push_back({request.data.string(), rows.csv().row(), why});
   }

@@ -218,7 +218,7 @@ void score_stages(const CalibrationValidationRequest& request, const Library& li
     try {
       fit.cases.push_back(run_case_of(run, library));
     } catch (const InputError& error) {
-      result.skipped.push_back({request.data.string(), run.stages.front().row, error.what()});
+      result.skipped.push_back({request.data.string(), run.stages.front().row, error.sentence()});
     }
   }
   if (fit.cases.empty()) return;

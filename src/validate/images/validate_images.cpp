@@ -51,7 +51,7 @@ Validation validate_images(const std::filesystem::path& data, const Library& lib
                 spent.count());
       if (sink) sink(row);
     } catch (const InputError& error) {
-      validation.skipped.push_back({.file = table.source(), .row = table.row(), .why = error.what()});
+      validation.skipped.push_back({.file = table.source(), .row = table.row(), .why = error.sentence()});
     }
   }
   tally.write(validation);

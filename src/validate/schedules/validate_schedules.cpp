@@ -84,7 +84,7 @@ ScheduleValidation validate_schedules(const std::filesystem::path& data, const H
       tally.add(fmt::format("{} x {} x {}", shape.m, shape.n, shape.k),
                 {.measured = measured, .predicted = 1e6 * time->seconds}, 0);
     } catch (const InputError& error) {
-      result.errors.skipped.push_back({.file = table.source(), .row = table.row(), .why = error.what()});
+      result.errors.skipped.push_back({.file = table.source(), .row = table.row(), .why = error.sentence()});
     }
   }
   tally.write(result.errors);

@@ -194,7 +194,7 @@ Validation validate_load_stages(const ServingValidationRequest& request, const L
                          {.observers = {&records}, .percentiles = {}, .bound = bound, .step_bounds = false});
       }
     } catch (const InputError& error) {
-      for (const LoadStage& stage : run.stages) skip(stage, error.what());
+      for (const LoadStage& stage : run.stages) skip(stage, error.sentence());
       continue;
     }
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -86,7 +86,7 @@ class ServingValidator {
         const ServingSpecs specs = maker_.specs(points_[row]);
         answers[row].values = predicted_values(points_[row], specs, simulate_point(builder, specs));
       } catch (const InputError& error) {
-        answers[row].why = error.what();
+        answers[row].why = error.sentence();
       }
       answers[row].seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
@@ -132,7 +132,7 @@ Validation validate_serving(const ServingValidationRequest& request, const Libra
         continue;
       }
     } catch (const InputError& error) {
-      why = error.what();
+      why = error.sentence();
     }
     result.skipped.push_back({request.data.string(), rows.csv().row(), why});
   }

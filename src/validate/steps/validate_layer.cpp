@@ -194,7 +194,7 @@ StepValidation validate_layer(const StepValidationRequest& request, const Librar
       total.measured_ms += measured_ms;
       time->second.add_to(total.predicted);
     } catch (const InputError& error) {
-      skip(error.what());
+      skip(error.sentence());
     }
   }
   if (request.group_by.empty()) {

@@ -253,7 +253,7 @@ class StepScorer {
       spec = spec_of(rows_, request_, catalogue_, why);
       if (spec) answer = predictor_.predict(*spec);
     } catch (const InputError& error) {
-      why = error.what();
+      why = error.sentence();
     }
     if (!answer) return skip(why);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;

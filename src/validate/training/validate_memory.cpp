@@ -84,7 +84,7 @@ Validation validate_printed_memory(CsvReader table) {
     try {
       predicted = printed_quantity(table);
     } catch (const InputError& error) {
-      validation.skipped.push_back({.file = table.source(), .row = table.row(), .why = error.what()});
+      validation.skipped.push_back({.file = table.source(), .row = table.row(), .why = error.sentence()});
       continue;
     }
     const double measured = table.number(table.column("value"), {1e-9, 1e12});

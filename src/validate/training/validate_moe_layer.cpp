@@ -123,7 +123,7 @@ Validation validate_moe_layers(const MoeLayerRequest& request, const HardwareCat
       score("forward", one.forward_ms, times.forward);
       score("backward", one.backward_ms, times.backward_input + times.backward_weight);
     } catch (const InputError& error) {
-      validation.skipped.push_back({.file = table.source(), .row = table.row(), .why = error.what()});
+      validation.skipped.push_back({.file = table.source(), .row = table.row(), .why = error.sentence()});
     }
   }
   tally.write(validation);

@@ -69,7 +69,7 @@ Validation validate_training(const TrainingValidationRequest& request, TrainingC
     try {
       estimate = estimate_training(question, *run->machine);
     } catch (const InputError& error) {
-      skip(row.row, error.what());
+      skip(row.row, error.sentence());
       continue;
     }
     const IterationEstimate& predicted = estimate->iteration;

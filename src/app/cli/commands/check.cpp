@@ -37,11 +37,11 @@ std::vector<DataProblem> check_model_data(const std::filesystem::path& folder) {
       try {
         count_parameters(catalogue.model(name));
       } catch (const InputError& error) {
-        problems.push_back({.file = name, .message = error.what()});
+        problems.push_back({.file = name, .message = error.sentence()});
       }
     }
   } catch (const InputError& error) {
-    problems.push_back({.file = folder.string(), .message = error.what()});
+    problems.push_back({.file = folder.string(), .message = error.sentence()});
   }
   return problems;
 }
@@ -55,7 +55,7 @@ std::vector<DataProblem> check_files(const std::filesystem::path& folder, const 
     try {
       read(file);
     } catch (const InputError& error) {
-      problems.push_back({.file = file.string(), .message = error.what()});
+      problems.push_back({.file = file.string(), .message = error.sentence()});
     }
   }
   return problems;
@@ -69,7 +69,7 @@ std::vector<DataProblem> check_accelerator_data(const std::filesystem::path& fol
     try {
       read(file);
     } catch (const InputError& error) {
-      problems.push_back({.file = file.string(), .message = error.what()});
+      problems.push_back({.file = file.string(), .message = error.sentence()});
     }
   };
   const auto check_each = [&](const char* name, const auto& read) {
@@ -95,7 +95,7 @@ std::vector<DataProblem> check_calibrations(const std::filesystem::path& folder,
     try {
       dates.push_back({.what = file.lexically_relative(folder).string(), .date = read(file).fitted_on});
     } catch (const InputError& error) {
-      problems.push_back({.file = file.string(), .message = error.what()});
+      problems.push_back({.file = file.string(), .message = error.sentence()});
     }
   };
   const CalibrationFiles files = calibration_files(folder);

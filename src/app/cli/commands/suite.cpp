@@ -184,7 +184,7 @@ class SuiteCommand : public Command {
     try {
       run.answer = suite_answer(card, answer_command(card.command, library).json);
     } catch (const InputError& error) {
-      run.error = error.what();
+      run.error = error.sentence();
     }
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return run;

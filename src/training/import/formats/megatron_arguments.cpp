@@ -69,15 +69,18 @@ void complete_overlaps(S& said, const ConfigEntries& entries, std::vector<std::s
 
 // What is sent in 16 bits decides, whatever else is said; beside weights in bf16 sums are in fp32 unless told
 // otherwise.
-int64_t gradient_bytes(const S& said, const ConfigEntries& entries) {
-  const auto says = [&](const char* flag, const auto& wanted) {
-    const ConfigEntry* entry = entries.find(flag);
-    return entry != nullptr && !entry->computed && wanted(ConfigValue(entries.source, *entry));
+int64_t gradient_bytes(const ConfigEntries& entries) {
+  const auto says = [&](std::string_view flag, const auto& wanted) {
+    bool result = false;  // the last of several counts
+    for (const ConfigEntry& entry : entries.entries) {
+      if (entry.key == flag && !entry.computed) result = wanted(ConfigValue(entries.source, entry));
+    }
+    return result;
   };
   const auto is_on = [](const ConfigValue& value) { return value.flag(); };
   if (says("grad-reduce-in-bf16", is_on) || says("main-grads-dtype", is_bf16)) return 2;
   if (says("accumulate-allreduce-grads-in-fp32", is_on)) return 4;
-  return said.precision == "fp16" ? 2 : 4;
+  return says("fp16", is_on) ? 2 : 4;
 }
 
 // Where the file says nothing: megatron/training/arguments.py.
@@ -85,7 +88,7 @@ void complete_megatron(S& said, const ConfigEntries& entries, std::vector<std::s
   keep_recompute_layers_of_blocks(said, entries.find("recompute-method"));
   take_usual_dropout(said, "Megatron-LM", notes);
   complete_overlaps(said, entries, notes);
-  said.gradient_bytes = gradient_bytes(said, entries);
+  said.gradient_bytes = gradient_bytes(entries);
   if (!said.gated) said.gated = false;
   if (!said.learned_positions) said.learned_positions = true;
   if (!said.tied_embeddings) said.tied_embeddings = true;

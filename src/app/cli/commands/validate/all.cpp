@@ -81,7 +81,7 @@ ValidationCheck run_check(const Check& check, const ValidateAll& wanted, const L
       result.skipped = answer.failure;
     }
   } catch (const InputError& error) {
-    result.skipped = error.what();
+    result.skipped = error.sentence();
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
