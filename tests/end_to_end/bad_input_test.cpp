@@ -317,6 +317,10 @@ TEST_F(BadInput, names_in_braces_are_shown_as_they_were_written) {
   expect_refused(run_foretoken("serve --model Llama-3.1-8B --device h100_sxm --request-rate '{rate}'"), " {rate}");
   expect_refused(run_foretoken("step --model '{model}' --device h100_sxm"), " {model}");
   expect_refused(run_foretoken("step --spec " + write("spec.json", R"({"command": "step", "{modle}": 1})")), "{modle}");
+  fs::create_directories(path("data/hardware/devices"));
+  fs::create_directories(path("data/models"));
+  write("data/hardware/devices/x.json", R"({"{max_model_len}": 1})");
+  EXPECT_NE(run_foretoken("check data --dir " + path("data")).out.find("{max_model_len}"), std::string::npos);
   expect_refused(run_foretoken("serve --from 'vllm serve {model} --max-num-seqs {seats}' --device h100_sxm"),
                  "{seats}");
 }
