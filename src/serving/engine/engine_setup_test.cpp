@@ -42,6 +42,29 @@ TEST(EngineSetup, vllm_balances_its_ranks_and_nothing_else) {
   EXPECT_EQ(usual_router("sglang", 4), "round_robin");
 }
 
+TEST(EngineSetup, graphs_reach_as_far_as_the_engine_captures_them) {
+  Stack stack;
+  stack.graph_sizes = {1, 2, 4, 8, 16, 32};
+  const auto largest = [&](const EngineFlags& flags) { return engine_stack(stack, flags).graph_sizes.back(); };
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 512}), 8);
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 64, .graph_limit = 16}), 16);
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 64, .graph_limit = 64}), 64)
+      << "beyond the list, on in its last step";
+  EXPECT_EQ(
+      largest(
+          {.max_num_batched_tokens = 2048, .max_num_seqs = 4, .max_cudagraph_capture_size = 100, .graph_limit = 64}),
+      96)
+      << "as somebody asked";
+  EXPECT_EQ(largest({.engine = "sglang", .max_num_batched_tokens = 2048, .max_num_seqs = 2048, .graph_limit = 24}), 16)
+      << "by the device's memory, not by the requests that may run";
+  EXPECT_EQ(largest({.engine = "trtllm", .max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 2048}), 4)
+      << "only decodes are captured";
+  EXPECT_TRUE(engine_stack(stack, {.max_num_batched_tokens = 2048, .max_num_seqs = 4, .enforce_eager = true})
+                  .graph_sizes.empty());
+  EXPECT_EQ(engine_family("vllm-0.19"), "vllm");
+  EXPECT_EQ(engine_family("sglang"), "sglang");
+}
+
 TEST(EngineSetup, a_release_has_the_stack_and_the_scheduler_of_its_day) {
   EXPECT_EQ(usual_stack("vllm"), "vllm");
   EXPECT_EQ(usual_stack("vllm-0.10.2"), "vllm-0.10");

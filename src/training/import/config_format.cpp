@@ -198,10 +198,6 @@ void says_clipping(SaidSettings& said, const ConfigValue& value) {
   said.clips_gradients = word != "null" && word != "none" && word != "~" && !word.empty() && parse_number(word) != 0;
 }
 
-void says_fp32_gradients(SaidSettings& said, const ConfigValue& value) {
-  said.gradient_bytes = value.flag() ? 4 : 2;
-}
-
 void keeps_weights_in_16_bits(SaidSettings& said) {
   if (said.optimizer.value_or("adam") == "adam" && said.precision.value_or("bf16") == "bf16")
     said.optimizer = "adam-bf16-weights";

@@ -122,7 +122,6 @@ void says_fused_loss(SaidSettings& said, const ConfigValue& value);             
 void says_four_bits(SaidSettings& said, const ConfigValue& value);               // true: NF4
 void says_eight_bits(SaidSettings& said, const ConfigValue& value);              // true: int8
 void says_clipping(SaidSettings& said, const ConfigValue& value);                // 1.0; none or 0: not clipped
-void says_fp32_gradients(SaidSettings& said, const ConfigValue& value);          // true: 4 bytes each, false: 2
 void keeps_weights_in_16_bits(SaidSettings& said);                       // Adam changes weights in bf16 themselves
 void says_optimizer(SaidSettings& said, const ConfigValue& value);       // adamw_torch, paged_adamw_8bit, ...
 void says_lora_targets(SaidSettings& said, const ConfigValue& value);    // [q_proj, up_proj], all

@@ -63,6 +63,10 @@ void complete_nemo(S& said, const ConfigEntries& entries, std::vector<std::strin
   if (!said.ffn && said.hidden) said.ffn = 4 * *said.hidden;
 }
 
+void says_fp32_gradients(S& said, const ConfigValue& value) {
+  said.gradient_bytes = value.flag() ? 4 : 2;
+}
+
 constexpr KeyRule nemo_rules[] = {
     {"model.num_layers", says_count<&S::layers>},
     {"model.hidden_size", says_count<&S::hidden>},
