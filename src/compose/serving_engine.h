@@ -36,7 +36,6 @@ enum class TokenSending {
 // times explain.
 struct FirstTokenDoubt {
   double low = 1, high = 1;
-  bool operator==(const FirstTokenDoubt&) const = default;
 };
 
 struct EngineFlags;

@@ -84,8 +84,9 @@ ServingPrediction simulate_serving(EngineBuilder& builder, const EngineSpec& eng
     request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);
   }
   if (deployment.prefill) {
+    const ReplicaGroup &prefill = result.groups.front(), &decode = result.groups.back();
     request.config.disaggregation = disaggregation_of(
-        result.groups.front(), result.groups.back(), engine.flags.engine, deployment.prefill->transfer,
+        {prefill, prefill.count}, {decode, decode.count}, engine.flags.engine, deployment.prefill->transfer,
         [&](const Device& device) { return builder.facts().node(device, engine.placement); });
   }
   check_counts(request.config);

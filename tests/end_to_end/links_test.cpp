@@ -235,6 +235,12 @@ TEST(Links, pools_say_what_carries_the_kv_cache) {
   const Json inside = answer(serve + "--prefill-pool count=1 --decode-pool count=1");
   EXPECT_FALSE(has_note(inside, "KV caches move"));
   EXPECT_THAT(run_foretoken(serve + "--prefill-pool count=1 --decode-pool count=1").out, HasSubstr("KV transfer:"));
+  const Json mixed = answer(serve + "--prefill-pool count=1 --decode-pool count=1,device=h200_sxm");
+  EXPECT_TRUE(has_note(mixed, "the pools have different GPUs"));
+  const Json cards = answer(
+      "serve --model Llama-3.1-8B --device l40s --max-model-len 4096 --request-rate 2 --num-prompts 20 "
+      "--prefill-pool count=8 --decode-pool count=8");
+  EXPECT_TRUE(has_note(cards, "2 network cards of 200 Gbit/s, 6.25 GB/s a GPU"));
 }
 
 // The default of wide expert parallelism is a power law, which is less even than zipf:0.8.

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-#include "model/weights.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/engine/engine_tiers.h"
+#include "serving/engine/kv_pools.h"
 
 namespace foretoken {
 namespace {
@@ -86,21 +85,9 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
   if (layout.decode) {
     request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(layout.decode->replicas),
                                    engines.decode->group.config);
-    const auto pool_of = [&](const EnginePool& pool) {
-      const std::optional<Node>& node = question_->hardware_of(pool.engine.device).node;
-      ensure(node.has_value(), "prompts are computed apart only where a link is known");
-      // Other devices are in other nodes.
-      const int64_t apart = layout.is_mixed() ? node->device_count + 1 : layout.devices();
-      return KvPool{.replicas = pool.replicas,
-                    .devices = pool.engine.devices(),
-                    .device_bandwidth = transfer_bandwidth_per_device(*node, apart).value_or(pair_bandwidth(*node))};
-    };
-    Disaggregation between =
-        disaggregation_between(pool_of(layout.pool), pool_of(*layout.decode), usual_transfer_latency);
-    between.decode_router = "least_outstanding";
-    between.kv_bytes_per_token = kv_bytes_per_token(question_->model, layout.pool.engine.kv_dtype).value();
-    between.first_token = usual_first_token(engine);
-    request.config.disaggregation = std::move(between);
+    request.config.disaggregation = disaggregation_of(
+        {engines.pool->group, layout.pool.replicas}, {engines.decode->group, layout.decode->replicas}, engine, {},
+        [this](const Device& device) { return question_->hardware_of(device.name).node; });
   }
   request.load = [this, load, requests, part](uint64_t /*seed*/) {
     return question_->in_flight ? traffic_->part_in_flight(whole_in_flight(load), requests, part)

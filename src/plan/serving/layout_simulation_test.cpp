@@ -48,6 +48,29 @@ TEST(LayoutSimulation, rates_at_which_short_runs_contradict_the_promise_are_judg
   EXPECT_GT(judged_again, 0);
 }
 
+TEST(LayoutSimulation, pools_hand_over_as_they_do_where_a_user_serves_them) {
+  ServingQuestion question = small_question();
+  HardwareChoice other = question.hardware[0];
+  other.device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("l40s");
+  question.hardware.push_back(other);
+  const ServingFacts facts = roofline_facts();
+  EngineShelf shelf(question, facts, small_traffic());
+  const LayoutSimulator simulator(question, small_traffic(), shelf);
+  ServingLayout layout{.pool = {.engine = {.device = "l4", .engine = "sglang"}},
+                       .decode = EnginePool{.engine = {.device = "l4", .engine = "sglang"}, .replicas = 3}};
+  const auto between = [&] {
+    return simulator.run_request(layout, shelf.engines(layout), 1, 10).config.disaggregation;
+  };
+  const std::optional<Disaggregation> alike = between();
+  ASSERT_TRUE(alike);
+  EXPECT_EQ(alike->first_token, FirstToken::transfer);
+  EXPECT_GT(alike->first_token_doubt.high, 1);
+  ASSERT_EQ(alike->ports.size(), 4U);
+  EXPECT_EQ(alike->ports.back().bandwidth.value(), 450e9) << "the links of the node";
+  layout.decode->engine.device = "l40s";
+  EXPECT_EQ(between()->ports.back().bandwidth.value(), 50e9) << "a network card: other GPUs are in another node";
+}
+
 LoadMaker begun_conversations(double per_s, int64_t count) {
   return make_load({.num_prompts = count,
                     .arrivals = {.rate = per_s},

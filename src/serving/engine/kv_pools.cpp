@@ -11,35 +11,51 @@
 namespace foretoken {
 namespace {
 
-int64_t devices_of_pools(const ReplicaGroup& prefill, const ReplicaGroup& decode) {
-  int64_t devices = 0;
-  for (const ReplicaGroup* pool : {&prefill, &decode}) {
-    devices += pool->count * (pool->cache_devices() + (pool->ffn ? pool->ffn->devices : 0));
-  }
-  return devices;
+int64_t devices_of(const EnginePoolSize& pool) {
+  return pool.replicas * (pool.engine.cache_devices() + (pool.engine.ffn ? pool.engine.ffn->devices : 0));
+}
+
+const Device& device_of(const EnginePoolSize& pool) {
+  return pool.engine.models.kernels.device();
+}
+
+// Devices of two kinds are in different nodes.
+bool is_mixed(const EnginePoolSize& prefill, const EnginePoolSize& decode) {
+  return device_of(prefill).name != device_of(decode).name;
+}
+
+bool fit_in_one(const Node& node, const EnginePoolSize& prefill, const EnginePoolSize& decode) {
+  return !is_mixed(prefill, decode) && devices_of(prefill) + devices_of(decode) <= node.device_count;
+}
+
+// One direction out of each device.
+BytesPerSecond rate_out(Node node, bool in_one_node) {
+  if (in_one_node) return pair_bandwidth(node);
+  if (!node.network_cards) node.network_cards = assumed_cards(node.device_count);
+  return *network_bandwidth_per_device(node);
 }
 
 }  // namespace
 
 std::optional<KvLink> kv_link(const ReplicaGroup& prefill, const ReplicaGroup& decode, const KvTransfer& transfer,
                               const PlacementSpec& placement, const Library& library) {
-  const Device& device = prefill.models.kernels.device();
-  const int64_t devices = devices_of_pools(prefill, decode);
-  const std::optional<Node> node = library.node_of(device, placement);
+  const EnginePoolSize prompts{prefill, prefill.count}, decodes{decode, decode.count};
+  const std::optional<Node> node = library.node_of(device_of(prompts), placement);
+  const bool in_one_node = node && fit_in_one(*node, prompts, decodes);
   KvLink link{.traffic = {.bytes = kv_bytes_per_token(decode.model, decode.kv_dtype).value() /
                                    static_cast<double>(prefill.cache_devices())},
               .note = {}};
   LinkTraffic& traffic = link.traffic;
-  traffic.between_nodes = !node || devices > node->device_count;
+  traffic.between_nodes = !in_one_node;
   if (transfer.device_bandwidth) {
     traffic.link = "a link of the bandwidth that was given";
     traffic.bandwidth = transfer.device_bandwidth->value();
     return link;
   }
-  const auto bandwidth = node ? transfer_bandwidth_per_device(*node, devices) : std::nullopt;
-  if (!bandwidth) return std::nullopt;
-  traffic.bandwidth = bandwidth->value();
-  if (!traffic.between_nodes) {
+  if (!node) return std::nullopt;
+  const BytesPerSecond bandwidth = rate_out(*node, in_one_node);
+  traffic.bandwidth = bandwidth.value();
+  if (in_one_node) {
     traffic.link = node->fabric.kind == NodeFabricKind::pcie ? "PCIe" : "the links inside the node";
     return link;
   }
@@ -48,39 +64,43 @@ std::optional<KvLink> kv_link(const ReplicaGroup& prefill, const ReplicaGroup& d
       is_named ? library.hardware().cluster(placement.cluster) : usual_cluster(library.hardware(), *node);
   traffic.link = cluster.fabric.technology;
   if (!is_named) {
+    const std::string apart = is_mixed(prompts, decodes)
+                                  ? std::string("the pools have different GPUs")
+                                  : fmt::format("the {} GPUs of both pools do not fit into one node of {}",
+                                                devices_of(prompts) + devices_of(decodes), node->device_count);
     link.note = fmt::format(
-        "KV caches move between nodes: the {} GPUs of both pools do not fit into one node of {}. No cluster was given, "
-        "so foretoken assumes {} ({}, {} a GPU). Give {{cluster}} or {{kv_transfer_bandwidth}} to change this.",
-        devices, node->device_count, cluster.name, traffic.link, rate_words(*bandwidth));
+        "KV caches move between nodes: {}. No cluster was given, so foretoken assumes {} ({}, {} a GPU). "
+        "Give {{cluster}} or {{kv_transfer_bandwidth}} to change this.",
+        apart, cluster.name, traffic.link, rate_words(bandwidth));
   }
   return link;
 }
 
-Disaggregation disaggregation_of(const ReplicaGroup& prefill, const ReplicaGroup& decode, std::string_view engine,
+Disaggregation disaggregation_of(const EnginePoolSize& prefill, const EnginePoolSize& decode, std::string_view engine,
                                  const KvTransfer& transfer,
                                  const std::function<std::optional<Node>(const Device&)>& node) {
-  const int64_t devices = devices_of_pools(prefill, decode);
   const auto bandwidth_of = [&](const Device& device) {
     if (transfer.device_bandwidth) return *transfer.device_bandwidth;
-    const std::optional<Node> around = node ? node(device) : std::nullopt;
-    const auto known = around ? transfer_bandwidth_per_device(*around, devices) : std::nullopt;
-    if (known) return *known;
+    if (const std::optional<Node> around = node ? node(device) : std::nullopt) {
+      return rate_out(*around, fit_in_one(*around, prefill, decode));
+    }
     throw InputError(
         {.field = "kv_transfer_bandwidth",
-         .expected = fmt::format("the bandwidth in GB/s out of each device, because the network of {} is not known",
+         .expected = fmt::format("the bandwidth in GB/s out of each device, because the node of {} is not known",
                                  device.name)});
   };
-  const auto kv_pool = [&](const ReplicaGroup& pool) {
-    return KvPool{.replicas = pool.count,
-                  .devices = pool.cache_devices(),
-                  .device_bandwidth = bandwidth_of(pool.models.kernels.device())};
+  const auto kv_pool = [&](const EnginePoolSize& pool) {
+    return KvPool{.replicas = pool.replicas,
+                  .devices = pool.engine.cache_devices(),
+                  .device_bandwidth = bandwidth_of(device_of(pool))};
   };
   Disaggregation result = disaggregation_between(kv_pool(prefill), kv_pool(decode), transfer.latency);
   result.decode_router = transfer.decode_router;
-  result.kv_bytes_per_token = kv_bytes_per_token(decode.model, decode.kv_dtype).value();
+  const ReplicaGroup& decodes = decode.engine;
+  result.kv_bytes_per_token = kv_bytes_per_token(decodes.model, decodes.kv_dtype).value();
   result.first_token = transfer.first_token.value_or(usual_first_token(engine));
   result.first_token_doubt = engine_kind(engine).doubt_of_pools;
-  result.overlapped_layers = transfer.by_layer ? static_cast<int64_t>(decode.model.layers.size()) : 0;
+  result.overlapped_layers = transfer.by_layer ? static_cast<int64_t>(decodes.model.layers.size()) : 0;
   return result;
 }
 

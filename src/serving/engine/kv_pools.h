@@ -26,12 +26,18 @@ struct KvLink {
   std::string note;     // with `{fields}`; empty = nothing was assumed
 };
 
+// One of the pools: replicas of an engine.
+struct EnginePoolSize {
+  const ReplicaGroup& engine;
+  int64_t replicas = 1;
+};
+
 // Nothing where the network is neither given nor known.
 std::optional<KvLink> kv_link(const ReplicaGroup& prefill, const ReplicaGroup& decode, const KvTransfer& transfer,
                               const PlacementSpec& placement, const Library& library);
 
 // `node`: what a device usually sits in. InputError where the bandwidth is neither given nor known.
-Disaggregation disaggregation_of(const ReplicaGroup& prefill, const ReplicaGroup& decode, std::string_view engine,
+Disaggregation disaggregation_of(const EnginePoolSize& prefill, const EnginePoolSize& decode, std::string_view engine,
                                  const KvTransfer& transfer,
                                  const std::function<std::optional<Node>(const Device&)>& node);
 

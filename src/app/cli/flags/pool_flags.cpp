@@ -48,7 +48,7 @@ KvTransfer PoolFlags::transfer() const {
 Disaggregation PoolFlags::disaggregation(const ReplicaGroup& prefill_pool, const ReplicaGroup& decode_pool,
                                          const std::string& engine, const PlacementSpec& placement,
                                          const Library& library) const {
-  return disaggregation_of(prefill_pool, decode_pool, engine, transfer(),
+  return disaggregation_of({prefill_pool, prefill_pool.count}, {decode_pool, decode_pool.count}, engine, transfer(),
                            [&](const Device& device) { return library.node_of(device, placement); });
 }
 
