@@ -14,6 +14,7 @@ inline constexpr int calibration_version = 1;
 
 // Half-width of the 90% interval as a logarithm, by predicted time: small kernels scatter more.
 struct HalfWidths {
+  static constexpr double of_no_rows = 1;  // a factor of e: where nothing was measured
   static constexpr double edges_us[] = {0, 10, 20, 100, 1000};
   double by_time[std::size(edges_us)] = {};
   static size_t bin(double seconds);

@@ -19,8 +19,9 @@ struct CallKind {
   std::string variant;
 
   // Natural constants; empty where there is no calibration.
-  std::vector<double> cross;  // of a device nobody measured
-  std::vector<double> known;  // with what is known about this one
+  std::vector<double> cross;     // of a device nobody measured
+  std::vector<double> known;     // with what is known about this one
+  double unseen_half_width = 0;  // unseen_kernel_half_width
   struct Sweep {
     std::string group;
     float group_number = 0;

@@ -46,6 +46,12 @@ std::vector<double> cross_log_constants(const Form& form, const FormCalibration&
   return sum;
 }
 
+double unseen_kernel_half_width(const Form& form, const FormCalibration& calibration, const FormCall& call,
+                                const DeviceTraits& traits) {
+  const std::string effect = form.kernel_effect(call, traits);
+  return effect.empty() || calibration.effects.contains(effect) ? 0 : HalfWidths::of_no_rows;
+}
+
 std::vector<double> natural_constants(std::span<const double> log_values) {
   std::vector<double> constants;
   constants.reserve(log_values.size());

@@ -18,6 +18,10 @@ namespace foretoken {
 std::vector<double> cross_log_constants(const Form& form, const FormCalibration& calibration, const FormCall& call,
                                         const DeviceTraits& traits, std::string_view device);
 
+// How unsure a calibration is of a kernel that it has never seen, beside its usual half-width; 0 where it has.
+double unseen_kernel_half_width(const Form& form, const FormCalibration& calibration, const FormCall& call,
+                                const DeviceTraits& traits);
+
 // The constants themselves; the same bits on every machine.
 std::vector<double> natural_constants(std::span<const double> log_values);
 

@@ -330,6 +330,7 @@ CallKind LearnedKernels::resolve(const Slot& slot, const FormCall& call) const {
   if (slot.cross) {
     kind.cross = natural_constants(log_constants_without_sweep(slot, call, Tier::cross));
     kind.known = natural_constants(log_constants_without_sweep(slot, call, Tier::best));
+    kind.unseen_half_width = unseen_kernel_half_width(form, *slot.cross, call, state_->powered);
     if (kind.sweep && (slot.is_sibling() || form.is_of_another_machine(call))) {
       const std::vector<double>& elsewhere = slot.is_sibling() ? kind.cross : kind.known;
       for (const size_t constant : form.machine_constants()) kind.sweep->constants[constant] = elsewhere[constant];
@@ -449,7 +450,8 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   const double seconds =
       seconds_with_residual(*slot->form, call, state_->powered, tier == Tier::cross ? kind->cross : kind->known,
                             slot->cross->residual, slot->cross->residual_strength, std::nullopt, features);
-  double half_width = portable_hypot(slot->cross->half_widths.at(seconds), assumed_half_width(call));
+  double half_width =
+      portable_hypot(slot->cross->half_widths.at(seconds), assumed_half_width(call), kind->unseen_half_width);
   if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot->cross, seconds);
   return LearnedTime{.seconds = with_interval(seconds, half_width, Confidence::extrapolated),
                      .tier = Tier::cross,

@@ -142,7 +142,9 @@ TEST_F(LearnedKernelsTest, a_device_that_lacks_facts_has_no_answer) {
 }
 
 TEST_F(LearnedKernelsTest, the_cross_tier_says_what_the_form_says_and_how_sure_it_is) {
-  write(start_calibration(form_named("memory")));
+  FormCalibration norms = start_calibration(form_named("memory"));
+  norms.effects["operation rms_norm"] = std::vector<double>(norms.constants.size(), 0.0);
+  write(norms);
   const std::optional<LearnedTime> time = ask(norm);
   ASSERT_TRUE(time);
   EXPECT_EQ(time->tier, Tier::cross);
@@ -152,6 +154,10 @@ TEST_F(LearnedKernelsTest, the_cross_tier_says_what_the_form_says_and_how_sure_i
   EXPECT_NEAR(time->seconds.value, expected, 1e-5 * expected);  // constants are kept to six digits
   EXPECT_NEAR(time->seconds.low, time->seconds.value / std::exp(0.2), 1e-9 * expected);
   EXPECT_NEAR(time->seconds.high, time->seconds.value * std::exp(0.2), 1e-9 * expected);
+  const std::optional<LearnedTime> unseen = ask(RopeShape{.tokens = 64, .heads = 32, .kv_heads = 8, .rotary_dim = 128});
+  ASSERT_TRUE(unseen);
+  EXPECT_NEAR(std::log(unseen->seconds.high / unseen->seconds.value), std::hypot(0.2, HalfWidths::of_no_rows), 1e-6)
+      << "an operation that nobody measured";
 }
 
 TEST_F(LearnedKernelsTest, one_token_of_prefill_is_answered_by_the_decode_form) {

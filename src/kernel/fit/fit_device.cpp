@@ -54,8 +54,8 @@ WidthFactors width_factors_from(const GroupedErrors& unseen, const HalfWidths& w
   constexpr size_t enough = 15;
   std::map<std::string, std::vector<double>> ratios;
   for (size_t i = 0; i < unseen.errors.size(); ++i) {
-    const auto& [seconds, log_error] = unseen.errors[i];
-    ratios[unseen.groups[i]].push_back(std::abs(log_error) / std::max(widths.at(seconds), 1e-6));
+    const FitError& error = unseen.errors[i];
+    ratios[unseen.groups[i]].push_back(std::abs(error.log_error) / std::max(widths.at(error.predicted), 1e-6));
   }
   WidthFactors factors;
   for (const auto& [group, values] : ratios) {

@@ -44,7 +44,7 @@ HalfWidths half_widths_from(const FitErrors& errors) {
     all.push_back(std::abs(error.log_error));
   }
   HalfWidths widths;
-  const double overall = all.empty() ? 1.0 : quantile(all, wanted_coverage / 100);
+  const double overall = all.empty() ? HalfWidths::of_no_rows : quantile(all, wanted_coverage / 100);
   for (size_t i = 0; i < bins.size(); ++i)
     widths.by_time[i] = bins[i].size() >= enough ? quantile(bins[i], wanted_coverage / 100) : overall;
   return widths;
@@ -58,7 +58,10 @@ HalfWidths scaled(const HalfWidths& widths, double factor) {
 
 double coverage(const FitErrors& errors, const HalfWidths& widths) {
   size_t held = 0;
-  for (const FitError& error : errors) held += std::abs(error.log_error) <= widths.at(error.predicted) ? 1 : 0;
+  for (const FitError& error : errors) {
+    const double width = portable_hypot(widths.at(error.predicted), error.unseen_half_width);
+    held += std::abs(error.log_error) <= width ? 1 : 0;
+  }
   return errors.empty() ? 0 : 100 * static_cast<double>(held) / static_cast<double>(errors.size());
 }
 

@@ -11,6 +11,8 @@ namespace foretoken {
 struct FitError {
   double predicted = 0;  // seconds
   double log_error = 0;  // log(measured / predicted)
+  // Of a kernel that the fit has never seen: what its interval has in quadrature beside the usual width.
+  double unseen_half_width = 0;
   double measured() const;
 };
 using FitErrors = std::vector<FitError>;

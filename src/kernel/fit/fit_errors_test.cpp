@@ -63,6 +63,15 @@ TEST(FitErrorsTest, groups_that_are_wrong_each_in_their_own_way_widen_the_interv
   EXPECT_GT(of_apart.at(50e-6), 1.05 * half_widths_from(pooled).at(50e-6));
 }
 
+TEST(FitErrorsTest, intervals_of_kernels_that_the_fit_has_never_seen_are_wider) {
+  const FitErrors known = errors_around(0, 0.1, 50e-6, 1000, 1);
+  FitErrors unseen = errors_around(0.6, 0.3, 50e-6, 1000, 7);
+  const HalfWidths widths = half_widths_from(known);
+  EXPECT_LT(coverage(unseen, widths), 20);
+  for (FitError& error : unseen) error.unseen_half_width = HalfWidths::of_no_rows;
+  EXPECT_NEAR(coverage(unseen, widths), 91, 3);
+}
+
 TEST(FitErrorsTest, one_group_alone_says_nothing_about_others) {
   std::vector<double> coverage_of;
   const FitErrors only = errors_around(0, 0.1, 50e-6, 500, 1);

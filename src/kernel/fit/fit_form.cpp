@@ -87,7 +87,9 @@ class FormFitter {
       const std::vector<double> logs = cross_log_constants(*form_, calibration, call, traits_[device], "");
       const double seconds = form_seconds_with_residual(*form_, call, traits_[device], logs, calibration.residual,
                                                         calibration.residual_strength, std::nullopt);
-      result.push_back({.predicted = seconds, .log_error = portable_log(row.measured->seconds / seconds)});
+      result.push_back({.predicted = seconds,
+                        .log_error = portable_log(row.measured->seconds / seconds),
+                        .unseen_half_width = unseen_kernel_half_width(*form_, calibration, call, traits_[device])});
     }
     return result;
   }

@@ -79,6 +79,10 @@ class Form {
   // fa3", ... (the device's own effects are added by the fitter).
   virtual std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const = 0;
 
+  // The effect that stands for the kernel itself: a calibration without it has seen other kernels alone. Empty = all
+  // kernels of the form are variations of one.
+  virtual std::string kernel_effect(const FormCall& /*call*/, const DeviceTraits& /*device*/) const { return {}; }
+
   // The variant that a current engine runs for a call whose variant is not known; empty if there is only one.
   virtual std::string_view usual_variant(const FormCall& /*call*/, const DeviceTraits& /*device*/) const { return {}; }
 

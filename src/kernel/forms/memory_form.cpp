@@ -123,10 +123,14 @@ class MemoryForm : public Form {
   std::span<const FormConstant> constants() const override { return table; }
 
   std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
-    std::vector<std::string> names = {"common",
-                                      "operation " + std::string(std::visit(TrafficOf{device}, call.shape).operation)};
+    std::vector<std::string> names = {"common", kernel_effect(call, device)};
     if (!call.variant.empty()) names.push_back("kernel " + call.variant);
     return names;
+  }
+
+  // How often an operation passes over its rows differs more than devices do.
+  std::string kernel_effect(const FormCall& call, const DeviceTraits& device) const override {
+    return "operation " + std::string(std::visit(TrafficOf{device}, call.shape).operation);
   }
 
   // What an engine runs: a fused kernel of its own, and PyTorch's where nobody writes one.
