@@ -167,7 +167,7 @@ Json validation_run_json(const ValidationRun& run) {
   for (const ValidationCheck& check : run.checks) {
     Json json = check.skipped.empty() ? checked_json(check.errors)
                                       : Json::object({{"name", check.errors.name}, {"skipped", check.skipped}});
-    json.set("command", check.command);
+    if (!check.command.empty()) json.set("command", check.command);
     if (const CheckedErrors* before = errors_before(run, check.errors.name)) json.set("mape_before", before->mape);
     checks.push(std::move(json));
   }

@@ -22,7 +22,7 @@ struct CheckedErrors {
 
 struct ValidationCheck {
   CheckedErrors errors;
-  std::string command;  // that repeats it
+  std::string command;  // that repeats it; empty where its measurements are not there
   std::string skipped;  // why it was not run, or could not
   double seconds = 0;   // on the wall; not part of JSON, which is the same each time
 };

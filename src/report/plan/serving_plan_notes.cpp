@@ -7,6 +7,7 @@
 
 #include "compose/device_formats.h"
 #include "plan/serving/layout_space.h"
+#include "report/serving/first_token_note.h"
 #include "report/serving/speculation_report.h"
 
 namespace foretoken {
@@ -76,6 +77,8 @@ std::vector<std::string> serving_plan_notes(const ServingPlanReport& report) {
   }
   if (const PlanPoint* winner = report.result.winner()) {
     std::string note = changed_numbers_note(report.question, winner->layout);
+    if (!note.empty()) notes.push_back(std::move(note));
+    note = first_token_note(report.question, winner->layout);
     if (!note.empty()) notes.push_back(std::move(note));
   }
   for (std::string& sentence : left_out(report.question)) notes.push_back(std::move(sentence));
