@@ -12,6 +12,7 @@
 #include "compose/profile/kernel_class.h"
 #include "compose/profile/kernel_shape.h"
 #include "kernel/error_correlation.h"
+#include "kernel/ported_time.h"
 
 namespace foretoken {
 namespace {
@@ -26,22 +27,6 @@ struct Factor {
   std::string_view form = "roofline";  // its errors go together with those of the form
   std::optional<double> predicted_us;  // on the GPU of the trace
 };
-
-double log_ratio(double a, double b) {
-  return a > 0 && b > 0 ? portable_log(a / b) : 0;
-}
-
-// A quotient of estimates: what both are off by alike cancels. 0 = their errors are independent.
-Estimate quotient(const Estimate& above, const Estimate& below, double correlation) {
-  const double value = above.value / below.value;
-  const auto width = [&](double a, double b) { return std::sqrt(a * a + b * b - 2 * correlation * a * b); };
-  const double down = width(log_ratio(above.value, above.low), log_ratio(below.high, below.value));
-  const double up = width(log_ratio(above.high, above.value), log_ratio(below.value, below.low));
-  return {.value = value,
-          .low = value * portable_exp(-down),
-          .high = value * portable_exp(up),
-          .kind = std::max(above.kind, below.kind)};
-}
 
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(),
@@ -70,7 +55,7 @@ Estimate repriced(double measured_us, const MessageTimes& times, double waits, d
   const double waited = std::max(0.0, measured_us - times.before.value);
   const double by_wait = times.after.value + waited * waits;
   const double value = waited > 0 ? by_wait : by_ratio;
-  const Estimate error = quotient(times.after, times.before, correlation);
+  const Estimate error = quotient_of(times.after, times.before, correlation);
   return {.value = value,
           .low = std::min(value, by_ratio) * error.low / error.value,
           .high = std::max(value, by_ratio) * error.high / error.value,
@@ -252,7 +237,8 @@ class TracePorter {
       if (here.value <= 0 || there.value <= 0) return std::nullopt;
       const double alike = to_.correlations().within_form(error_form(shape.shape, shape.variant));
       const bool is_same = same_device_ && shape.shape == wanted.shape;
-      Factor factor{.ratio = is_same ? exactly(1) : quotient(there, here, same_device_ ? alike : 0),
+      const Estimate ratio = same_device_ ? quotient_of(there, here, alike) : port_ratio(there, here);
+      Factor factor{.ratio = is_same ? exactly(1) : ratio,
                     .basis = is_same ? PortBasis::kept : PortBasis::estimates,
                     .form = error_form(shape.shape, shape.variant)};
       // Less of the same work on the same GPU takes no longer.

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "kernel/port_map.h"
+#include "kernel/ported_time.h"
 #include "kernel/validate.h"
+#include "report/accuracy/ported_pairs_report.h"
 #include "report/accuracy/validation_report.h"
 #include "report/chip/port_map_report.h"
 
@@ -33,6 +35,9 @@ class ValidateKernels : public Command {
     options.text(
         "--port-map", port_map_,
         "Also report the efficiency of each family on each device, and plot it against its spread in this SVG file");
+    options.flag(
+        "--ported", ported_,
+        "Also report, for every two devices, how well kernels measured on one predict the other (foretoken port)");
     options.integer("--threads", threads_, {.least = 0, .most = 1024},
                     "Number of files read at the same time; 0 = one per core");
     options.footer(
@@ -59,10 +64,12 @@ class ValidateKernels : public Command {
       rows.stream() << scored_kernel_header();
     }
     PortMap port_map;
-    if (rows.wanted() || !port_map_.empty()) {
+    PortedPairs ported;
+    if (rows.wanted() || !port_map_.empty() || ported_) {
       sink = [&](const ScoredKernel& scored) {
         if (rows.wanted()) rows.stream() << scored_kernel_row(scored);
         if (!port_map_.empty()) port_map.add(scored);
+        if (ported_) ported.add(scored);
       };
     }
     const Tier tier = tier_from_name(tier_).value();
@@ -81,13 +88,18 @@ class ValidateKernels : public Command {
       answer.text += "\n" + port_map_text(families) + fmt::format("wrote {}\n", port_map_);
       answer.json.set("port_map", port_map_json(families));
     }
+    if (ported_) {
+      const std::vector<PortedPair> pairs = ported.pairs();
+      answer.text += "\n" + ported_pairs_text(pairs);
+      answer.json.set("ported", ported_pairs_json(pairs));
+    }
     return answer;
   }
 
  private:
   // A fifth of the rows of a generation that the calibrations have never seen.
   Answer without_generation(const Library& library, KernelValidationRequest request) const {
-    options_->refuse({"--tier", "--campaign", "--out", "--port-map"}, {}, "--without");
+    options_->refuse({"--tier", "--campaign", "--out", "--port-map", "--ported"}, {}, "--without");
     const auto calibrations = withheld_.calibrations(library, options_->calibration(), {data_}, request.families);
     request.held_out_only = true;
     request.generation = calibrations->generation();
@@ -101,6 +113,7 @@ class ValidateKernels : public Command {
   const Options* options_ = nullptr;
   WithheldFlags withheld_;
   std::string data_, out_, port_map_, campaign_, tier_ = "best";
+  bool ported_ = false;
   int64_t threads_ = 0;
   KernelValidationRequest request_;
 };
