@@ -35,6 +35,14 @@ TEST_F(PortCommand, a_trace_of_an_h100_is_told_for_an_h200) {
   EXPECT_LT(seconds.at("value").number(), seconds.at("high").number());
 }
 
+TEST_F(PortCommand, warns_between_gpus_of_two_makers) {
+  const auto text_to = [&](const std::string& gpu) {
+    return in_one_line(run_foretoken("port " + trace() + " --device h100_sxm --to " + gpu).out);
+  };
+  EXPECT_THAT(text_to("mi300x"), HasSubstr("between GPUs of two makers"));
+  EXPECT_THAT(text_to("b200_sxm"), testing::Not(HasSubstr("two makers")));
+}
+
 TEST_F(PortCommand, what_contradicts_the_trace_is_said_and_what_runs_no_gpu_kernels_is_refused) {
   std::string text = test_trace(2);
   const std::string named = "\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\"}], ";
