@@ -1,8 +1,11 @@
 // Every layer validated at once, and other tools run beside foretoken.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "run.h"
 
@@ -44,18 +47,55 @@ TEST(ValidateAllCommand, wrong_input_is_refused) {
   EXPECT_EQ(run_foretoken("validate --all --data /no/such/folder").status, 2);
 }
 
-TEST(BenchPeersCommand, what_is_not_installed_is_said) {
+// Its answers about one peer.
+JsonView peer_of(const Json& document, const std::string& name) {
+  for (const JsonView& peer : JsonView(document, "peers").at("peers").items()) {
+    if (peer.at("peer").string() == name) return peer;
+  }
+  ADD_FAILURE() << "bench peers does not look for " << name;
+  return JsonView(document, "peers");
+}
+
+TEST(BenchPeersCommand, every_tool_of_the_suite_is_looked_for_and_a_page_compares_with_it) {
   const Outcome outcome = run_foretoken("bench peers --json");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const Json document = parse_json(outcome.out, "peers");
-  size_t peers = 0;
-  for (const JsonView& peer : JsonView(document, "peers").at("peers").items()) {
+  const std::filesystem::path root = FORETOKEN_SOURCE_DIR;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "data" / "suite" / "tools")) {
+    const Json tool = parse_json(read_file(entry.path(), size_t{1} << 20), entry.path().string());
+    const std::string name = JsonView(tool, "tool").at("name").string();
+    if (name == "foretoken" || name == "Roofline (baseline)") continue;
+    const JsonView peer = peer_of(document, name);
     peer.at("installed").boolean();
-    ++peers;
+    EXPECT_TRUE(std::filesystem::exists(root / peer.at("compared_in").string())) << name;
   }
-  EXPECT_GE(peers, 8U);
   EXPECT_EQ(run_foretoken("bench peers --calculon /no/such/folder").status, 2);
   EXPECT_EQ(run_foretoken("bench peers --timeloop-mapping map.yaml").status, 2);
+  EXPECT_EQ(run_foretoken("bench peers --checkouts /no/such/folder").status, 2);
+}
+
+TEST(BenchPeersCommand, programs_and_checkouts_are_found_and_what_they_lack_is_said) {
+  const std::filesystem::path programs = empty_folder("peer_programs"), checkouts = empty_folder("peer_checkouts");
+  for (const char* program : {"simulation_worker", "timeloop-model"}) {
+    std::ofstream(programs / program) << "#!/bin/sh\nexit 1\n";
+    std::filesystem::permissions(programs / program, std::filesystem::perms::owner_all);
+  }
+  std::filesystem::create_directories(checkouts / "NeuSight");
+  const std::string before = std::getenv("PATH");
+  ASSERT_EQ(setenv("PATH", (programs.string() + ":" + before).c_str(), 1), 0);
+  const std::string line = "bench peers --checkouts " + checkouts.string();
+  const Outcome json = run_foretoken(line + " --json"), text = run_foretoken(line);
+  ASSERT_EQ(setenv("PATH", before.c_str(), 1), 0);
+  ASSERT_EQ(json.status, 0) << json.err;
+  const Json document = parse_json(json.out, "peers");
+  for (const auto& [name, lacks] : {std::pair("BLIS", "coefficients"), std::pair("NeuSight", "trained predictors"),
+                                    std::pair("Timeloop", "--timeloop-files and --timeloop-mapping")}) {
+    const JsonView peer = peer_of(document, name);
+    EXPECT_TRUE(peer.at("installed").boolean()) << name;
+    EXPECT_NE(peer.at("not_run").string().find(lacks), std::string::npos) << peer.at("not_run").string();
+  }
+  EXPECT_NE(in_one_line(text.out).find("NeuSight: found (" + (checkouts / "NeuSight").string()), std::string::npos)
+      << text.out;
 }
 
 TEST(CheckCommand, old_prices_and_fits_are_noted_but_are_no_problem) {

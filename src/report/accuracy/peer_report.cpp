@@ -44,13 +44,14 @@ std::string peers_text(const std::vector<PeerRun>& runs) {
   std::string others;
   size_t ran = 0;
   for (const PeerRun& run : runs) {
+    const std::string compared = run.compared_in.empty() ? "" : fmt::format(" (compared in {})", run.compared_in);
     if (run.found.empty()) {
-      others += fmt::format("{}: not installed\n", run.name);
+      others += fmt::format("{}: not installed{}\n", run.name, compared);
       continue;
     }
     if (!run.not_run.empty()) {
-      others +=
-          wrap_lines(fmt::format("{}: found ({}), not run: {}\n", run.name, run.found, run.not_run), page_width(), 2);
+      others += wrap_lines(fmt::format("{}: found ({}), not run: {}{}\n", run.name, run.found, run.not_run, compared),
+                           page_width(), 2);
       continue;
     }
     ++ran;
@@ -72,6 +73,7 @@ Json peers_json(const std::vector<PeerRun>& runs) {
   for (const PeerRun& run : runs) {
     Json json = Json::object({{"peer", run.name}, {"installed", !run.found.empty()}});
     if (!run.not_run.empty()) json.set("not_run", run.not_run);
+    if (!run.compared_in.empty()) json.set("compared_in", run.compared_in);
     if (!run.figures.empty()) {
       const std::optional<PeerErrors> errors = peer_errors(run);
       Json figures = Json::array();

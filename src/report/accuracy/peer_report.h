@@ -18,9 +18,10 @@ struct PeerFigure {
 
 struct PeerRun {
   std::string name;
-  std::string work;     // what both were asked
-  std::string found;    // where it is installed; empty = it is not
-  std::string not_run;  // why it was found and not run
+  std::string work;         // what both were asked
+  std::string found;        // where it is installed; empty = it is not
+  std::string not_run;      // why it was found and not run
+  std::string compared_in;  // the page of our documentation that compares; may be empty
   double own_seconds = 0, peer_seconds = 0;
   std::vector<PeerFigure> figures;
 };

@@ -14,14 +14,14 @@ TEST(PeerReport, errors_and_times_are_compared_and_what_is_missing_is_said) {
                                       .own_seconds = 0.5,
                                       .peer_seconds = 5,
                                       .figures = {{.name = "a", .own = 9, .peer = 12, .measured = 10}}},
-                                     {.name = "VIDUR"},
+                                     {.name = "VIDUR", .compared_in = "docs/serving/checks.md"},
                                      {.name = "Timeloop", .found = "timeloop-model", .not_run = "no files"}};
   EXPECT_NEAR(peer_errors(runs[0])->own, 10, 1e-9);
   EXPECT_NEAR(peer_errors(runs[0])->peer, 20, 1e-9);
   EXPECT_NEAR(peer_difference(runs[0]).value(), 25, 1e-9);
   const std::string text = peers_text(runs);
   EXPECT_THAT(text, HasSubstr("10x"));
-  EXPECT_THAT(text, HasSubstr("VIDUR: not installed"));
+  EXPECT_THAT(text, HasSubstr("VIDUR: not installed (compared in docs/serving/checks.md)"));
   EXPECT_THAT(text, HasSubstr("Timeloop: found (timeloop-model), not run: no files"));
   EXPECT_THAT(peers_json(runs).dump(0), HasSubstr("\"foretoken_mape\""));
 }

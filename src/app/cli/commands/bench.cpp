@@ -45,20 +45,90 @@ std::string python_module_path(const std::string& module) {
   return status == 0 ? found : "";
 }
 
-// Peers that are looked for; of those without work of their own, only whether they are there is said.
+// A peer that is looked for and not run.
 struct DetectedPeer {
   const char* name;
-  std::vector<std::string> programs, modules;
+  std::vector<std::string> programs, modules, checkouts;  // checkouts: usual names of its folder
+  const char* why_not_run;
+  const char* compared_in;  // the page of our documentation that compares
 };
 
-std::string place_of(const DetectedPeer& peer) {
-  for (const std::string& program : peer.programs) {
-    if (const std::string found = program_path(program); !found.empty()) return found;
-  }
-  for (const std::string& module : peer.modules) {
-    if (const std::string found = python_module_path(module); !found.empty()) return found;
-  }
-  return "";
+// Every tool of data/suite/tools but those that `bench peers` runs; a test compares the two lists.
+std::vector<DetectedPeer> detected_peers() {
+  return {
+      {.name = "AIConfigurator",
+       .programs = {"aiconfigurator"},
+       .modules = {"aiconfigurator"},
+       .checkouts = {"aiconfigurator"},
+       .why_not_run = "it answers from its own measured tables, to which foretoken's kernels were fitted",
+       .compared_in = "docs/suite.md"},
+      {.name = "ASTRA-sim",
+       .programs = {"AstraSim_Analytical_Congestion_Unaware", "AstraSim_Analytical_Congestion_Aware", "astra-sim"},
+       .modules = {},
+       .checkouts = {"astra-sim"},
+       .why_not_run = "it needs workload, system and network files of yours; `collective --astra-compatible` prints "
+                      "what its analytical backends print",
+       .compared_in = "docs/network.md"},
+      {.name = "BLIS",
+       .programs = {"blis", "simulation_worker"},
+       .modules = {},
+       .checkouts = {"inference-sim"},
+       .why_not_run = "it needs coefficients that were fitted to the model, GPU and engine version in question",
+       .compared_in = "docs/suite.md"},
+      {.name = "Habitat",
+       .programs = {},
+       .modules = {},
+       .checkouts = {"habitat"},
+       .why_not_run = "it measures a PyTorch program on a GPU of yours before it predicts another one",
+       .compared_in = "docs/suite.md"},
+      {.name = "LLMServingSim",
+       .programs = {},
+       .modules = {"llmservingsim"},
+       .checkouts = {"LLMServingSim"},
+       .why_not_run = "it needs operators that were profiled on the GPU in question, and runs in a container",
+       .compared_in = "docs/accuracy/serving_runs.md"},
+      {.name = "MAESTRO",
+       .programs = {"maestro"},
+       .modules = {},
+       .checkouts = {"maestro"},
+       .why_not_run = "it needs mapping and hardware files of yours; `dataflow --mapping --hardware` reads both",
+       .compared_in = "docs/accelerators/dataflow.md"},
+      {.name = "mNPUsim",
+       .programs = {"mnpusim"},
+       .modules = {},
+       .checkouts = {"mNPUsim"},
+       .why_not_run = "it needs files of the array, the network and the memory, which foretoken does not read",
+       .compared_in = "docs/suite.md"},
+      {.name = "NeuSight",
+       .programs = {},
+       .modules = {"neusight"},
+       .checkouts = {"NeuSight"},
+       .why_not_run = "it needs its trained predictors and PyTorch; its published answers are among those of the suite",
+       .compared_in = "docs/accuracy/steps.md"},
+      {.name = "nn-Meter",
+       .programs = {"nn-meter"},
+       .modules = {"nn_meter"},
+       .checkouts = {"nn-Meter"},
+       .why_not_run = "its predictors are for three phone processors and a VPU, which foretoken does not describe",
+       .compared_in = "docs/suite.md"},
+      {.name = "SCALE-Sim v3",
+       .programs = {},
+       .modules = {"scalesim"},
+       .checkouts = {"SCALE-Sim", "scale-sim-v3", "scale-sim-v2"},
+       .why_not_run = "it needs files of the array and the layers; `systolic --config --topology` reads both",
+       .compared_in = "docs/accelerators/systolic.md"},
+      {.name = "uPIMulator",
+       .programs = {"uPIMulator"},
+       .modules = {},
+       .checkouts = {"uPIMulator"},
+       .why_not_run = "it runs compiled UPMEM programs, where foretoken takes the sizes of a kernel",
+       .compared_in = "docs/accelerators/pim.md"},
+      {.name = "VIDUR",
+       .programs = {},
+       .modules = {"vidur"},
+       .checkouts = {"vidur"},
+       .why_not_run = "it needs profiles of the model on the GPU in question",
+       .compared_in = "docs/serving/checks.md"}};
 }
 
 class BenchPeers : public Command {
@@ -68,6 +138,7 @@ class BenchPeers : public Command {
     options.list("--timeloop-files", timeloop_files_,
                  "Architecture, problem and energy tables (YAML) that both Timeloop and foretoken evaluate");
     options.text("--timeloop-mapping", timeloop_mapping_, "Mapping (YAML) of that problem");
+    options.list("--checkouts", checkouts_, "Folders that hold checkouts of other tools, each under its usual name");
     options.number("--seconds", most_seconds_, {.least = 1, .most = 86400}, "Maximum duration of one peer, in seconds");
     options.footer(
         "Looks for other prediction tools on this machine, runs those it has common work for, and prints the ratio of "
@@ -76,31 +147,47 @@ class BenchPeers : public Command {
   }
 
   Answer run(const Library& library) const override {
+    for (const std::string& folder : checkouts_) {
+      if (!std::filesystem::is_directory(folder)) {
+        throw InputError({.source = "--checkouts", .value = printable(folder), .expected = "a folder"});
+      }
+    }
     std::vector<PeerRun> runs = {calculon(library), timeloop(library)};
-    const std::vector<DetectedPeer> others = {
-        {.name = "ASTRA-sim",
-         .programs = {"AstraSim_Analytical_Congestion_Unaware", "AstraSim_Analytical_Congestion_Aware", "astra-sim"},
-         .modules = {}},
-        {.name = "SCALE-Sim", .programs = {}, .modules = {"scalesim"}},
-        {.name = "VIDUR", .programs = {}, .modules = {"vidur"}},
-        {.name = "AIConfigurator", .programs = {"aiconfigurator"}, .modules = {"aiconfigurator"}},
-        {.name = "nn-Meter", .programs = {"nn-meter"}, .modules = {"nn_meter"}},
-        {.name = "MAESTRO", .programs = {"maestro"}, .modules = {}}};
-    for (const DetectedPeer& peer : others) {
-      PeerRun run{.name = peer.name, .found = place_of(peer)};
-      if (!run.found.empty()) run.not_run = "no common work is set up for it; score its answers with `suite --answers`";
-      runs.push_back(std::move(run));
+    for (const DetectedPeer& peer : detected_peers()) {
+      runs.push_back({.name = peer.name, .found = place_of(peer), .compared_in = peer.compared_in});
+      if (!runs.back().found.empty()) runs.back().not_run = peer.why_not_run;
     }
     return {.text = peers_text(runs), .json = peers_json(runs)};
   }
 
  private:
+  std::string checkout_of(const std::vector<std::string>& names) const {
+    for (const std::string& folder : checkouts_) {
+      for (const std::string& name : names) {
+        const std::filesystem::path checkout = std::filesystem::path(folder) / name;
+        if (std::filesystem::is_directory(checkout)) return checkout.string();
+      }
+    }
+    return "";
+  }
+
+  std::string place_of(const DetectedPeer& peer) const {
+    for (const std::string& program : peer.programs) {
+      if (const std::string found = program_path(program); !found.empty()) return found;
+    }
+    for (const std::string& module : peer.modules) {
+      if (const std::string found = python_module_path(module); !found.empty()) return found;
+    }
+    return checkout_of(peer.checkouts);
+  }
+
   // Its table 5: four Megatron models with selective recomputation, which cards of the suite ask for, measured.
   PeerRun calculon(const Library& library) const {
     PeerRun run{.name = "Calculon",
                 .work =
                     "four Megatron runs on A100s (arXiv 2205.05198, table 5); its time is that of its whole "
-                    "validation, 36 runs"};
+                    "validation, 36 runs",
+                .compared_in = "docs/performance/more.md"};
     const std::filesystem::path folder = calculon_.empty() ? "" : std::filesystem::path(calculon_);
     if (!calculon_.empty() && !std::filesystem::exists(folder / "bin" / "calculon")) {
       throw InputError({.source = "--calculon",
@@ -155,7 +242,10 @@ class BenchPeers : public Command {
   }
 
   PeerRun timeloop(const Library& library) const {
-    PeerRun run{.name = "Timeloop", .work = "cycles of a given mapping", .found = program_path("timeloop-model")};
+    PeerRun run{.name = "Timeloop",
+                .work = "cycles of a given mapping",
+                .found = program_path("timeloop-model"),
+                .compared_in = "docs/performance/more.md"};
     if (timeloop_files_.empty() != timeloop_mapping_.empty()) {
       throw InputError({.source = timeloop_files_.empty() ? "--timeloop-files" : "--timeloop-mapping",
                         .expected = "both --timeloop-files and --timeloop-mapping"});
@@ -203,7 +293,7 @@ class BenchPeers : public Command {
   }
 
   std::string calculon_, timeloop_mapping_;
-  std::vector<std::string> timeloop_files_;
+  std::vector<std::string> timeloop_files_, checkouts_;
   double most_seconds_ = 600;
 };
 
