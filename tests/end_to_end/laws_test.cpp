@@ -195,6 +195,97 @@ TEST(Laws, a_serving_run_returns_the_tokens_that_were_asked_for_and_its_energy_a
   }
 }
 
+// What each rank must send: 2(n-1)/n of a tensor that is summed, (n-1)/n of one that is gathered, and all of what goes
+// to the next stage (hidden states and residual).
+struct DenseModel {
+  std::string name;
+  int64_t layers, hidden, vocabulary;
+};
+
+double tensor_parallel_bytes(const DenseModel& model, int64_t tokens, int64_t logits, int64_t ranks) {
+  const double share = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
+  const int64_t reduced =
+      (2 * model.layers + 1) * tokens * model.hidden * 2;  // two in each layer, one of the embedding
+  return 2 * share * static_cast<double>(reduced) + share * static_cast<double>(logits * model.vocabulary * 2);
+}
+
+double bytes_on_links(const JsonView& step) {
+  double bytes = 0;
+  for (const JsonView& link : step.at("links").items()) bytes += link.at("bytes").number();
+  return bytes;
+}
+
+TEST(Laws, links_carry_the_bytes_of_the_collectives_of_a_step) {
+  const std::vector<DenseModel> dense = {
+      {"Llama-3.1-8B", 32, 4096, 128256}, {"Llama-3.1-70B", 80, 8192, 128256}, {"Qwen3-32B", 64, 5120, 151936}};
+  RandomStream random(34, "laws of bytes");
+  for (int i = 0; i < 20; ++i) {
+    const DenseModel& model = one_of(dense, random);
+    const int64_t ranks = int64_t{2} << random.below(3), batch = 1 + static_cast<int64_t>(random.below(300));
+    const int64_t prompt = 1 + static_cast<int64_t>(random.below(4000));
+    const std::string device = one_of<std::string>({"h100_sxm", "b200_sxm", "mi300x", "l40s"}, random);
+    const std::string line = "step --model " + model.name + " --device " + device + " -tp " + std::to_string(ranks);
+    const Json decode = answer(line + " --context-len 512 --batch " + std::to_string(batch));
+    const JsonView decoded(decode, "decode");
+    const int64_t padded = decoded.at("padded_batch").integer();  // of the CUDA graph
+    EXPECT_EQ(bytes_on_links(decoded), tensor_parallel_bytes(model, padded, padded, ranks)) << line << " " << batch;
+    const Json prefill = answer(line + " --phase prefill --input-len " + std::to_string(prompt));
+    EXPECT_EQ(bytes_on_links(JsonView(prefill, "prefill")), tensor_parallel_bytes(model, prompt, 1, ranks))
+        << line << " " << prompt;
+    const Json stages = answer(line + " -pp 2 --phase prefill --input-len " + std::to_string(prompt));
+    const double sent = 2.0 * static_cast<double>(prompt * model.hidden * 2);
+    EXPECT_EQ(bytes_on_links(JsonView(stages, "stages")), tensor_parallel_bytes(model, prompt, 1, ranks) + sent)
+        << line << " " << prompt;
+  }
+}
+
+TEST(Laws, no_way_around_two_nodes_needs_fewer_bytes_than_a_ring) {
+  const DenseModel model = {"Llama-3.1-70B", 80, 8192, 128256};
+  for (const int64_t ranks : {16, 32}) {
+    const Json json = answer("step --model Llama-3.1-70B --device h100_sxm --batch 32 --context-len 512 -tp " +
+                             std::to_string(ranks));
+    EXPECT_GE(bytes_on_links(JsonView(json, "step")), tensor_parallel_bytes(model, 32, 32, ranks)) << ranks;
+  }
+}
+
+// The time between the prefill of one request alone and its first decode step, without what does not depend on bytes.
+TEST(Laws, separate_pools_move_the_kv_cache_of_each_prompt_token) {
+  RandomStream random(35, "laws of KV caches");
+  // Keys and values of every layer: heads of a rank x size of a head x bytes.
+  const std::vector<std::pair<std::string, int64_t>> cases = {
+      {"--model Llama-3.1-8B --device h100_sxm --link bandwidth=10", 32 * 2 * 8 * 128 * 2},
+      {"--model Llama-3.1-8B --device h100_sxm -tp 2", 32 * 2 * 4 * 128 * 2},
+      {"--model Qwen3-30B-A3B --device h200_sxm --kv-cache-dtype fp8", 48 * 2 * 4 * 128}};
+  for (const auto& [flags, bytes_per_token] : cases) {
+    double rest_before = 0;
+    for (int i = 0; i < 4; ++i) {
+      const int64_t tokens = 100 + static_cast<int64_t>(random.below(3000));
+      const std::string line = "serve " + flags +
+                               " --max-model-len 4096 --request-rate 1 --num-prompts 1 --random-range-ratio 0 "
+                               "--random-output-len 4 --prefill-pool count=1 --decode-pool count=1 --trace-in-json "
+                               "--random-input-len " +
+                               std::to_string(tokens);
+      const Json json = answer(line);
+      const JsonView run(json, "serve");
+      double prefilled = 0, decoding = 0;  // microseconds
+      for (const JsonView& event : run.at("trace").at("traceEvents").items()) {
+        if (!event.find("cat") || event.at("cat").string() != "step") continue;
+        const double start = event.at("ts").number();
+        if (event.at("pid").integer() == 0) prefilled = start + event.at("dur").number();
+        if (event.at("pid").integer() == 1 && decoding == 0) decoding = start;
+      }
+      const JsonView link = run.at("replica_groups").items().front().at("kv_transfer");
+      EXPECT_EQ(link.at("bytes_per_token").integer(), bytes_per_token) << line;
+      const double moving =
+          static_cast<double>(tokens * bytes_per_token) / link.at("bandwidth_bytes_per_second").number() * 1e6;
+      const double rest = decoding - prefilled - moving;
+      EXPECT_GE(rest, 0) << line;
+      if (i == 0) rest_before = rest;
+      EXPECT_NEAR(rest, rest_before, 1e-4) << line;  // times are whole picoseconds
+    }
+  }
+}
+
 TEST(Laws, a_collective_of_more_bytes_is_not_faster_and_more_bandwidth_is_not_slower) {
   RandomStream random(32, "laws of collectives");
   const std::vector<std::string> operations = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
