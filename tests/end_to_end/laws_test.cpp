@@ -239,6 +239,21 @@ TEST(Laws, links_carry_the_bytes_of_the_collectives_of_a_step) {
   }
 }
 
+// Each layer gathers the hidden states of all other ranks' tokens for the experts, and scatters as many results.
+TEST(Laws, links_carry_every_token_to_the_ranks_of_the_experts) {
+  RandomStream random(36, "laws of experts' bytes");
+  constexpr int64_t layers = 48, hidden = 2048;
+  for (const int64_t ranks : {2, 4, 8}) {
+    const Json json = answer(
+        "step --model Qwen3-30B-A3B --device h100_sxm --enable-expert-parallel --context-len 512 "
+        "--all2all-backend allgather_reducescatter -dp " +
+        std::to_string(ranks) + " --batch " + std::to_string(1 + random.below(200)));
+    const JsonView step(json, "step");
+    const int64_t tokens = (ranks - 1) * step.at("padded_batch").integer();
+    EXPECT_EQ(bytes_on_links(step), static_cast<double>(layers * 2 * tokens * hidden * 2)) << ranks;
+  }
+}
+
 TEST(Laws, no_way_around_two_nodes_needs_fewer_bytes_than_a_ring) {
   const DenseModel model = {"Llama-3.1-70B", 80, 8192, 128256};
   for (const int64_t ranks : {16, 32}) {
