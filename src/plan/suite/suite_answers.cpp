@@ -105,6 +105,20 @@ void check_parts(const CsvReader& reader, const std::vector<SuiteAnswer>& answer
   }
 }
 
+SuiteAnswer answer_at(const std::string& id, const std::string& place, double scale, const Json& document) {
+  JsonView view(document, "the answer of " + id);
+  for (const std::string_view key : split(place, ".")) view = part_of(view, std::string(key));
+  SuiteAnswer answer{.id = id};
+  if (view.is_number()) {
+    answer.value = view.number() * scale;
+    return answer;
+  }
+  answer.value = view.at("value").number() * scale;
+  answer.low = view.at("low").number() * scale;
+  answer.high = view.at("high").number() * scale;
+  return answer;
+}
+
 }  // namespace
 
 std::string_view withheld_name(Withheld kind) {
@@ -115,17 +129,23 @@ std::string_view withheld_name(Withheld kind) {
 }
 
 SuiteAnswer suite_answer(const SuiteCard& card, const Json& document) {
-  JsonView view(document, "the answer of " + card.id);
-  for (const std::string_view key : split(card.value, ".")) view = part_of(view, std::string(key));
-  SuiteAnswer answer{.id = card.id};
-  if (view.is_number()) {
-    answer.value = view.number() * card.scale;
-    return answer;
-  }
-  answer.value = view.at("value").number() * card.scale;
-  answer.low = view.at("low").number() * card.scale;
-  answer.high = view.at("high").number() * card.scale;
+  return answer_at(card.id, card.value, card.scale, document);
+}
+
+SuiteAnswer suite_check_answer(const SuiteCard& card, size_t at, const Json& document) {
+  const SuiteCheck& check = card.checks.at(at);
+  SuiteAnswer answer = answer_at(fmt::format("{}/{}", card.id, check.name), check.value, check.scale, document);
+  answer.level = card.level;
+  answer.group = fmt::format("checks of {}, {}", card.id, check.unit);
+  answer.measured = check.measured;
+  if (!check.seen) answer.withheld = {Withheld::workload};
+  answer.source = check.source;
   return answer;
+}
+
+double suite_error(double predicted, double measured) {
+  constexpr double percent = 100;
+  return percent * (predicted / measured - 1);
 }
 
 SuiteAnswers read_suite_answers(const std::filesystem::path& path, const std::vector<SuiteCard>& cards) {
@@ -164,17 +184,18 @@ SuiteAnswers read_suite_answers(CsvReader& reader, const std::vector<SuiteCard>&
 }
 
 std::string suite_answers_csv(const std::vector<SuiteAnswer>& answers) {
-  std::string text = "scenario,value,low,high,level,group,size,measured,withheld,part_of,source\n";
+  std::string text = "scenario,value,low,high,level,group,size,measured,withheld,part_of,source,error_percent\n";
   const auto number = [](const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; };
   for (const SuiteAnswer& answer : answers) {
     std::string withheld;
     for (const Withheld kind : answer.withheld) {
       withheld += fmt::format("{}{}", withheld.empty() ? "" : " ", withheld_name(kind));
     }
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(answer.id), answer.value, number(answer.low),
+    const auto error = answer.measured ? std::optional(suite_error(answer.value, *answer.measured)) : std::nullopt;
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(answer.id), answer.value, number(answer.low),
                         number(answer.high), answer.measured ? suite_level_name(answer.level) : "",
                         csv_cell(answer.group), number(answer.size), number(answer.measured), withheld,
-                        csv_cell(answer.part_of), csv_cell(answer.source));
+                        csv_cell(answer.part_of), csv_cell(answer.source), number(error));
   }
   return text;
 }

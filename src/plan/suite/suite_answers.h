@@ -34,6 +34,11 @@ struct SuiteAnswer {
 
 // What the command of the card said. InputError where its document has no such number.
 SuiteAnswer suite_answer(const SuiteCard& card, const Json& document);
+// What the command of its check at place `at` said, as a case with its measurement.
+SuiteAnswer suite_check_answer(const SuiteCard& card, size_t at, const Json& document);
+
+// Percent by which a prediction is above what was measured.
+double suite_error(double predicted, double measured);
 
 struct SuiteAnswers {
   std::vector<SuiteAnswer> answers;

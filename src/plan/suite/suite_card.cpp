@@ -14,10 +14,11 @@
 namespace foretoken {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, SuiteStatus>, 3> statuses = {{
+constexpr std::array<std::pair<std::string_view, SuiteStatus>, 4> statuses = {{
     {"validated", SuiteStatus::validated},
     {"layers", SuiteStatus::layers},
     {"formula", SuiteStatus::formula},
+    {"not validated", SuiteStatus::not_validated},
 }};
 
 constexpr std::array<std::pair<std::string_view, SuiteLevel>, 3> suite_levels = {{
@@ -31,7 +32,36 @@ SuiteStatus status_of(const JsonView& view) {
   for (const auto& [known, status] : statuses) {
     if (known == name) return status;
   }
-  view.fail("validated, layers or formula");
+  view.fail("validated, layers, formula or not validated");
+}
+
+constexpr double least_scale = 1e-30;
+constexpr double least_measured = std::numeric_limits<double>::min();
+
+std::vector<std::string> words_of(const JsonView& command) {
+  std::vector<std::string> words;
+  for (const JsonView& word : command.items()) words.push_back(word.string());
+  if (words.empty()) command.fail("the arguments of foretoken");
+  return words;
+}
+
+std::string some_text(const JsonView& view, const std::string& expected) {
+  std::string text = view.string();
+  if (text.empty()) view.fail(expected);
+  return text;
+}
+
+SuiteCheck check_of(const JsonView& view) {
+  view.allow_only({"name", "command", "value", "scale", "measured", "unit", "source", "seen"});
+  SuiteCheck check{.name = some_text(view.at("name"), "the configuration that was measured, in a few words"),
+                   .command = words_of(view.at("command")),
+                   .value = view.at("value").string(),
+                   .measured = view.at("measured").number({.least = least_measured}),
+                   .unit = view.at("unit").string(),
+                   .source = some_text(view.at("source"), "where the measurement is published")};
+  if (const auto scale = view.find("scale")) check.scale = scale->number({.least = least_scale});
+  if (const auto seen = view.find("seen")) check.seen = seen->boolean();
+  return check;
 }
 
 // "I12.3b" -> I, 12, 3, b: ids in the order in which people count.
@@ -81,8 +111,8 @@ std::optional<SuiteLevel> suite_level_of(std::string_view name) {
 }
 
 SuiteCard read_suite_card(const JsonView& document) {
-  document.allow_only({"id", "name", "group", "level", "model", "hardware", "strategy", "metric", "unit", "command",
-                       "value", "scale", "validation", "measured", "scaling"});
+  document.allow_only({"id", "name", "group", "level", "model", "hardware", "strategy", "stack", "metric", "unit",
+                       "command", "value", "scale", "validation", "measured", "checks", "note", "scaling"});
   SuiteCard card{.id = document.at("id").string(),
                  .name = document.at("name").string(),
                  .group = document.at("group").string(),
@@ -91,27 +121,33 @@ SuiteCard read_suite_card(const JsonView& document) {
                  .strategy = document.at("strategy").string(),
                  .metric = document.at("metric").string(),
                  .unit = document.at("unit").string(),
+                 .stack = some_text(document.at("stack"), "the software that the answer is about"),
+                 .command = words_of(document.at("command")),
                  .value = document.at("value").string()};
   if (card.id.empty()) document.at("id").fail("a name such as T1.1");
-  for (const JsonView& word : document.at("command").items()) card.command.push_back(word.string());
-  if (card.command.empty()) document.at("command").fail("the arguments of foretoken");
   if (const auto level = document.find("level")) {
     const auto known = suite_level_of(level->string());
     if (!known) level->fail("kernel, model or system");
     card.level = *known;
   }
-  constexpr double least_scale = 1e-30;
   if (const auto scale = document.find("scale")) card.scale = scale->number({.least = least_scale});
   const JsonView validation = document.at("validation");
   validation.allow_only({"status", "against"});
   card.status = status_of(validation.at("status"));
   card.against = validation.at("against").string();
-  constexpr double least_measured = std::numeric_limits<double>::min();
   if (const auto measured = document.find("measured")) {
-    measured->allow_only({"value", "source"});
+    measured->allow_only({"value", "source", "seen"});
     card.measured = {.value = measured->at("value").number({.least = least_measured}),
-                     .source = measured->at("source").string()};
+                     .source = some_text(measured->at("source"), "where the measurement is published")};
+    if (const auto seen = measured->find("seen")) card.measured->seen = seen->boolean();
   }
+  if (const auto checks = document.find("checks")) {
+    for (const JsonView& check : checks->items()) card.checks.push_back(check_of(check));
+  }
+  if (card.status == SuiteStatus::validated && !card.measured && card.checks.empty()) {
+    validation.at("status").fail("a status other than validated, or a measurement (measured, or checks) on the card");
+  }
+  if (const auto note = document.find("note")) card.note = note->string();
   if (const auto scaling = document.find("scaling")) {
     scaling->allow_only({"family", "size"});
     card.scaling = {.family = scaling->at("family").string(),

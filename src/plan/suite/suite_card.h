@@ -12,10 +12,11 @@
 namespace foretoken {
 
 // What stands behind an answer.
-//   validated  rows like this one were measured, and predictions of such rows are scored in docs/accuracy.md
-//   layers     the layers it is made of are validated, the whole is not
-//   formula    by rule or formula; nobody's measurement was at hand
-enum class SuiteStatus { validated, layers, formula };
+//   validated      a measurement of the card's scenario, or of one like it (`checks`), stands on the card
+//   layers         the layers it is made of are validated, the whole is not
+//   formula        by rule or formula, compared with other formulas or known facts only
+//   not validated  nothing
+enum class SuiteStatus { validated, layers, formula, not_validated };
 std::string_view suite_status_name(SuiteStatus status);
 
 // What a figure is about: one kernel or collective, one step of a model, or a whole run.
@@ -26,6 +27,18 @@ std::optional<SuiteLevel> suite_level_of(std::string_view name);
 struct MeasuredFigure {
   double value = 0;
   std::string source;
+  bool seen = false;  // constants were fitted, or chosen, in sight of it
+};
+
+// A measurement of the same kind of question, as near to the card as one was found, and the command that predicts it.
+struct SuiteCheck {
+  std::string name;                  // the configuration in a few words
+  std::vector<std::string> command;  // arguments of foretoken
+  std::string value;                 // where the prediction is in its JSON
+  double scale = 1;                  // from its unit to that of the measurement
+  double measured = 0;
+  std::string unit, source;
+  bool seen = false;  // constants were fitted, or chosen, in sight of it
 };
 
 // A place in a row of scenarios that differ by size alone.
@@ -39,16 +52,19 @@ struct SuiteCard {
   std::string group;  // "survey" or "newer"
   SuiteLevel level = SuiteLevel::system;
   std::string model, hardware, strategy, metric, unit;
+  std::string stack;                 // software that the answer is about
   std::vector<std::string> command;  // arguments of foretoken
   std::string value;                 // where the answer is in its JSON: intervals.mean_ttft_ms
   double scale = 1;                  // from its unit to ours
   SuiteStatus status = SuiteStatus::formula;
   std::string against;                     // what such answers were compared with
   std::optional<MeasuredFigure> measured;  // of this very scenario, published
+  std::vector<SuiteCheck> checks;
+  std::string note;  // what a reader must know: where the survey's text and its table disagree
   std::optional<ScalingPlace> scaling;
 };
 
-// InputError with file and path for a card that is not one.
+// InputError with file and path for a card that is not one, or is validated without a measurement.
 SuiteCard read_suite_card(const JsonView& document);
 // All cards of a folder, in the order of their ids: T1.1, T1.2, T10.1. InputError for two of one id.
 std::vector<SuiteCard> read_suite(const std::filesystem::path& folder);

@@ -15,6 +15,7 @@ Json card_document(const std::string& id) {
                        {"model", "m"},
                        {"hardware", "h"},
                        {"strategy", "s"},
+                       {"stack", "an engine"},
                        {"metric", "TTFT"},
                        {"unit", "ms"},
                        {"command", Json::array({Json("step")})},
@@ -78,6 +79,61 @@ TEST(SuiteCard, misspelt_keys_and_statuses_are_refused) {
   EXPECT_THROW(card_of(level), InputError);
   level.set("level", "kernel");
   EXPECT_EQ(card_of(level).level, SuiteLevel::kernel);
+}
+
+Json check_document() {
+  return Json::object({{"name", "half of it"},
+                       {"command", Json::array({Json("step")})},
+                       {"value", "seconds"},
+                       {"scale", 1000.0},
+                       {"measured", 8.0},
+                       {"unit", "ms"},
+                       {"source", "a paper, table 1"}});
+}
+
+Json validated_document() {
+  Json document = card_document("T1");
+  document.set("validation", Json::object({{"status", "validated"}, {"against", "a paper"}}));
+  return document;
+}
+
+TEST(SuiteCard, a_validated_card_without_a_measurement_is_refused_at_its_status) {
+  try {
+    card_of(validated_document());
+    FAIL() << "read";
+  } catch (const InputError& error) {
+    EXPECT_NE(error.sentence().find("validation.status"), std::string::npos) << error.sentence();
+  }
+  Json checked = validated_document();
+  checked.set("checks", Json::array({check_document()}));
+  EXPECT_EQ(card_of(checked).checks.at(0).measured, 8);
+  Json measured = validated_document();
+  measured.set("measured", Json::object({{"value", 3.0}, {"source", "a paper"}}));
+  EXPECT_EQ(card_of(measured).measured.value().value, 3);
+  measured.set("measured", Json::object({{"value", 3.0}, {"source", ""}}));
+  EXPECT_THROW(card_of(measured), InputError);
+}
+
+TEST(SuiteCard, checks_need_a_command_a_measurement_and_a_source) {
+  for (const std::string key : {"name", "command", "measured", "source"}) {
+    Json check = check_document();
+    check.set(key, key == "command" ? Json::array() : key == "measured" ? Json(0.0) : Json(""));
+    Json document = card_document("T1");
+    document.set("checks", Json::array({check}));
+    EXPECT_THROW(card_of(document), InputError) << key;
+  }
+}
+
+TEST(SuiteCard, a_check_is_a_case_with_its_measurement_and_withheld_unless_it_was_seen) {
+  Json document = validated_document();
+  document.set("checks", Json::array({check_document()}));
+  SuiteCard card = card_of(document);
+  const SuiteAnswer answer = suite_check_answer(card, 0, Json::object({{"seconds", 0.01}}));
+  EXPECT_EQ(answer.id, "T1/half of it");
+  EXPECT_DOUBLE_EQ(suite_error(answer.value, answer.measured.value()), 25);
+  EXPECT_EQ(answer.withheld, std::vector{Withheld::workload});
+  card.checks[0].seen = true;
+  EXPECT_TRUE(suite_check_answer(card, 0, Json::object({{"seconds", 0.01}})).withheld.empty());
 }
 
 }  // namespace foretoken::suite_card_test

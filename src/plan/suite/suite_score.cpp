@@ -41,7 +41,7 @@ struct ScoredCase {
   std::optional<double> size;
   double measured = 0;
 
-  double error() const { return 100 * (answer->value / measured - 1); }
+  double error() const { return suite_error(answer->value, measured); }
 };
 
 std::optional<ScoredCase> scored_case(std::span<const SuiteCard> cards, const SuiteAnswer& answer) {
@@ -258,11 +258,13 @@ DimensionScore generalization(const SuiteScore& score) {
     }
     const WithheldErrors& errors = found->second;
     result.why += fmt::format("{} {:.1f}%", withheld_name(kind), errors.errors.mape);
-    std::vector<double> parts = {by_error(errors.errors.mape, worthless_error)};
+    const double right = by_error(errors.errors.mape, worthless_error);
+    std::vector<double> parts = {right};
     if (errors.seen_mape) {
       result.why += fmt::format(" (known {:.1f}%)", *errors.seen_mape);
       const double growth = errors.errors.mape / std::max(*errors.seen_mape, 1.0);
-      parts.push_back(clipped(100 * (worthless_growth - growth) / (worthless_growth - 1)));
+      const double kept = std::clamp((worthless_growth - growth) / (worthless_growth - 1), 0.0, 1.0);
+      parts.push_back(right * kept);  // a tool that is half off everywhere keeps its error and has generalized nothing
     }
     sum += mean(parts);
   }

@@ -143,6 +143,19 @@ TEST(SuiteScore, generalization_needs_every_kind_of_withheld_cases_for_a_full_sc
   EXPECT_LT(score_of(score_answers({}, answers, {}), "generalization"), 80);
 }
 
+TEST(SuiteScore, a_tool_that_is_half_off_everywhere_has_generalized_nothing) {
+  const auto withheld_off_by = [](double factor) {
+    std::vector<SuiteAnswer> answers = levels_off_by(factor, factor, factor);
+    answers[0].withheld = {Withheld::hardware};
+    answers[1].withheld = {Withheld::model};
+    answers[2].withheld = {Withheld::workload, Withheld::time};
+    return score_of(score_answers({}, answers, {}), "generalization");
+  };
+  EXPECT_LT(withheld_off_by(1.5), 0.1);  // its error does not grow, and is worthless all the same
+  EXPECT_NEAR(withheld_off_by(1.25), 50, 0.1);
+  EXPECT_GT(withheld_off_by(1.02), 95);
+}
+
 TEST(SuiteScore, the_total_is_weighted_40_20_20_10_10) {
   const SuiteScore score = score_answers(three_sizes, answers_off_by(1.1), {.install_commands = 1});
   double sum = 0, weights = 0;

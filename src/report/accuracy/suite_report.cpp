@@ -1,8 +1,11 @@
 #include "report/accuracy/suite_report.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/counted.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "report/drawing/html_page.h"
 #include "report/parts/table.h"
@@ -10,9 +13,9 @@
 namespace foretoken {
 namespace {
 
-std::string command_text(const SuiteCard& card) {
+std::string command_text(const std::vector<std::string>& command) {
   std::string text = "foretoken";
-  for (const std::string& word : card.command) text += " " + shell_word(word);
+  for (const std::string& word : command) text += " " + shell_word(word);
   return text;
 }
 
@@ -28,6 +31,20 @@ Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
 
+Json check_json(const SuiteCheck& check) {
+  return Json::object({{"name", check.name},
+                       {"command", command_text(check.command)},
+                       {"unit", check.unit},
+                       {"measured", check.measured},
+                       {"source", check.source},
+                       {"seen", check.seen}});
+}
+
+Json answer_json(const SuiteAnswer& answer) {
+  return Json::object(
+      {{"value", answer.value}, {"low", optional_json(answer.low)}, {"high", optional_json(answer.high)}});
+}
+
 Json card_json(const SuiteCard& card) {
   Json json = Json::object({{"id", card.id},
                             {"name", card.name},
@@ -37,13 +54,110 @@ Json card_json(const SuiteCard& card) {
                             {"strategy", card.strategy},
                             {"metric", card.metric},
                             {"unit", card.unit},
-                            {"command", command_text(card)},
+                            {"stack", card.stack},
+                            {"command", command_text(card.command)},
                             {"status", std::string(suite_status_name(card.status))},
                             {"validated_against", card.against}});
   if (card.measured) {
-    json.set("measured", Json::object({{"value", card.measured->value}, {"source", card.measured->source}}));
+    json.set("measured",
+             Json::object(
+                 {{"value", card.measured->value}, {"source", card.measured->source}, {"seen", card.measured->seen}}));
   }
+  Json checks = Json::array();
+  for (const SuiteCheck& check : card.checks) checks.push(check_json(check));
+  json.set("checks", std::move(checks));
+  if (!card.note.empty()) json.set("note", card.note);
   return json;
+}
+
+// A prediction beside its measurement: of the card's scenario, or of one of its checks.
+struct MeasuredPrediction {
+  const SuiteCard* card = nullptr;
+  std::string_view what, unit;
+  const SuiteAnswer* predicted = nullptr;
+  double measured = 0;
+  bool seen = false;
+
+  double error() const { return suite_error(predicted->value, measured); }
+};
+
+std::vector<MeasuredPrediction> measured_predictions(const SuiteCard& card, const SuiteRun& run) {
+  std::vector<MeasuredPrediction> found;
+  if (card.measured && run.error.empty()) {
+    found.push_back({&card, "this scenario", card.unit, &run.answer, card.measured->value, card.measured->seen});
+  }
+  for (size_t at = 0; at < run.checks.size(); ++at) {
+    const SuiteCheck& check = card.checks[at];
+    if (!run.checks[at].error.empty()) continue;
+    found.push_back({&card, check.name, check.unit, &run.checks[at].answer, check.measured, check.seen});
+  }
+  return found;
+}
+
+std::vector<MeasuredPrediction> measured_predictions(const std::vector<SuiteCard>& cards,
+                                                     const std::vector<SuiteRun>& runs) {
+  std::vector<MeasuredPrediction> all;
+  for (size_t i = 0; i < cards.size(); ++i) {
+    const std::vector<MeasuredPrediction> of_card = measured_predictions(cards[i], runs[i]);
+    all.insert(all.end(), of_card.begin(), of_card.end());
+  }
+  return all;
+}
+
+std::optional<double> mean_error(const std::vector<MeasuredPrediction>& predictions) {
+  std::vector<double> errors;
+  for (const MeasuredPrediction& one : predictions) errors.push_back(std::abs(one.error()));
+  return errors.empty() ? std::nullopt : std::optional(mean(errors));
+}
+
+std::string signed_percent(double value) {
+  return fmt::format("{:+.1f}%", value);
+}
+
+constexpr std::string_view measured_legend =
+    "this scenario: a measurement of the scenario itself. The others are measurements of the same kind, as near to the "
+    "scenario as were found. known before: constants were fitted, or chosen, in sight of the measurement. --json has "
+    "the sources.";
+
+constexpr std::string_view status_legend =
+    "validated: a measurement is predicted beside it, with the error below. layers: the layers that it is made of were "
+    "compared with measurements, the whole was not. formula: only formulas or known facts were at hand. not validated: "
+    "nothing was.";
+
+std::string measured_text(const std::vector<MeasuredPrediction>& predictions) {
+  if (predictions.empty()) return "";
+  Table table({{.title = "id", .align = Table::Align::left, .is_name = true},
+               {.title = "measured configuration", .align = Table::Align::left},
+               {.title = "unit", .align = Table::Align::left},
+               {.title = "predicted"},
+               {.title = "measured"},
+               {.title = "error"},
+               {.title = "known before", .align = Table::Align::left}});
+  for (const MeasuredPrediction& one : predictions) {
+    table.add({one.card->id, std::string(one.what), std::string(one.unit), figure(one.predicted->value),
+               figure(one.measured), signed_percent(one.error()), one.seen ? "yes" : "no"});
+  }
+  return "\nPredictions beside measurements\n\n" + table.text() + "\n" +
+         wrap_lines(std::string(measured_legend) + "\n", page_width(), 0);
+}
+
+// How many answers have a measurement behind them, and how far off those predictions are.
+struct ValidationCount {
+  size_t validated = 0;  // scenarios with at least one prediction beside a measurement
+  std::vector<MeasuredPrediction> unseen;
+  std::optional<double> error, unseen_error;
+};
+
+ValidationCount validation_count(const std::vector<MeasuredPrediction>& predictions) {
+  ValidationCount count{.error = mean_error(predictions)};
+  const SuiteCard* last = nullptr;
+  for (const MeasuredPrediction& one : predictions) {
+    count.validated += one.card != last ? 1 : 0;
+    last = one.card;
+    if (!one.seen) count.unseen.push_back(one);
+  }
+  count.unseen_error = mean_error(count.unseen);
+  return count;
 }
 
 std::string dimension_text(const std::optional<double>& score) {
@@ -119,10 +233,17 @@ std::vector<std::string> leaderboard_cells(const RankedTool& tool) {
 std::string suite_list_text(const std::vector<SuiteCard>& cards) {
   std::string text;
   for (const SuiteCard& card : cards) {
-    text += wrap_lines(fmt::format("{:<6}{}: {} on {}; {}. {} ({})\n", card.id, card.name, card.model, card.hardware,
-                                   card.strategy, card.metric, card.unit),
+    text += wrap_lines(fmt::format("{:<6}{}: {} on {}; {}; {}. {} ({})\n", card.id, card.name, card.model,
+                                   card.hardware, card.strategy, card.stack, card.metric, card.unit),
                        page_width(), 6);
-    text += wrap_lines(fmt::format("      {}\n", command_text(card)), page_width(), 10);
+    text += wrap_lines(fmt::format("      {}\n", command_text(card.command)), page_width(), 10);
+    text += wrap_lines(fmt::format("      {}: {}\n", suite_status_name(card.status), card.against), page_width(), 10);
+    for (const SuiteCheck& check : card.checks) {
+      text += wrap_lines(fmt::format("      check: {}: {} {} measured ({})\n", check.name, figure(check.measured),
+                                     check.unit, check.source),
+                         page_width(), 10);
+      text += wrap_lines(fmt::format("        {}\n", command_text(check.command)), page_width(), 10);
+    }
   }
   return text + fmt::format("\n{}. `foretoken suite` runs them.\n", counted(cards.size(), "scenario"));
 }
@@ -133,16 +254,16 @@ Json suite_list_json(const std::vector<SuiteCard>& cards) {
   return Json::object({{"scenarios", std::move(list)}});
 }
 
-std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs) {
+std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs, Answerer answerer) {
   Table table({{.title = "id", .align = Table::Align::left},
                {.title = "scenario", .align = Table::Align::left},
                {.title = "metric", .align = Table::Align::left},
                {.title = "answer"},
                {.title = "90% interval"},
-               {.title = "measured"},
+               {.title = "error"},
                {.title = "status", .align = Table::Align::left}});
   size_t answered = 0;
-  std::string errors;
+  std::string errors, notes;
   std::vector<std::string> missing;
   for (size_t i = 0; i < cards.size(); ++i) {
     const SuiteCard& card = cards[i];
@@ -152,37 +273,91 @@ std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<Su
       continue;
     }
     const bool fine = run.error.empty();
+    const std::optional<double> error = mean_error(measured_predictions(card, run));
     answered += fine ? 1 : 0;
     table.add({card.id, card.name, fmt::format("{}, {}", card.metric, card.unit), fine ? figure(run.answer.value) : "-",
-               fine ? interval_of(run.answer) : "-", card.measured ? figure(card.measured->value) : "",
+               fine ? interval_of(run.answer) : "-", error ? fmt::format("{:.1f}%", *error) : "",
                std::string(suite_status_name(card.status))});
     if (!fine) errors += wrap_lines(fmt::format("{}: {}\n", card.id, run.error), page_width(), 6);
+    for (const SuiteRun& check : run.checks) {
+      if (check.error.empty()) continue;
+      errors += wrap_lines(fmt::format("{}, {}: {}\n", card.id, check.answer.id, check.error), page_width(), 6);
+    }
+    if (!card.note.empty()) notes += wrap_lines(fmt::format("{:<6}{}\n", card.id, card.note), page_width(), 6);
   }
   if (!missing.empty()) {
     errors += wrap_lines(fmt::format("not answered: {}\n", fmt::join(missing, ", ")), page_width(), 2);
   }
   const std::string rows = missing.size() < cards.size() ? table.text() + "\n" : "";
-  return rows + fmt::format("{} of {} answered.\n", answered, counted(cards.size(), "scenario")) + errors;
+  const std::vector<MeasuredPrediction> predictions = measured_predictions(cards, runs);
+  std::string text = rows + fmt::format("{} of {} answered.\n", answered, counted(cards.size(), "scenario")) + errors;
+  if (answerer == Answerer::other) return text;
+  text += wrap_lines(std::string(status_legend) + "\n", page_width(), 0);
+  if (predictions.empty()) return text;
+  const ValidationCount count = validation_count(predictions);
+  text += wrap_lines(
+      fmt::format("{} have a measurement behind them. Mean error of {}: {:.1f}%", counted(count.validated, "scenario"),
+                  counted(predictions.size(), "prediction"), *count.error) +
+          (count.unseen_error ? fmt::format("; of the {} that were not known before: {:.1f}%", count.unseen.size(),
+                                            *count.unseen_error)
+                              : "") +
+          ".\n",
+      page_width(), 0);
+  text += measured_text(predictions);
+  if (!notes.empty()) text += "\nNotes\n\n" + notes;
+  return text;
 }
 
-Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs) {
+namespace {
+
+Json checks_json(const SuiteCard& card, const SuiteRun& run) {
+  Json list = Json::array();
+  for (size_t at = 0; at < run.checks.size(); ++at) {
+    const SuiteCheck& check = card.checks[at];
+    const SuiteRun& made = run.checks[at];
+    Json json = check_json(check);
+    if (made.error.empty()) {
+      json.set("predicted", answer_json(made.answer));
+      json.set("error_percent", suite_error(made.answer.value, check.measured));
+    } else {
+      json.set("error", made.error);
+    }
+    list.push(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace
+
+Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs, Answerer answerer) {
   Json list = Json::array();
   int64_t answered = 0;
   for (size_t i = 0; i < cards.size(); ++i) {
     Json json = card_json(cards[i]);
     const SuiteRun& run = runs[i];
+    if (!run.checks.empty()) json.set("checks", checks_json(cards[i], run));
     if (run.error.empty()) {
       ++answered;
-      json.set("answer", Json::object({{"value", run.answer.value},
-                                       {"low", optional_json(run.answer.low)},
-                                       {"high", optional_json(run.answer.high)}}));
+      if (cards[i].measured) {
+        json.set("error_percent", suite_error(run.answer.value, cards[i].measured->value));
+      }
+      json.set("answer", answer_json(run.answer));
     } else {
       json.set("error", run.error);
     }
     list.push(std::move(json));
   }
-  return Json::object(
+  Json json = Json::object(
       {{"scenarios", std::move(list)}, {"answered", answered}, {"of", static_cast<int64_t>(cards.size())}});
+  if (answerer == Answerer::other) return json;
+  const std::vector<MeasuredPrediction> predictions = measured_predictions(cards, runs);
+  const ValidationCount count = validation_count(predictions);
+  json.set("validation", Json::object({{"scenarios", static_cast<int64_t>(count.validated)},
+                                       {"measurements", static_cast<int64_t>(predictions.size())},
+                                       {"mape", optional_json(count.error)},
+                                       {"unseen", static_cast<int64_t>(count.unseen.size())},
+                                       {"unseen_mape", optional_json(count.unseen_error)}}));
+  return json;
 }
 
 std::string suite_score_text(const SuiteScore& score, const ToolFacts& facts) {

@@ -17,16 +17,19 @@ inline constexpr std::string_view not_answered = "not answered";
 
 struct SuiteRun {
   SuiteAnswer answer;
-  std::string error;   // why there is none
-  double seconds = 0;  // that it took; not part of the JSON, which is the same each time
+  std::string error;                  // why there is none
+  double seconds = 0;                 // that it took; not part of the JSON, which is the same each time
+  std::vector<SuiteRun> checks = {};  // of the card, in its order; none of a tool whose answers were read
 };
 
 std::string suite_list_text(const std::vector<SuiteCard>& cards);
 Json suite_list_json(const std::vector<SuiteCard>& cards);
 
-// `runs` beside `cards`.
-std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs);
-Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs);
+// `runs` beside `cards`. What stands behind the answers, and which measurements were known before, is known of
+// foretoken's own answers only.
+enum class Answerer { foretoken, other };
+std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs, Answerer answerer);
+Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs, Answerer answerer);
 
 std::string suite_score_text(const SuiteScore& score, const ToolFacts& facts);
 Json suite_score_json(const SuiteScore& score, const ToolFacts& facts);

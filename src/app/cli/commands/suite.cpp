@@ -44,8 +44,10 @@ class SuiteCommand : public Command {
     options.text("--html", html_, "Write the leaderboard as an HTML page");
     options.footer(
         "Every scenario is one foretoken command, shown by --list. Its status says what supports the "
-        "answer:\nvalidated = measured rows of this kind are scored in docs/accuracy.md; layers = the layers it is "
-        "composed of are;\nformula = neither.\nExamples:\n  foretoken suite\n  foretoken suite --only T4,I5 --json\n  "
+        "answer:\nvalidated = a measurement of the scenario, or of one like it, is predicted beside it, with the "
+        "error;\nlayers = the layers it is composed of were compared with measurements, the whole was not;\nformula = "
+        "only formulas or known facts were at hand; not validated = nothing was.\nExamples:\n  foretoken suite\n  "
+        "foretoken suite --only T4,I5 --json\n  "
         "foretoken suite --mtap\n  foretoken suite --mtap --answers neusight\n  foretoken suite --mtap --answers "
         "other_tool.csv --tool other_tool.json\n  foretoken suite --leaderboard --html leaderboard.html");
   }
@@ -61,11 +63,15 @@ class SuiteCommand : public Command {
     const std::vector<SuiteCard> chosen = others ? cards : chosen_of(cards);
     SuiteAnswers cases;  // that no card asks for
     const std::vector<SuiteRun> runs = others ? given_runs(chosen, folder, cases) : run_all(chosen, library);
-    Answer answer{.text = suite_text(chosen, runs), .json = suite_json(chosen, runs)};
+    const Answerer answerer = others ? Answerer::other : Answerer::foretoken;
+    Answer answer{.text = suite_text(chosen, runs, answerer), .json = suite_json(chosen, runs, answerer)};
     const auto failed = [](const SuiteRun& one) { return !one.error.empty(); };
-    if (!others && std::any_of(runs.begin(), runs.end(), failed)) answer.exit_status = 1;
+    const auto any_failed = [&](const SuiteRun& one) {
+      return failed(one) || std::any_of(one.checks.begin(), one.checks.end(), failed);
+    };
+    if (!others && std::any_of(runs.begin(), runs.end(), any_failed)) answer.exit_status = 1;
     if (!csv_.empty()) {
-      write_file(csv_, suite_answers_csv(answers_of(runs)));
+      write_file(csv_, suite_answers_csv(with_measurements(chosen, answers_of(runs))));
       answer.text += fmt::format("wrote {}\n", csv_);
     }
     if (mtap_) {
@@ -149,12 +155,16 @@ class SuiteCommand : public Command {
     return answer;
   }
 
-  // {data} in a card's command is the folder of the library.
+  // {data} in a command of a card is the folder of the library.
   static void fill_in(SuiteCard& card, const Library& library) {
     constexpr std::string_view mark = "{data}";
-    for (std::string& word : card.command) {
-      if (word.starts_with(mark)) word = library.directory().string() + word.substr(mark.size());
-    }
+    const auto fill = [&](std::vector<std::string>& command) {
+      for (std::string& word : command) {
+        if (word.starts_with(mark)) word = library.directory().string() + word.substr(mark.size());
+      }
+    };
+    fill(card.command);
+    for (SuiteCheck& check : card.checks) fill(check.command);
   }
 
   std::vector<SuiteCard> chosen_of(const std::vector<SuiteCard>& cards) const {
@@ -178,11 +188,14 @@ class SuiteCommand : public Command {
     return chosen;
   }
 
-  static SuiteRun run_card(const SuiteCard& card, const Library& library) {
+  // The answer that `read` finds in what the command says.
+  template <class Read>
+  static SuiteRun run_command(const std::string& id, const std::vector<std::string>& command, const Library& library,
+                              const Read& read) {
     const auto start = std::chrono::steady_clock::now();
-    SuiteRun run{.answer = {.id = card.id}};
+    SuiteRun run{.answer = {.id = id}};
     try {
-      run.answer = suite_answer(card, answer_command(card.command, library).json);
+      run.answer = read(answer_command(command, library).json);
     } catch (const InputError& error) {
       run.error = error.sentence();
     }
@@ -190,16 +203,56 @@ class SuiteCommand : public Command {
     return run;
   }
 
+  // A card's own command, or that of one of its checks.
+  struct SuiteJob {
+    size_t card = 0;
+    std::optional<size_t> check;
+  };
+
   std::vector<SuiteRun> run_all(const std::vector<SuiteCard>& cards, const Library& library) const {
     std::vector<SuiteRun> runs(cards.size());
+    std::vector<SuiteJob> jobs;
+    for (size_t i = 0; i < cards.size(); ++i) {
+      runs[i].checks.resize(cards[i].checks.size());
+      jobs.push_back({.card = i});
+      for (size_t at = 0; at < cards[i].checks.size(); ++at) jobs.push_back({.card = i, .check = at});
+    }
     std::mutex progress;
     size_t done = 0;
-    for_each_on_threads(threads_to_use(threads_), cards.size(), [&](size_t i) {
-      runs[i] = run_card(cards[i], library);
+    for_each_on_threads(threads_to_use(threads_), jobs.size(), [&](size_t i) {
+      const SuiteJob& job = jobs[i];
+      const SuiteCard& card = cards[job.card];
+      SuiteRun& run = runs[job.card];
+      if (job.check) {
+        const SuiteCheck& check = card.checks[*job.check];
+        run.checks[*job.check] = run_command(check.name, check.command, library, [&](const Json& json) {
+          return suite_check_answer(card, *job.check, json);
+        });
+      } else {
+        SuiteRun own =
+            run_command(card.id, card.command, library, [&](const Json& json) { return suite_answer(card, json); });
+        run.answer = std::move(own.answer);  // not the checks, which other threads write
+        run.error = std::move(own.error);
+        run.seconds = own.seconds;
+      }
       const std::lock_guard lock(progress);
-      show_progress(fmt::format("{} of {} scenarios", ++done, cards.size()));
+      show_progress(fmt::format("{} of {} scenarios and checks", ++done, jobs.size()));
     });
     return runs;
+  }
+
+  // Cards beside what was measured of them, for the file: a reader of answers takes measurements from the cards.
+  static std::vector<SuiteAnswer> with_measurements(const std::vector<SuiteCard>& cards,
+                                                    std::vector<SuiteAnswer> answers) {
+    for (SuiteAnswer& answer : answers) {
+      const auto card =
+          std::find_if(cards.begin(), cards.end(), [&](const SuiteCard& one) { return one.id == answer.id; });
+      if (card == cards.end() || !card->measured) continue;
+      answer.level = card->level;
+      answer.measured = card->measured->value;
+      answer.source = card->measured->source;
+    }
+    return answers;
   }
 
   std::vector<SuiteRun> given_runs(const std::vector<SuiteCard>& cards, const std::filesystem::path& folder,
@@ -224,6 +277,9 @@ class SuiteCommand : public Command {
     std::vector<SuiteAnswer> answers;
     for (const SuiteRun& run : runs) {
       if (run.error.empty()) answers.push_back(run.answer);
+      for (const SuiteRun& check : run.checks) {
+        if (check.error.empty()) answers.push_back(check.answer);
+      }
     }
     return answers;
   }
