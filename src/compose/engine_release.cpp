@@ -152,6 +152,13 @@ std::string release_name(const EngineRelease& release) {
   return fmt::format("{}-{}", release.family, release.version);
 }
 
+std::string release_title(const EngineRelease& release) {
+  const auto* const known = std::find_if(std::begin(fitted), std::end(fitted),
+                                         [&](const FittedReleases& one) { return one.family == release.family; });
+  ensure(known != std::end(fitted), "families of engines with releases have a line of those that were fitted");
+  return fmt::format("{} {}", known->title, release.version);
+}
+
 std::string unfitted_release_note(std::string_view engine) {
   const std::optional<EngineRelease> release = engine_release(engine);
   if (!release) return {};

@@ -125,6 +125,34 @@ TEST_F(LaunchLineCommand, says_which_entries_cover_a_release) {
   EXPECT_THAT(step("v0.12.0"), HasSubstr("vLLM 0.12.0 divides memory like the engine vllm-0.19 and runs steps like "
                                          "the stack vllm-0.11"));
   EXPECT_THAT(step("latest"), testing::Not(HasSubstr("divides memory like")));
+  EXPECT_THAT(step("v0.31.0"), HasSubstr("vLLM 0.31.0 is newer than the releases that foretoken was fitted to"));
+  EXPECT_THAT(step("v0.12.0"), testing::Not(HasSubstr("is newer")));
+}
+
+TEST_F(LaunchLineCommand, a_release_in_a_tag_is_the_engine_as_it_is_typed) {
+  const std::string question = " --request-rate 1 --num-prompts 4 --device h100_sxm --json --no-intervals";
+  const auto results = [&](const std::string& from) {
+    const Outcome run = run_foretoken("serve " + from + question);
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json answer = parse_json(run.out, "answer");
+    std::string kept;
+    for (const auto& [key, value] : answer.members()) {
+      if (key != "launch_line") kept += key + ": " + value.dump(0) + "\n";
+    }
+    return kept;
+  };
+  const std::string model = "meta-llama/Llama-3.1-8B-Instruct";
+  const std::string vllm = results("--engine vllm-0.31.0 --model " + model);
+  EXPECT_EQ(results("--from 'docker run vllm/vllm-openai:v0.31.0 --model " + model + "'"), vllm);
+  EXPECT_THAT(vllm, HasSubstr("vLLM 0.31.0 is newer"));
+  const std::string sglang = results("--engine sglang-0.7.0 --model " + model);
+  EXPECT_EQ(results("--from 'docker run lmsysorg/sglang:v0.7.0-cu130 sglang serve --model-path " + model + "'"),
+            sglang);
+  EXPECT_THAT(sglang, HasSubstr("SGLang 0.7.0 is newer"));
+  const std::string trtllm = results("--engine trtllm-1.4.0 --model " + model);
+  EXPECT_EQ(results("--from 'docker run nvcr.io/nvidia/tensorrt-llm/release:1.4.0 trtllm-serve " + model + "'"),
+            trtllm);
+  EXPECT_THAT(trtllm, HasSubstr("TensorRT-LLM 1.4.0 is newer"));
 }
 
 class LaunchLinesNeedsData : public CommandTest {};

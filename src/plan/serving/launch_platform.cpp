@@ -1,7 +1,11 @@
 #include "plan/serving/launch_platform.h"
 
 #include <algorithm>
+#include <optional>
 
+#include <fmt/format.h>
+
+#include "compose/engine_release.h"
 #include "hardware/software.h"
 
 namespace foretoken {
@@ -79,18 +83,30 @@ constexpr LaunchPlatform launch_platforms[] = {
      .kubernetes_resource = {}},
 };
 
-}  // namespace
-
-std::string_view LaunchPlatform::image(LaunchStyle style) const {
+std::string_view image_of_style(const LaunchPlatform& platform, LaunchStyle style) {
   switch (style) {
     case LaunchStyle::sglang:
-      return sglang_image;
+      return platform.sglang_image;
     case LaunchStyle::trtllm:
-      return trtllm_image;
+      return platform.trtllm_image;
     case LaunchStyle::vllm:
       break;
   }
-  return vllm_image;
+  return platform.vllm_image;
+}
+
+}  // namespace
+
+std::string LaunchPlatform::image(LaunchStyle style, std::string_view engine) const {
+  const std::string image(image_of_style(*this, style));
+  const std::optional<EngineRelease> release = engine_release(engine);
+  if (!release || image.empty()) return image;
+  const std::string repository = image.substr(0, image.rfind(':'));
+  if (!takes_nvidia_files) return repository + ":VERSION";  // tags hold the release of ROCm and a date too
+  // Tags name patch releases: 0.12 is found as v0.12.0.
+  const bool has_patch = std::count(release->version.begin(), release->version.end(), '.') > 1;
+  return fmt::format("{}:{}{}{}", repository, style == LaunchStyle::trtllm ? "" : "v", release->version,
+                     has_patch ? "" : ".0");
 }
 
 const LaunchPlatform& launch_platform(const Device& device) {

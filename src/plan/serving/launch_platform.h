@@ -1,6 +1,7 @@
 // What servers are started with on each platform: names that differ between vendors.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "hardware/device.h"
@@ -19,7 +20,8 @@ struct LaunchPlatform {
   std::string_view fp8_weights = "fp8", fp8_cache = "fp8";
   std::string_view fp8_note{};  // what fp8 needs besides; empty = nothing
 
-  std::string_view image(LaunchStyle style) const;
+  // With the release in its tag where the engine is one ("vllm-0.12.1"), so that what runs is what was simulated.
+  std::string image(LaunchStyle style, std::string_view engine) const;
 };
 
 // Hardware of an unknown vendor is started as NVIDIA's is.

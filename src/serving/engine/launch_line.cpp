@@ -221,6 +221,15 @@ class FileReader {
     return variables;
   }
 
+  // Helm charts write the parts of its name apart.
+  static std::string image_of(const JsonView& container) {
+    if (const auto image = text_at(container, "image")) return *image;
+    const auto parts = container.find("image");
+    if (!parts || !parts->is(Json::Kind::object)) return "";
+    const auto tag = text_at(*parts, "tag");
+    return text_at(*parts, "repository").value_or("") + (tag ? ":" + *tag : "");
+  }
+
   bool read_container(const JsonView& container, const FilePlace& place) {
     std::vector<std::string> words;
     for (const char* key : {"entrypoint", "command", "args", "start_command"}) {
@@ -241,7 +250,7 @@ class FileReader {
         words.insert(words.end(), more.begin(), more.end());
       }
     }
-    const std::string image = text_at(container, "image").value_or("");
+    const std::string image = image_of(container);
     const bool is_chart = text_at(container, "modelCommand").value_or("") == "vllmServe";
     std::optional<LaunchWords> found = find_engine(words);
     const bool is_preset = has_preset_flags || (place.has_preset && text_at(container, "name") == "main");
@@ -255,7 +264,7 @@ class FileReader {
                           .version = {}};
     }
     if (!found) return false;
-    if (found->version.empty() && is_vllm_image(image)) found->version = image_version(image);
+    if (found->version.empty()) found->version = image_version(image, found->style);
     found->arguments.insert(found->arguments.begin(), place.words.begin(), place.words.end());
     found->environment.insert(found->environment.end(), environment.begin(), environment.end());
     LaunchLookups lookups{.read_file = [&](const std::string& path) { return content_of(path); }};

@@ -160,12 +160,75 @@ TEST(LaunchLine, options_of_tensorrt_llm_may_lie_in_a_file) {
 TEST(LaunchLine, containers_are_looked_through) {
   EXPECT_EQ(fields("docker run --gpus all -v ~/models:/models -p 8000:8000 --ipc=host "
                    "vllm/vllm-openai:v0.10.2 --model org/model --tensor-parallel-size 2"),
-            R"({"tensor_parallel_size":"2","engine":"vllm-0.19","stack":"vllm-0.10","async_scheduling":false,)"
-            R"("model":"org/model"})");
+            R"({"tensor_parallel_size":"2","engine":"vllm-0.10.2","model":"org/model"})");
   EXPECT_THAT(fields("docker run lmsysorg/sglang:latest python3 -m sglang.launch_server --model-path org/model --tp 2"),
               HasSubstr(R"("engine":"sglang")"));
   EXPECT_THAT(fields("docker run --rm image bash -c 'export A=1 && vllm serve org/model -tp 2'"),
               HasSubstr(R"("tensor_parallel_size":"2")"));
+}
+
+TEST(LaunchLine, the_tag_of_an_image_is_the_release_of_its_engine) {
+  const auto engine = [](const std::string& image, const std::string& program) {
+    return read_launch_line("docker run --gpus all " + image + " " + program, "line").fields.find("engine")->string();
+  };
+  const std::string vllm = "--model org/model", sglang = "python3 -m sglang.launch_server --model-path org/model",
+                    trtllm = "trtllm-serve org/model";
+  EXPECT_EQ(engine("vllm/vllm-openai:v0.30.0", vllm), "vllm-0.30.0");
+  EXPECT_EQ(engine("vllm/vllm-openai:v0.12.0-cu130", vllm), "vllm-0.12.0");
+  EXPECT_EQ(engine("vllm/vllm-openai:v0.13.0rc1", vllm), "vllm-0.13.0rc1");
+  EXPECT_EQ(engine("registry:5000/vllm/vllm-openai:v0.12.0@sha256:0.1", "vllm serve org/model"), "vllm-0.12.0");
+  EXPECT_EQ(engine("vllm/vllm-openai:v0.12.0", "bash -c 'vllm serve org/model'"), "vllm-0.12.0");
+  EXPECT_EQ(engine("rocm/vllm:rocm7.0.0_vllm_0.11.1_20251024", "vllm serve org/model"), "vllm-0.11.1");
+  EXPECT_EQ(engine("lmsysorg/sglang:v0.5.9-cu129-amd64", sglang), "sglang-0.5.9");
+  EXPECT_EQ(engine("lmsysorg/sglang:v0.5.10.post1", "bash -c '" + sglang + "'"), "sglang-0.5.10.post1");
+  EXPECT_EQ(engine("docker.io/lmsysorg/sglang:v0.7.0", "sglang serve --model-path org/model"), "sglang-0.7.0");
+  EXPECT_EQ(engine("nvcr.io/nvidia/tensorrt-llm/release:1.2.0", trtllm), "trtllm-1.2.0");
+  EXPECT_EQ(engine("nvcr.io/nvidia/tensorrt-llm/release:1.3.0rc5", trtllm), "trtllm-1.3.0rc5");
+  // No release of the engine.
+  for (const char* image :
+       {"vllm/vllm-openai", "vllm/vllm-openai:latest", "vllm/vllm-openai:nightly-0.1", "vllm/vllm-openai@sha256:12.3",
+        "registry:5000/vllm/vllm-openai", "vllm/vllm-openai:2026.11.17", "nvcr.io/nvidia/vllm:25.11-py3",
+        "nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.4.1", "rocm/vllm:latest", "me/own:0.3.1", "lmsysorg/sglang:v0.5.9"}) {
+    EXPECT_EQ(engine(image, "vllm serve org/model"), "vllm") << image;
+  }
+  for (const char* image : {"lmsysorg/sglang:latest", "lmsysorg/sglang:dev", "nvcr.io/nvidia/sglang:25.11-py3",
+                            "nvcr.io/nvidia/ai-dynamo/sglang-runtime:1.4.1"}) {
+    EXPECT_EQ(engine(image, sglang), "sglang") << image;
+  }
+  EXPECT_EQ(engine("nvcr.io/nvidia/tritonserver:25.10-trtllm-python-py3", trtllm), "trtllm");
+}
+
+TEST(LaunchLine, images_of_files_have_releases_too) {
+  const auto engine = [](const std::string& text) {
+    return read_launch_line(text, "file").fields.find("engine")->string();
+  };
+  const std::string sglang = "command: [python3, -m, sglang.launch_server, --model-path, org/model]\n";
+  EXPECT_EQ(engine("services:\n  llm:\n    image: lmsysorg/sglang:v0.5.9\n    " + sglang), "sglang-0.5.9");
+  EXPECT_EQ(engine("services:\n  llm:\n    image: vllm/vllm-openai:v0.31.0\n    command: --model org/model\n"),
+            "vllm-0.31.0");
+  const std::string deployment =
+      "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n"
+      "      containers:\n      - name: main\n        ";
+  EXPECT_EQ(engine(deployment + "image: nvcr.io/nvidia/tensorrt-llm/release:1.1.0\n"
+                                "        command: [trtllm-serve, org/model]\n"),
+            "trtllm-1.1.0");
+  EXPECT_EQ(engine(deployment + "image: {repository: vllm/vllm-openai, tag: v0.12.0}\n"
+                                "        args: [--model, org/model]\n"),
+            "vllm-0.12.0");
+  // Dynamo and llm-d count releases of their own; a container of the engine inside has the engine's.
+  const auto dynamo = [](const std::string& image) {
+    return "apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nspec:\n  services:\n    Worker:\n"
+           "      extraPodSpec:\n        mainContainer:\n          image: " +
+           image + "\n          command: [python3, -m, dynamo.vllm]\n          args: [--model, org/model]\n";
+  };
+  EXPECT_EQ(engine(dynamo("nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.4.1")), "vllm");
+  EXPECT_EQ(engine(dynamo("vllm/vllm-openai:v0.25.0")), "vllm-0.25.0");
+  const auto llm_d = [](const std::string& image) {
+    return "modelArtifacts:\n  uri: hf://org/model\ndecode:\n  containers:\n  - name: vllm\n    image: " + image +
+           "\n    modelCommand: vllmServe\n";
+  };
+  EXPECT_EQ(engine(llm_d("ghcr.io/llm-d/llm-d:v0.3.0")), "vllm");
+  EXPECT_EQ(engine(llm_d("vllm/vllm-openai:v0.25.0")), "vllm-0.25.0");
 }
 
 constexpr std::string_view kubernetes = R"(# a deployment

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "compose/engine_release.h"
 
 namespace foretoken {
 namespace {
@@ -34,6 +35,28 @@ bool is_assignment(std::string_view word) {
                      [](char c) { return c == '_' || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); });
 }
 
+// Public images whose tags are releases of the engine. Those of Dynamo, llm-d and NVIDIA's own vLLM and SGLang have
+// releases of their own.
+struct EngineImage {
+  std::string_view repository;  // the end of its name
+  LaunchStyle style;
+  std::string_view before{};  // stands before the release in the tag
+};
+constexpr EngineImage engine_images[] = {
+    {"vllm/vllm-openai", LaunchStyle::vllm},     {"vllm/vllm-openai-rocm", LaunchStyle::vllm},
+    {"vllm-openai", LaunchStyle::vllm},  // mirrors
+    {"rocm/vllm", LaunchStyle::vllm, "vllm_"},   {"rocm/vllm-dev", LaunchStyle::vllm, "vllm_"},
+    {"lmsysorg/sglang", LaunchStyle::sglang},    {"lmsysorg/sglang-rocm", LaunchStyle::sglang},
+    {"rocm/sgl-dev", LaunchStyle::sglang},       {"tensorrt-llm/release", LaunchStyle::trtllm},
+    {"tensorrt-llm/devel", LaunchStyle::trtllm},
+};
+
+// With whatever registry before it.
+bool names_repository(std::string_view image, std::string_view repository) {
+  if (!image.ends_with(repository)) return false;
+  return image.size() == repository.size() || image[image.size() - repository.size() - 1] == '/';
+}
+
 }  // namespace
 
 bool is_vllm_image(std::string_view image) {
@@ -42,24 +65,47 @@ bool is_vllm_image(std::string_view image) {
   return image.find("vllm-openai") != std::string_view::npos || image.starts_with("ghcr.io/llm-d/");
 }
 
-std::string image_version(std::string_view image) {
-  const size_t colon = image.rfind(':');
-  if (colon == std::string_view::npos) return "";
+std::string image_version(std::string_view image, LaunchStyle style) {
+  image = image.substr(0, image.find('@'));
+  const size_t colon = image.rfind(':'), slash = image.rfind('/');
+  if (image.find_first_of("=~ ") != std::string_view::npos || image.empty() || image.front() == '-') return "";
+  if (colon == std::string_view::npos || (slash != std::string_view::npos && slash > colon)) return "";
+  const std::string_view repository = image.substr(0, colon);
+  const auto* const kind = std::find_if(
+      std::begin(engine_images), std::end(engine_images),
+      [&](const EngineImage& one) { return one.style == style && names_repository(repository, one.repository); });
+  if (kind == std::end(engine_images)) return "";
   std::string_view tag = image.substr(colon + 1);
+  if (!kind->before.empty()) {
+    const size_t place = tag.find(kind->before);
+    if (place == std::string_view::npos) return "";
+    tag.remove_prefix(place + kind->before.size());
+  }
   if (tag.starts_with('v')) tag.remove_prefix(1);
-  const bool is_version = !tag.empty() && tag.front() >= '0' && tag.front() <= '9' && tag.find('.') != tag.npos;
-  return is_version && image.find("llm-d") == std::string_view::npos ? std::string(tag) : "";
+  // Behind the release come the architecture and the CUDA or ROCm that the image was built for.
+  tag = tag.substr(0, tag.find_first_of("-_+"));
+  constexpr int64_t most_major = 99;  // a date is no release
+  const std::optional<ReleaseNumber> number = release_number_from(tag);
+  return number && number->major <= most_major ? std::string(tag) : "";
 }
 
 std::optional<LaunchWords> find_engine(const std::vector<std::string>& words) {
   LaunchWords found;
   bool by_image = false;
+  // Of the last image before a program, if it is one of its engine.
+  const auto version_before = [&](LaunchStyle style, size_t place) {
+    for (size_t i = place; i-- > 0;) {
+      if (std::string version = image_version(words[i], style); !version.empty()) return version;
+    }
+    return std::string();
+  };
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     const std::string_view program = base_name(word);
     const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
     const auto starts = [&](LaunchStyle style, size_t first) {
       found.style = style;
+      if (found.version.empty()) found.version = version_before(style, first);
       found.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(first), words.end());
       return found;
     };
@@ -73,11 +119,10 @@ std::optional<LaunchWords> find_engine(const std::vector<std::string>& words) {
     if (is_vllm_image(word) && !by_image) {
       // Flags alone follow the image, unless a program does.
       by_image = true;
-      found.version = image_version(word);
       const LaunchWords by_flags = starts(LaunchStyle::vllm, i + 1);
       const std::vector<std::string> rest(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
       if (std::optional<LaunchWords> inner = find_engine(rest)) {
-        inner->version = found.version;
+        if (inner->version.empty()) inner->version = image_version(word, inner->style);
         inner->environment.insert(inner->environment.begin(), found.environment.begin(), found.environment.end());
         return inner;
       }
@@ -90,6 +135,7 @@ std::optional<LaunchWords> find_engine(const std::vector<std::string>& words) {
       if (!inner) continue;
       // Kubernetes hands further words to the script's "$@".
       for (size_t more = i + 2; more < words.size(); ++more) inner->arguments.push_back(words[more]);
+      if (inner->version.empty()) inner->version = version_before(inner->style, i);
       inner->environment.insert(inner->environment.begin(), found.environment.begin(), found.environment.end());
       return inner;
     }

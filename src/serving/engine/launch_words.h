@@ -14,7 +14,7 @@ struct LaunchWords {
   LaunchStyle style = LaunchStyle::vllm;
   std::vector<std::string> arguments;    // behind the program's name
   std::vector<std::string> environment;  // NAME=VALUE
-  std::string version;                   // of the engine, where an image says it
+  std::string version;                   // of the engine, where the tag of its image says it
 };
 
 // The engine that a command starts; nothing where it starts none. Wrappers (docker run, bash -c) are looked through.
@@ -26,8 +26,10 @@ bool is_on_other_node(const LaunchWords& words);
 // The commands of a shell script, each as its words, without redirections and comments. InputError for an open quote.
 std::vector<std::vector<std::string>> shell_commands(std::string_view script, const std::string& source);
 
-// An image that starts vLLM by itself, with its version where the tag is one: flags alone follow it.
+// An image that starts vLLM by itself: flags alone follow it.
 bool is_vllm_image(std::string_view image);
-std::string image_version(std::string_view image);
+// The release of the engine that the tag of its image names ("0.10.2"). Empty for images of others, whose tags count
+// something else, and for tags that name none: "latest", "nightly", a digest.
+std::string image_version(std::string_view image, LaunchStyle style);
 
 }  // namespace foretoken

@@ -259,22 +259,18 @@ class ServerReader {
       if (kind.launch != server_.style || server_.fields.find("engine") != nullptr) continue;
       set("engine", kind.name);
     }
-    if (server_.style != LaunchStyle::vllm || words_.version.empty()) return;
-    const ReleaseBehavior& release = release_behavior("vllm", words_.version);
-    set("engine", release.kind);
-    if (release.stack != "vllm") set("stack", release.stack);
-    if (release.scheduler != "vllm") set("scheduler", release.scheduler);
-    const bool is_newest = release.kind == release_behavior("vllm", "").kind;
-    if (release_number_from(words_.version) && !is_newest) {
-      remarks_.notes.push_back(fmt::format(
-          "vLLM {} divides memory like the engine {} and runs steps like the stack {}, the entries that cover this "
-          "release.",
-          words_.version, release.kind, release.stack));
-    }
-    const bool is_v1 = release.scheduler == "vllm";
-    if (is_v1 && !release.schedules_ahead && server_.fields.find("async_scheduling") == nullptr) {
-      set("async_scheduling", false);
-    }
+    if (words_.version.empty()) return;
+    const std::string family(engine_kind(server_.fields.find("engine")->string()).family);
+    const std::string name = family + "-" + words_.version;
+    const std::optional<EngineRelease> release = engine_release(name);
+    if (!release) return;
+    set("engine", name);
+    const ReleaseBehavior& behavior = release_behavior(family, words_.version);
+    if (behavior.kind == family && behavior.stack == family) return;
+    remarks_.notes.push_back(
+        fmt::format("{} divides memory like the engine {} and runs steps like the stack {}, the entries that cover "
+                    "this release.",
+                    release_title(*release), behavior.kind, behavior.stack));
   }
 
   void set_model() {

@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compose/engine_release.h"
 #include "compose/serving_engine.h"
 #include "compose/serving_memory.h"
 #include "compose/step_chakra.h"
@@ -87,7 +88,12 @@ class StepCommand : public Command {
     const KernelPredictor& predictor = models.kernels;
     if (memory_.wanted) check_engine_runs_on("engine", memory_.engine.engine, predictor.device());
     DeviceNotes notes;
-    if (memory_.wanted) notes.add_engine(memory_.engine.engine, predictor.device());
+    if (memory_.wanted) {
+      notes.add_engine(memory_.engine.engine, predictor.device());
+    } else if (const std::string note = unfitted_release_note(memory_.engine.engine);
+               !note.empty() && !is_training && stack_.empty()) {
+      notes.add_sentence(note);
+    }
     for (const std::string& note : predictor.notes()) notes.add_sentence(note);
     if (models.collectives && !is_training) notes.add_network(*models.collectives);
     if (step.request.phase != StepPhase::train && !any_engine_runs_on(predictor.device())) {

@@ -8,9 +8,8 @@ namespace {
 
 std::string compose_server(const Question& asked, const PoolLaunch& pool, const std::string& name,
                            const std::vector<std::string>& device_ids) {
-  std::string text =
-      fmt::format("{}:\n  image: {}\n  entrypoint: {}\n  ipc: host\n", name, asked.platform(pool).image(asked.style),
-                  yaml_list(container_words(pool.lines.front(), asked.style)));
+  std::string text = fmt::format("{}:\n  image: {}\n  entrypoint: {}\n  ipc: host\n", name, asked.image(pool),
+                                 yaml_list(container_words(pool.lines.front(), asked.style)));
   text += "  environment:\n    HF_TOKEN: ${HF_TOKEN-}\n";
   if (asked.style == LaunchStyle::vllm && !pool.role.empty()) {
     text += fmt::format("    VLLM_NIXL_SIDE_CHANNEL_HOST: {}\n", name);
@@ -43,8 +42,7 @@ std::string compose_router(const Question& asked, const std::vector<std::string>
     if (asked.question.has_conversations) line += policy_of_conversations(asked.style);
   }
   return fmt::format("router:\n  image: {0}\n  entrypoint: {1}\n  ports: [\"{2}:{2}\"]\n  depends_on: {3}\n",
-                     router_image(asked.platform(asked.pools.front()), asked.style),
-                     yaml_list(router_words(asked.style, line)), served_port, yaml_list(all));
+                     router_image(asked), yaml_list(router_words(asked.style, line)), served_port, yaml_list(all));
 }
 
 }  // namespace

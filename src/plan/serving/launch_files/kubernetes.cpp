@@ -8,8 +8,7 @@ namespace {
 
 std::string server_container(const Question& asked, const PoolLaunch& pool, std::string_view name,
                              const std::vector<std::string>& words, bool answers) {
-  std::string text = fmt::format("- name: {}\n  image: {}\n  command: {}\n", name,
-                                 asked.platform(pool).image(asked.style), yaml_list(words));
+  std::string text = fmt::format("- name: {}\n  image: {}\n  command: {}\n", name, asked.image(pool), yaml_list(words));
   const std::string claims = spans_hosts_of_a_rack(asked, pool) ? ", claims: [{name: nvlink}]" : "";
   text += fmt::format("  resources: {{limits: {{{}: {}}}{}}}\n", asked.platform(pool).kubernetes_resource, pool.devices,
                       claims);
@@ -100,7 +99,7 @@ std::string router_of_pools(const Question& asked) {
       "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: llm}}\nspec:\n  replicas: 1\n"
       "  selector: {{matchLabels: {{app: llm}}}}\n  template:\n    metadata: {{labels: {{app: llm}}}}\n    spec:\n"
       "      containers:\n      - name: router\n        image: {}\n        command: {}\n",
-      router_image(asked.platform(asked.pools[0]), asked.style), yaml_list(router_words(asked.style, line)));
+      router_image(asked), yaml_list(router_words(asked.style, line)));
 }
 
 }  // namespace

@@ -23,6 +23,10 @@ const LaunchPlatform& Question::platform(const PoolLaunch& launch) const {
   return launch_platform(hardware(launch).device);
 }
 
+std::string Question::image(const PoolLaunch& launch) const {
+  return platform(launch).image(style, pool(launch).engine.engine);
+}
+
 bool Question::has_several_nodes() const {
   return std::any_of(pools.begin(), pools.end(), [](const PoolLaunch& one) { return one.nodes > 1; });
 }
@@ -50,7 +54,7 @@ void refuse_other_than_nvidia(const Question& asked, std::string_view file) {
 void refuse_unknown_images(const Question& asked, std::string_view file) {
   for (const PoolLaunch& pool : asked.pools) {
     const LaunchPlatform& platform = asked.platform(pool);
-    if (!platform.kubernetes_resource.empty() && !platform.image(asked.style).empty()) continue;
+    if (!platform.kubernetes_resource.empty() && !asked.image(pool).empty()) continue;
     refuse(fmt::format("{} needs an image, and no public image of {} for {} is known.", file,
                        asked.pool(pool).engine.engine, platform.title),
            "Run the command lines above instead.");
@@ -154,8 +158,8 @@ std::string node_line(const std::vector<std::string>& words, bool is_first) {
   return line;
 }
 
-std::string_view router_image(const LaunchPlatform& platform, LaunchStyle style) {
-  return style == LaunchStyle::vllm ? "python:3.12-slim" : platform.image(style);
+std::string router_image(const Question& asked) {
+  return asked.style == LaunchStyle::vllm ? "python:3.12-slim" : asked.image(asked.pools.front());
 }
 
 std::vector<std::string> router_words(LaunchStyle style, const std::string& line) {

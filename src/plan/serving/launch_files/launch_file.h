@@ -23,6 +23,7 @@ struct Question {
   const EnginePool& pool(const PoolLaunch& launch) const;
   const HardwareChoice& hardware(const PoolLaunch& launch) const;
   const LaunchPlatform& platform(const PoolLaunch& launch) const;
+  std::string image(const PoolLaunch& launch) const;  // empty = not known
   bool has_several_nodes() const;
 };
 
@@ -65,7 +66,7 @@ std::vector<std::string> without_flags(std::vector<std::string> words, const std
 std::string node_line(const std::vector<std::string>& words, bool is_first);
 
 // vLLM's router is not part of vLLM's image.
-std::string_view router_image(const LaunchPlatform& platform, LaunchStyle style);
+std::string router_image(const Question& asked);
 std::vector<std::string> router_words(LaunchStyle style, const std::string& line);
 
 // Parts of Kubernetes' files.

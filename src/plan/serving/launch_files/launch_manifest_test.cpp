@@ -8,8 +8,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "compose/engine_release.h"
+#include "compose/serving_engine.h"
 #include "plan/serving/launch_command.h"
 #include "plan/serving/search_test_support.h"
+#include "serving/engine/engine_setup.h"
 #include "serving/engine/launch_line.h"
 
 namespace foretoken::launch_manifest_test {
@@ -33,7 +36,17 @@ std::string shown(const Json* value) {
 
 // All that the command line says, and nothing that changes the answer besides.
 void expect_says_the_same(const Json& file, const Json& line, const std::string& manifest) {
-  for (const auto& [key, value] : line.members()) EXPECT_EQ(shown(file.find(key)), shown(&value)) << key << manifest;
+  for (const auto& [key, value] : line.members()) {
+    if (key == "engine") {
+      // An image may name the release that the plain engine is.
+      const std::string release = shown(file.find(key)), engine = shown(&value);
+      EXPECT_EQ(engine_kind(release).name, engine) << manifest;
+      EXPECT_EQ(usual_stack(release), usual_stack(engine)) << manifest;
+      EXPECT_EQ(unfitted_release_note(release), "") << manifest;
+      continue;
+    }
+    EXPECT_EQ(shown(file.find(key)), shown(&value)) << key << manifest;
+  }
   for (const auto& [key, value] : file.members()) {
     if (line.find(key) != nullptr || key == "replicas" || key == "device") continue;
     EXPECT_EQ(key, "data_parallel_size") << manifest;
@@ -78,6 +91,24 @@ TEST(LaunchManifest, every_file_is_read_back_as_the_layout) {
     }
   }
   EXPECT_EQ(files, 7 * 5 + 7 * 4 + 6 * 3);
+}
+
+TEST(LaunchManifest, images_have_the_release_that_was_simulated) {
+  const ServingQuestion question = asked();
+  const std::map<std::string, std::string> images = {
+      {"vllm", "vllm/vllm-openai:latest\n"},         {"vllm-0.19", "vllm/vllm-openai:v0.19.0\n"},
+      {"vllm-0.12.1", "vllm/vllm-openai:v0.12.1\n"}, {"sglang", "lmsysorg/sglang:latest\n"},
+      {"sglang-0.5.9", "lmsysorg/sglang:v0.5.9\n"},  {"trtllm-1.1", "nvcr.io/nvidia/tensorrt-llm/release:1.1.0\n"}};
+  for (const auto& [engine, image] : images) {
+    const ServingLayout layout{.pool = {.engine = {.device = "l4", .engine = engine}}, .decode = {}};
+    for (const char* kind : {"kubernetes", "compose"}) {
+      const std::string manifest = launch_manifest(kind, question, layout, 4096);
+      EXPECT_THAT(manifest, HasSubstr("image: " + image)) << kind;
+      const std::string read = read_launch_line(manifest, "file").fields.find("engine")->string();
+      EXPECT_EQ(read.substr(0, engine.size()), engine) << manifest;
+      EXPECT_EQ(usual_stack(read), usual_stack(engine)) << manifest;
+    }
+  }
 }
 
 TEST(LaunchManifest, servers_on_several_nodes_are_read_back_as_the_layout) {
