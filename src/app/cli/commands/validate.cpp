@@ -41,7 +41,7 @@ class ValidateCommand : public Command {
                  "With --all: folder of measurements (kernels, comm, serving, ...) [$FORETOKEN_DATA, else only those "
                  "that ship]");
     options.integer("--serving-every", wanted_.serving_every, {.least = 1, .most = 1'000'000},
-                    "With --all: score every Nth serving point, because all of them take six minutes of CPU");
+                    "With --all: score every Nth serving point, because all of them take nine minutes of CPU");
     options.text("--history", history_,
                  "With --all: file of earlier runs (JSON Lines) to compare with; this run is appended");
     options.text("--html", wanted_.html, "With --all: write the report as an HTML page");
