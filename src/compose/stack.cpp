@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "hardware/catalogue.h"
 #include "hardware/software.h"
 #include "library/library.h"
@@ -40,6 +41,14 @@ std::vector<std::string> one_or_more(const JsonView& view) {
   std::vector<std::string> result;
   for (const JsonView& item : view.items()) result.push_back(item.string());
   return result;
+}
+
+// 2026-11-17
+bool is_day(std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, "-");
+  if (text.size() != 10 || parts.size() != 3 || parts[0].size() != 4 || parts[1].size() != 2) return false;
+  const auto year = parse_integer(parts[0]), month = parse_integer(parts[1]), day = parse_integer(parts[2]);
+  return year && month && day && *year >= 1 && *month >= 1 && *month <= 12 && *day >= 1 && *day <= 31;
 }
 
 bool name_fits(std::string_view pattern, std::string_view name) {
@@ -134,15 +143,16 @@ class StackReader {
   explicit StackReader(const JsonView& root) : root_(root) {}
 
   Stack read() const {
-    root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules",
-                      "extends", "tuned_linears", "tuned_experts", "split_mixed_attention", "asynchronous",
-                      "side_stream_tokens", "on"});
+    root_.allow_only({"format", "name", "summary", "source", "fitted_on", "software", "dispatch", "costs",
+                      "graph_sizes", "kernels", "rules", "extends", "tuned_linears", "tuned_experts",
+                      "split_mixed_attention", "asynchronous", "side_stream_tokens", "on"});
     if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
       format.fail("1: a later version of foretoken wrote this");
     }
     Stack stack{.name = root_.at("name").string(),
                 .summary = root_.at("summary").string(),
-                .source = root_.at("source").string()};
+                .source = root_.at("source").string(),
+                .origin = read_stack_origin(root_)};
     const auto dispatch = root_.has("extends") ? root_.find("dispatch") : std::optional(root_.at("dispatch"));
     const auto members = dispatch ? dispatch->members() : std::vector<std::pair<std::string, JsonView>>();
     for (const auto& [phase, kind] : members) {
@@ -271,6 +281,25 @@ class StackReader {
 };
 
 }  // namespace
+
+StackOrigin read_stack_origin(const JsonView& root) {
+  StackOrigin origin;
+  if (const auto date = root.find("fitted_on")) {
+    origin.fitted_on = date->string();
+    if (!is_day(origin.fitted_on)) date->fail("a date such as 2026-11-17");
+  }
+  if (const auto software = root.find("software")) {
+    origin.software = software->string();
+    if (origin.software.empty()) software->fail("the software and its release, such as vLLM 0.10.2");
+  }
+  return origin;
+}
+
+std::string origin_text(const StackOrigin& origin) {
+  const bool has_software = !origin.software.empty() && origin.software != "none";
+  if (origin.fitted_on.empty()) return has_software ? "numbers for " + origin.software : "";
+  return "numbers of " + origin.fitted_on + (has_software ? ", for " + origin.software : "");
+}
 
 bool is_attention(const KernelShape& shape) {
   return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape) ||

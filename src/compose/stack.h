@@ -20,6 +20,7 @@
 
 namespace foretoken {
 
+class JsonView;
 class Library;
 
 // How kernels reach the device.
@@ -118,8 +119,19 @@ struct StackCosts {
   }
 };
 
+// When the numbers of a stack were fitted or last changed, and the software that they hold for. A stack that extends
+// another has its own; empty = its file does not say.
+struct StackOrigin {
+  std::string fitted_on;  // 2026-11-17
+  std::string software;   // vLLM 0.10.2
+};
+StackOrigin read_stack_origin(const JsonView& root);
+// "numbers of 2026-11-17, for vLLM 0.10.2"; empty where nothing is known.
+std::string origin_text(const StackOrigin& origin);
+
 struct Stack {
   std::string name, summary, source;
+  StackOrigin origin;
   std::map<StepPhase, Dispatch> dispatch;  // empty = every phase fused
   StackCosts costs;
   std::vector<int64_t> graph_sizes;                         // tokens that graphs are captured for, ascending

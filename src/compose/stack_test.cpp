@@ -49,6 +49,8 @@ TEST(Stack, every_shipped_file_reads_and_has_the_name_of_its_file) {
     EXPECT_EQ(stack.name, name);
     EXPECT_FALSE(stack.summary.empty());
     EXPECT_FALSE(stack.source.empty());
+    EXPECT_FALSE(stack.origin.fitted_on.empty()) << name;
+    EXPECT_FALSE(stack.origin.software.empty()) << name;
     EXPECT_LE(stack.costs.host_low, 1);
     EXPECT_GE(stack.costs.host_high, 1);
   }
@@ -170,6 +172,11 @@ TEST(Stack, mistakes_are_told_with_path_and_expectation) {
   EXPECT_THAT(complaint(R"("rules": [{"when": {"if": "1 +"}, "emit": []}])"), HasSubstr("at character"));
   EXPECT_THAT(complaint(R"("rules": [{"when": {}}])"), HasSubstr("emit"));
   EXPECT_THAT(complaint(R"("extends": "other")"), HasSubstr("no other stack"));
+  for (const char* date : {"November", "2026-13-01", "2026-11", "2026-11-32", "20261117", "2026-11-1 "}) {
+    EXPECT_THAT(complaint(fmt::format(R"("fitted_on": "{}")", date)), HasSubstr("a date such as 2026-11-17")) << date;
+  }
+  EXPECT_THAT(complaint(R"("fitted_on": 20261117)"), HasSubstr("fitted_on"));
+  EXPECT_THAT(complaint(R"("software": "")"), HasSubstr("its release"));
 }
 
 TEST(OperatorPattern, fits_by_name_family_pass_phase_model_and_condition) {

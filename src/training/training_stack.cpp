@@ -287,6 +287,8 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
                    "name",
                    "summary",
                    "source",
+                   "fitted_on",
+                   "software",
                    "extends",
                    "attention",
                    "unfused_sinks",
@@ -329,6 +331,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   stack.name = root.at("name").string();
   stack.summary = root.at("summary").string();
   stack.source = root.at("source").string();
+  stack.origin = read_stack_origin(root);
   if (const auto attention = root.find("attention")) {
     const std::string kind = attention->string();
     if (kind != "flash" && kind != "unfused") attention->fail("flash or unfused");

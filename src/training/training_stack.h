@@ -63,6 +63,7 @@ struct RecipeHabits {
 
 struct TrainingStack {
   std::string name, summary, source;
+  StackOrigin origin;
   AttentionKernel attention = AttentionKernel::flash;
   // Attention with learned sinks runs unfused on these devices or generations; "all" = everywhere.
   std::vector<std::string> unfused_sinks;

@@ -227,6 +227,8 @@ TEST(TrainingStackCatalogue, every_stack_that_ships_is_read_and_names_constants_
   const TrainingStackCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/training/stacks");
   EXPECT_GE(catalogue.all().size(), 10U);
   for (const TrainingStack& stack : catalogue.all()) {
+    EXPECT_FALSE(stack.origin.fitted_on.empty()) << stack.name;
+    EXPECT_FALSE(stack.origin.software.empty()) << stack.name;
     EXPECT_LE(stack.interval.low, 1) << stack.name;
     EXPECT_GE(stack.interval.high, 1) << stack.name;
     EXPECT_TRUE(!stack.runs.empty() || stack.fitted.empty()) << stack.name << " is fitted to nothing";

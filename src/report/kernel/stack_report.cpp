@@ -56,12 +56,13 @@ std::string stack_list_text(const std::vector<Stack>& stacks) {
                {"decode", Table::Align::left},
                {"train", Table::Align::left},
                {"rules"},
+               {"as of"},
                {"summary", Table::Align::left}});
   for (const Stack& stack : stacks) {
     table.add({stack.name, std::string(dispatch_text(stack, StepPhase::prefill)),
                std::string(dispatch_text(stack, StepPhase::decode)),
                std::string(dispatch_text(stack, StepPhase::train)), fmt::format("{}", stack.rules.size()),
-               stack.summary});
+               stack.origin.fitted_on, stack.summary});
   }
   return table.text();
 }
@@ -77,6 +78,8 @@ Json stack_json(const Stack& stack) {
   return Json::object({{"name", stack.name},
                        {"summary", stack.summary},
                        {"source", stack.source},
+                       {"fitted_on", stack.origin.fitted_on},
+                       {"software", stack.origin.software},
                        {"dispatch", std::move(dispatch)},
                        {"rules", stack.rules.size()},
                        {"kernels", std::move(kernels)},
@@ -113,6 +116,7 @@ std::string stack_text(const Stack& stack) {
               ? "no rules: every operator is one kernel\n"
               : fmt::format("{} with {}\n", counted(stack.rules.size(), "rule"), counted(emitted, "kernel"));
   for (const auto& [family, variant] : stack.kernels) text += fmt::format("  {:<24}{}\n", family, variant);
+  if (const std::string origin = origin_text(stack.origin); !origin.empty()) text += origin + "\n";
   return text + wrap_lines("source: " + stack.source, page_width(), 2);
 }
 

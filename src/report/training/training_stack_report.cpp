@@ -53,15 +53,18 @@ std::string kernels_text(const TrainingStack& stack) {
 }  // namespace
 
 std::string training_stack_list_text(const std::vector<TrainingStack>& stacks) {
-  Table table({{"training software", Table::Align::left}, {"summary", Table::Align::left}});
-  for (const TrainingStack& stack : stacks) table.add({stack.name, stack.summary});
+  Table table({{"training software", Table::Align::left}, {"as of"}, {"summary", Table::Align::left}});
+  for (const TrainingStack& stack : stacks) table.add({stack.name, stack.origin.fitted_on, stack.summary});
   return table.text();
 }
 
 Json training_stack_list_json(const std::vector<TrainingStack>& stacks) {
   Json list = Json::array();
   for (const TrainingStack& stack : stacks) {
-    list.push(Json::object({{"name", stack.name}, {"summary", stack.summary}}));
+    list.push(Json::object({{"name", stack.name},
+                            {"summary", stack.summary},
+                            {"fitted_on", stack.origin.fitted_on},
+                            {"software", stack.origin.software}}));
   }
   return list;
 }
@@ -69,6 +72,9 @@ Json training_stack_list_json(const std::vector<TrainingStack>& stacks) {
 std::string training_stack_text(const TrainingStack& stack) {
   std::string text = fmt::format("{}: {}\n", stack.name, stack.summary);
   text += fmt::format("  source      {}\n", stack.source);
+  if (const std::string origin = origin_text(stack.origin); !origin.empty()) {
+    text += fmt::format("  origin      {}\n", origin);
+  }
   text += fmt::format("  schedules   {}\n", fmt::join(stack.schedules, ", "));
   text += fmt::format("  shardings   {}\n", fmt::join(names_of_kinds(stack.shardings, sharding_name), ", "));
   text += fmt::format("  recomputes  {}\n", fmt::join(names_of_kinds(stack.recomputes, recompute_name), ", "));
@@ -91,6 +97,8 @@ Json training_stack_json(const TrainingStack& stack) {
   Json answer = Json::object({{"name", stack.name},
                               {"summary", stack.summary},
                               {"source", stack.source},
+                              {"fitted_on", stack.origin.fitted_on},
+                              {"software", stack.origin.software},
                               {"schedules", names_json(stack.schedules)},
                               {"shardings", names_json(names_of_kinds(stack.shardings, sharding_name))},
                               {"recomputes", names_json(names_of_kinds(stack.recomputes, recompute_name))},

@@ -35,6 +35,11 @@ TEST(TrainingStackReport, lists_all_by_name) {
   const std::vector<TrainingStack> stacks = {training_test::shipped_stack("deepspeed"), training_test::plain_stack()};
   EXPECT_THAT(training_stack_list_text(stacks), AllOf(HasSubstr("deepspeed"), HasSubstr("made up")));
   EXPECT_EQ(training_stack_list_json(stacks).items().size(), 2U);
+  const StackOrigin& origin = stacks.front().origin;
+  EXPECT_THAT(training_stack_list_text(stacks), HasSubstr(origin.fitted_on));
+  EXPECT_EQ(training_stack_list_json(stacks).items()[0].find("software")->string(), origin.software);
+  EXPECT_THAT(training_stack_text(stacks.front()), HasSubstr("numbers of " + origin.fitted_on + ", for PyTorch"));
+  EXPECT_EQ(training_stack_text(stacks.back()).find("numbers"), std::string::npos);
 }
 
 }  // namespace foretoken::training_stack_report_test

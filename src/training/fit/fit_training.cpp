@@ -544,6 +544,7 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
                                              {"kernels_high", rounded(interval.kernels_high)},
                                              {"basis", basis_of(own.size(), pooled.size())}}));
     }
+    if (stack.runs > 0 && !request.date.empty()) stack.file.set("fitted_on", request.date);
     result.stacks.push_back(std::move(stack));
   }
   return result;

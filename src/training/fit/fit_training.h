@@ -22,6 +22,7 @@ struct TrainingFitRequest {
   bool folds_by_model = false;        // so are all runs of a model by a source
   int64_t most_rows_of_source = 150;  // evenly chosen, so that large tables do not take longer than they help
   double prior = 0.001;               // weight of a constant's squared log distance from what it is taken for
+  std::string date;                   // of the fit, for the files of stacks with runs; empty = they keep theirs
   unsigned threads = 0;               // 0 = as many as the machine runs at once; the result is the same for any number
 };
 

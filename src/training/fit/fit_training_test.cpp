@@ -107,8 +107,14 @@ TEST_F(TrainingFitOfMadeUpRuns, leaves_what_no_run_tells_at_what_is_known_of_it)
              R"({"format": 1, "name": "newer", "summary": "made up", "source": "made up", "extends": "made-up",
                "fitted": ["linear_factor", "on.sm_100.linear_factor"], "runs": [{"source": "another"}]})");
   TrainingCaseLibrary library = made_up_library(stacks());
-  const TrainingFit found = fit_training({.stacks = folder_, .folds = 2, .prior = 1e-3}, library, cases_of(library));
+  const TrainingFit found =
+      fit_training({.stacks = folder_, .folds = 2, .prior = 1e-3, .date = "2026-11-19"}, library, cases_of(library));
   ASSERT_EQ(found.stacks.size(), 2U);
+  for (const FittedStack& stack : found.stacks) {
+    const Json* date = stack.file.find("fitted_on");
+    ASSERT_EQ(date != nullptr, stack.runs > 0) << stack.name << " has a date where it was fitted";
+    EXPECT_TRUE(date == nullptr || date->string() == "2026-11-19");
+  }
   const Json& newer = found.stacks[found.stacks.front().name == "newer" ? 0 : 1].file;
   EXPECT_NEAR(newer.find("constants")->find("linear_factor")->number(), true_linear, 0.1 * true_linear);
   EXPECT_NEAR(newer.find("on")->find("sm_100")->find("linear_factor")->number(), true_linear, 0.1 * true_linear);

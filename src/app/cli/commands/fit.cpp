@@ -8,6 +8,7 @@
 #include "app/cli/grammar/known_names.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
+#include "app/cli/output/today.h"
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -153,6 +154,7 @@ class FitCommand : public Command {
                       "Weight of the squared log distance of each constant from its usual value");
     training_->text("--out", out_, "Folder to write stack files to", true);
     training_->text("--rows", rows_, "Also write every run, as fitted and as held out, to this CSV file");
+    training_->text("--date", date_, "Date of the fit; stored in the files [today]");
     declare_calibration(*training_);
     training_->footer(
         "Constants that a stack lists as fitted start from their usual values.\nExample:\n  foretoken fit training "
@@ -361,7 +363,8 @@ class FitCommand : public Command {
                                           .only = stacks_,
                                           .folds = folds_,
                                           .folds_by_model = folds_by_ == "model",
-                                          .prior = prior_},
+                                          .prior = prior_,
+                                          .date = date_.empty() ? today() : date_},
                                          cases, std::move(runs), show_progress);
     for (const FittedStack& stack : fit.stacks) {
       write_file(std::filesystem::path(out_) / (stack.name + ".json"), stack.file.dump() + "\n");
