@@ -190,4 +190,39 @@ TEST_F(ValidateAnswers, say_that_a_context_as_long_as_the_prompt_counts_cached_t
   EXPECT_THAT(run_foretoken(steps("Llama-3.1-8B")).out, testing::Not(HasSubstr("context_len")));
 }
 
+// A file that is no table is said with its check, and the command that repeats the check.
+TEST_F(ValidateAnswers, each_command_that_all_of_them_print_runs_as_it_is) {
+  write("it's all/training/memory.csv", "no table\n");
+  const std::string folder = path("it's all"), page = path("report.html");
+  const Outcome all =
+      run_foretoken(std::vector<std::string>{"validate", "--all", "--data", folder, "--html", page, "--json"});
+  ASSERT_EQ(all.status, 0) << all.err;
+  const std::string html = read_file(page, size_t{1} << 20);
+  const Json document = parse_json(all.out, "all");
+  int commands = 0, paths = 0;
+  for (const JsonView& check : JsonView(document, "all").at("checks").items()) {
+    const std::string name = check.at("name").string();
+    EXPECT_TRUE(check.has("n") || check.has("skipped")) << name;
+    const auto command = check.find("command");
+    EXPECT_TRUE(command || check.has("skipped")) << name;
+    if (!command) continue;
+    ++commands;
+    std::vector<std::string> words = shell_words(command->string()).value();
+    EXPECT_EQ(words.front(), "foretoken") << name;
+    for (const std::string& word : words) {
+      EXPECT_EQ(word.find_first_of("{}"), std::string::npos) << command->string();
+      if (word.find('/') == std::string::npos) continue;
+      ++paths;
+      EXPECT_TRUE(std::filesystem::exists(word)) << command->string();
+    }
+    words.erase(words.begin());
+    const Outcome again = run_foretoken(words);
+    EXPECT_TRUE(again.status == 0 || check.has("skipped")) << command->string() << "\n" << again.err;
+    const bool is_quoted = command->string().find('\'') != std::string::npos;  // the page escapes quotes
+    EXPECT_TRUE(is_quoted || html.find(command->string()) != std::string::npos) << command->string();
+  }
+  EXPECT_GE(commands, 8);
+  EXPECT_GE(paths, 6);
+}
+
 }  // namespace foretoken::validate_answers_test

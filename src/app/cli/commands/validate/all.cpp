@@ -62,16 +62,18 @@ std::string filled(std::string_view word, const ValidateAll& wanted, const Libra
 ValidationCheck run_check(const Check& check, const ValidateAll& wanted, const Library& library) {
   ValidationCheck result{.errors = {.name = check.name}};
   std::vector<std::string> arguments = {"validate"};
-  result.command = fmt::format("foretoken validate {}", check.arguments);
   for (const std::string_view word : split_words(check.arguments, " ")) {
     arguments.push_back(filled(word, wanted, library));
   }
+  // No command without its data: it could not be run.
   const std::string needs = check.needs;
   if (!needs.empty() && (wanted.data.empty() || !std::filesystem::exists(wanted.data / needs))) {
     result.skipped =
         wanted.data.empty() ? "no measurements named; use --data FOLDER" : fmt::format("no {} in the data", needs);
     return result;
   }
+  result.command = "foretoken";
+  for (const std::string& argument : arguments) result.command += " " + shell_word(argument);
   const auto start = std::chrono::steady_clock::now();
   try {
     const Answer answer = answer_command(arguments, library);
