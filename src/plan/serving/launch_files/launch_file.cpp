@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/replace.h"
 #include "base/text.h"
+#include "compose/engine_release.h"
 
 namespace foretoken::launch_file {
 
@@ -82,6 +83,9 @@ std::string indented(std::string_view text, size_t spaces) {
 std::string header(const Question& asked, std::string_view use) {
   std::string text = fmt::format("# {} on {}; {}\n", layout_text(asked.layout), devices_text(asked.layout), use);
   text += "# Set the tags of images to the versions that you tested.\n";
+  // Dynamo's, llm-d's and AMD's images have tags that do not name it.
+  const std::optional<EngineRelease> release = engine_release(asked.layout.pool.engine.engine);
+  if (release) text += fmt::format("# {} was simulated.\n", release_title(*release));
   if (asked.question.has_conversations && (asked.pools.size() > 1 || asked.pools.front().servers > 1)) {
     text +=
         "# All requests of a conversation must reach the same server, which has its KV cache: use session affinity.\n";

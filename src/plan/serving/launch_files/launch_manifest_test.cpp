@@ -111,6 +111,18 @@ TEST(LaunchManifest, images_have_the_release_that_was_simulated) {
   }
 }
 
+TEST(LaunchManifest, a_file_whose_images_count_otherwise_says_which_release_was_simulated) {
+  const ServingQuestion question = asked();
+  for (const char* kind : {"dynamo", "llm-d"}) {
+    ServingLayout layout{.pool = {.engine = {.device = "l4", .engine = "vllm-0.12.1"}}, .decode = {}};
+    const std::string manifest = launch_manifest(kind, question, layout, 4096);
+    EXPECT_THAT(manifest, HasSubstr("# vLLM 0.12.1 was simulated.\n"));
+    EXPECT_EQ(read_launch_line(manifest, "file").fields.find("engine")->string(), "vllm") << manifest;
+    layout.pool.engine.engine = "vllm";
+    EXPECT_THAT(launch_manifest(kind, question, layout, 4096), Not(HasSubstr("was simulated")));
+  }
+}
+
 TEST(LaunchManifest, servers_on_several_nodes_are_read_back_as_the_layout) {
   const ServingQuestion question = asked();
   struct Wide {
