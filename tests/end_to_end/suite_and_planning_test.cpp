@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <regex>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -10,27 +11,19 @@
 
 namespace foretoken::suite_and_planning_test {
 
-TEST(SuiteCommand, every_scenario_is_answered) {
+TEST(SuiteCommand, every_scenario_is_answered_and_every_validated_one_shows_its_error) {
   const Outcome outcome = run_foretoken("suite --json");
   ASSERT_EQ(outcome.status, 0) << outcome.out.substr(0, 400) << outcome.err;
   const Json document = parse_json(outcome.out, "suite");
   const JsonView view(document, "suite");
   EXPECT_EQ(view.at("answered").integer(), view.at("of").integer());
   EXPECT_GE(view.at("of").integer(), 40);
-  for (const JsonView& scenario : view.at("scenarios").items()) {
-    EXPECT_GT(scenario.at("answer").at("value").number(), 0) << scenario.at("id").string();
-  }
-}
-
-TEST(SuiteCommand, every_validated_scenario_shows_a_measurement_and_its_error) {
-  const Outcome outcome = run_foretoken("suite --json");
-  const Json document = parse_json(outcome.out, "suite");
-  const JsonView view(document, "suite");
   int64_t validated = 0, measurements = 0;
   double errors = 0;
   for (const JsonView& scenario : view.at("scenarios").items()) {
     const std::string id = scenario.at("id").string();
     EXPECT_NE(scenario.at("stack").string(), "") << id;
+    EXPECT_GT(scenario.at("answer").at("value").number(), 0) << id;
     int64_t of_scenario = 0;
     const auto expect_error = [&](double predicted, double measured, double error) {
       EXPECT_NEAR(measured * (1 + error / 100), predicted, 1e-9 * predicted) << id;
@@ -71,6 +64,19 @@ TEST(SuiteCommand, training_and_serving_scenarios_name_their_software_in_the_com
       EXPECT_NE(command.find("--engine "), std::string::npos) << command;
     }
   }
+}
+
+TEST(SuiteCommand, pages_that_cards_cite_exist) {
+  int cited = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(FORETOKEN_SOURCE_DIR "/data/suite/cards")) {
+    const std::string card = read_file(entry.path(), 1 << 20);
+    const std::regex page("docs/[a-z0-9_/]+\\.md");
+    for (std::sregex_iterator at(card.begin(), card.end(), page); at != std::sregex_iterator(); ++at) {
+      ++cited;
+      EXPECT_TRUE(std::filesystem::exists(FORETOKEN_SOURCE_DIR "/" + at->str())) << entry.path() << ": " << at->str();
+    }
+  }
+  EXPECT_GT(cited, 20);
 }
 
 TEST(SuiteCommand, the_text_shows_predictions_beside_measurements) {

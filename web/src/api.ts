@@ -28,6 +28,7 @@ export interface ModelEntry {
 export interface Scenario {
   id: string; name: string; model: string; hardware: string; strategy: string; metric: string; unit: string;
   status?: string; measured?: { value: number; source: string };
+  checks?: { name: string; unit: string; measured: number; source: string }[];
   validation?: { status: string; against: string };
 }
 

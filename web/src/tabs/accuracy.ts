@@ -9,7 +9,8 @@ import { predictedAgainstMeasured, type ComparedPoint } from '../plots/accuracy'
 import { Task } from '../task';
 import type { Tab } from './tab';
 
-interface SuiteAnswer { scenarios: { id: string; answer?: { value: number; low: number | null; high: number | null }; error?: string }[] }
+interface Answered { value: number; low: number | null; high: number | null }
+interface SuiteAnswer { scenarios: { id: string; answer?: Answered; checks?: { predicted?: Answered }[]; error?: string }[] }
 
 type Group = AccuracySet['groups'][number] & Omit<AccuracySet, 'groups'>;
 
@@ -94,24 +95,28 @@ function groupParts(group: Group, plot: Plot): HTMLElement[] {
 function scenarioCard(facts: Facts): HTMLElement {
   const output = h('div', { class: 'stack' });
   const task = new Task(output);
-  const measured = facts.scenarios.filter((scenario) => scenario.measured);
+  const measured = facts.scenarios.filter((scenario) => scenario.measured || scenario.checks?.length);
+  const row = (name: string, metric: string, predicted: number | undefined, value: number, source: string): string[] =>
+    [name, metric, predicted === undefined ? '–' : compact(predicted), compact(value),
+      predicted === undefined ? '–' : `${compact(100 * (predicted / value - 1), 2)}%`, source];
   const predict = () => void task.start(async (signal, say) => {
     say('Predicting the scenarios…');
     const result = await run<SuiteAnswer>({ command: 'suite', only: measured.map((scenario) => scenario.id) }, signal, say);
-    const of = new Map(result.answer.scenarios.map((scenario) => [scenario.id, scenario.answer]));
+    const of = new Map(result.answer.scenarios.map((scenario) => [scenario.id, scenario]));
     fill(output, table('Measured scenarios of the suite',
-      [{ title: 'scenario' }, { title: 'metric' }, { title: 'predicted', number: true }, { title: 'measured', number: true }, { title: 'off by', number: true }, { title: 'source' }],
-      measured.map((scenario) => {
-        const answer = of.get(scenario.id);
-        const value = scenario.measured!.value;
-        return [`${scenario.id} ${scenario.name}`, `${scenario.metric}, ${scenario.unit}`, answer ? compact(answer.value) : '–', compact(value),
-          answer ? `${compact(100 * (answer.value / value - 1), 2)}%` : '–', scenario.measured!.source];
+      [{ title: 'scenario, or what was measured near it' }, { title: 'metric' }, { title: 'predicted', number: true }, { title: 'measured', number: true }, { title: 'off by', number: true }, { title: 'source' }],
+      measured.flatMap((scenario) => {
+        const answered = of.get(scenario.id);
+        const own = scenario.measured
+          ? [row(`${scenario.id} ${scenario.name}`, `${scenario.metric}, ${scenario.unit}`, answered?.answer?.value, scenario.measured.value, scenario.measured.source)] : [];
+        return [...own, ...(scenario.checks ?? []).map((check, at) =>
+          row(`${scenario.id} near it: ${check.name}`, check.unit, answered?.checks?.[at]?.predicted?.value, check.measured, check.source))];
       })), commandCard([result.command_line]));
     say('Done.');
   });
   return h('section', { class: 'card', 'aria-labelledby': 'scenarios-title' },
     h('h2', { id: 'scenarios-title' }, 'Scenarios of the suite'),
-    h('p', { class: 'muted' }, `${measured.length} of ${facts.scenarios.length} scenarios have published measurements. Predict them now:`),
+    h('p', { class: 'muted' }, `${measured.length} of ${facts.scenarios.length} scenarios have a measurement, of their own or of something near. Predict them now:`),
     h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: predict }, 'Predict')),
     task.element, output);
 }
