@@ -238,6 +238,12 @@ std::string suite_list_text(const std::vector<SuiteCard>& cards) {
                        page_width(), 6);
     text += wrap_lines(fmt::format("      {}\n", command_text(card.command)), page_width(), 10);
     text += wrap_lines(fmt::format("      {}: {}\n", suite_status_name(card.status), card.against), page_width(), 10);
+    if (card.measured) {
+      text += wrap_lines(
+          fmt::format("      measured: {} {} ({})\n", figure(card.measured->value), card.unit, card.measured->source),
+          page_width(), 10);
+    }
+    if (!card.note.empty()) text += wrap_lines(fmt::format("      note: {}\n", card.note), page_width(), 10);
     for (const SuiteCheck& check : card.checks) {
       text += wrap_lines(fmt::format("      check: {}: {} {} measured ({})\n", check.name, figure(check.measured),
                                      check.unit, check.source),
@@ -296,11 +302,11 @@ std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<Su
   if (predictions.empty()) return text;
   const ValidationCount count = validation_count(predictions);
   text += wrap_lines(
-      fmt::format("{} have a measurement behind them. Mean error of {}: {:.1f}%", counted(count.validated, "scenario"),
+      fmt::format("Measurements stand behind {}. Mean error of {}: {:.1f}%", counted(count.validated, "scenario"),
                   counted(predictions.size(), "prediction"), *count.error) +
-          (count.unseen_error ? fmt::format("; of the {} that were not known before: {:.1f}%", count.unseen.size(),
-                                            *count.unseen_error)
-                              : "") +
+          (count.unseen_error
+               ? fmt::format("; of the {} not known before: {:.1f}%", count.unseen.size(), *count.unseen_error)
+               : "") +
           ".\n",
       page_width(), 0);
   text += measured_text(predictions);
