@@ -50,7 +50,7 @@ std::string assumed_cluster_text(const Cluster& cluster, int64_t ranks) {
   const std::optional<BytesPerSecond> rate = network_bandwidth_per_device(node);
   const double cards_of_device = node.network_cards->count.value / static_cast<double>(node.device_count);
   return fmt::format(
-      "{} ranks span {} of {}. No cluster was given, so foretoken assumes {} ({} between nodes, {} a GPU). "
+      "{} ranks span {} of {}. No cluster was given, so foretoken assumes {} ({} between nodes, {} per GPU). "
       "Give {{cluster}} to change this.",
       ranks, counted((ranks + node.device_count - 1) / node.device_count, "node"), counted(node.device_count, "GPU"),
       cluster.name, cluster.fabric.technology,

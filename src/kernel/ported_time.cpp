@@ -38,7 +38,7 @@ Estimate port_ratio(const Estimate& there, const Estimate& here) {
 
 void PortedPairs::add(const ScoredKernel& scored) {
   const FormCall call{.shape = *scored.shape, .variant = std::string(scored.variant)};
-  std::vector<Kernel>& alike = kernels_[{call_group(call), raw_features(call)}];
+  std::vector<Kernel>& alike = kernels_[{call_group(call), raw_features(call), scored.copied}];
   auto kernel = std::find_if(alike.begin(), alike.end(), [&](const Kernel& one) { return one.shape == *scored.shape; });
   if (kernel == alike.end()) kernel = alike.insert(alike.end(), {.shape = *scored.shape, .by_device = {}});
   Measured& measured = kernel->by_device[std::string(scored.device)];

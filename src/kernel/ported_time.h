@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -45,8 +46,8 @@ class PortedPairs {
     KernelShape shape;
     std::map<std::string, Measured, std::less<>> by_device;
   };
-  using Key = std::pair<std::string, std::array<float, raw_feature_count>>;
-  std::map<Key, std::vector<Kernel>> kernels_;  // nearly always one
+  using Key = std::tuple<std::string, std::array<float, raw_feature_count>, int64_t>;  // the last: ScoredKernel::copied
+  std::map<Key, std::vector<Kernel>> kernels_;                                         // nearly always one
 };
 
 }  // namespace foretoken

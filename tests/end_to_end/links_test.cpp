@@ -240,7 +240,7 @@ TEST(Links, pools_say_what_carries_the_kv_cache) {
   const Json cards = answer(
       "serve --model Llama-3.1-8B --device l40s --max-model-len 4096 --request-rate 2 --num-prompts 20 "
       "--prefill-pool count=8 --decode-pool count=8");
-  EXPECT_TRUE(has_note(cards, "2 network cards of 200 Gbit/s, 6.25 GB/s a GPU"));
+  EXPECT_TRUE(has_note(cards, "2 network cards of 200 Gbit/s, 6.25 GB/s per GPU"));
 }
 
 // The default of wide expert parallelism is a power law, which is less even than zipf:0.8.

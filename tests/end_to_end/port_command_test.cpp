@@ -35,12 +35,12 @@ TEST_F(PortCommand, a_trace_of_an_h100_is_told_for_an_h200) {
   EXPECT_LT(seconds.at("value").number(), seconds.at("high").number());
 }
 
-TEST_F(PortCommand, warns_between_gpus_of_two_makers) {
+TEST_F(PortCommand, warns_between_gpus_of_two_vendors) {
   const auto text_to = [&](const std::string& gpu) {
     return in_one_line(run_foretoken("port " + trace() + " --device h100_sxm --to " + gpu).out);
   };
-  EXPECT_THAT(text_to("mi300x"), HasSubstr("between GPUs of two makers"));
-  EXPECT_THAT(text_to("b200_sxm"), testing::Not(HasSubstr("two makers")));
+  EXPECT_THAT(text_to("mi300x"), HasSubstr("Between NVIDIA and AMD GPUs"));
+  EXPECT_THAT(text_to("b200_sxm"), testing::Not(HasSubstr("NVIDIA and AMD")));
 }
 
 TEST_F(PortCommand, what_contradicts_the_trace_is_said_and_what_runs_no_gpu_kernels_is_refused) {

@@ -46,7 +46,7 @@ std::string peers_text(const std::vector<PeerRun>& runs) {
   for (const PeerRun& run : runs) {
     const std::string compared = run.compared_in.empty() ? "" : fmt::format(" (compared in {})", run.compared_in);
     if (run.found.empty()) {
-      others += fmt::format("{}: not installed{}\n", run.name, compared);
+      others += fmt::format("{}: not found{}\n", run.name, compared);
       continue;
     }
     if (!run.not_run.empty()) {

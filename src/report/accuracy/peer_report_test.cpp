@@ -21,7 +21,7 @@ TEST(PeerReport, errors_and_times_are_compared_and_what_is_missing_is_said) {
   EXPECT_NEAR(peer_difference(runs[0]).value(), 25, 1e-9);
   const std::string text = peers_text(runs);
   EXPECT_THAT(text, HasSubstr("10x"));
-  EXPECT_THAT(text, HasSubstr("VIDUR: not installed (compared in docs/serving/checks.md)"));
+  EXPECT_THAT(text, HasSubstr("VIDUR: not found (compared in docs/serving/checks.md)"));
   EXPECT_THAT(text, HasSubstr("Timeloop: found (timeloop-model), not run: no files"));
   EXPECT_THAT(peers_json(runs).dump(0), HasSubstr("\"foretoken_mape\""));
 }

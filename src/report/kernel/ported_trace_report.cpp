@@ -79,8 +79,8 @@ std::vector<std::string> sentences(const PortedTrace& ported, const PortOrigin& 
   }
   if (origin.from.vendor != origin.to.vendor) {
     lines.push_back(fmt::format(
-        "{} and {} run other kernels: between GPUs of two makers, ported kernel times were 17 to 23% off on "
-        "average and estimates without a trace (foretoken step, foretoken kernel) 12 to 18%.",
+        "{} and {} run different kernels. Between NVIDIA and AMD GPUs, ported kernel times were 17 to 23% off on "
+        "average; estimates without a trace (foretoken step, foretoken kernel) were 12 to 18% off.",
         origin.from.title, origin.to.title));
   }
   for (const auto& [basis, what_it_does] : {std::pair{PortBasis::kept, "keeps its measured time"},

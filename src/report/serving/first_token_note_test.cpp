@@ -29,6 +29,8 @@ TEST(FirstTokenNote, stands_beside_plans_whose_limits_depend_on_the_first_token)
               HasSubstr("separate prefill and decode workers measured 0.4 to 3.5 "));
   question.slos = parse_slos("tpot<4ms@p95", "slo");
   EXPECT_EQ(first_token_note(question, layout), "") << "no limit on the first token";
+  question.slos = parse_slos("itl<60ms@p95", "slo");
+  EXPECT_EQ(first_token_note(question, layout), "");
   question.slos = parse_slos("e2el<400ms@p95", "slo");
   EXPECT_NE(first_token_note(question, layout), "");
   layout.decode.reset();

@@ -66,10 +66,10 @@ std::optional<KvLink> kv_link(const ReplicaGroup& prefill, const ReplicaGroup& d
   if (!is_named) {
     const std::string apart = is_mixed(prompts, decodes)
                                   ? std::string("the pools have different GPUs")
-                                  : fmt::format("the {} GPUs of both pools do not fit into one node of {}",
+                                  : fmt::format("the {} GPUs of both pools do not fit into one node of {} GPUs",
                                                 devices_of(prompts) + devices_of(decodes), node->device_count);
     link.note = fmt::format(
-        "KV caches move between nodes: {}. No cluster was given, so foretoken assumes {} ({}, {} a GPU). "
+        "KV caches move between nodes, because {}. No cluster was given, so foretoken assumes {} ({}, {} per GPU). "
         "Give {{cluster}} or {{kv_transfer_bandwidth}} to change this.",
         apart, cluster.name, traffic.link, rate_words(bandwidth));
   }
@@ -84,10 +84,10 @@ Disaggregation disaggregation_of(const EnginePoolSize& prefill, const EnginePool
     if (const std::optional<Node> around = node ? node(device) : std::nullopt) {
       return rate_out(*around, fit_in_one(*around, prefill, decode));
     }
-    throw InputError(
-        {.field = "kv_transfer_bandwidth",
-         .expected = fmt::format("the bandwidth in GB/s out of each device, because the node of {} is not known",
-                                 device.name)});
+    throw InputError({.field = "kv_transfer_bandwidth",
+                      .expected = fmt::format(
+                          "the outgoing bandwidth of each device in GB/s, because the node that holds {} is not known",
+                          device.name)});
   };
   const auto kv_pool = [&](const EnginePoolSize& pool) {
     return KvPool{.replicas = pool.replicas,

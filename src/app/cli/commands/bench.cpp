@@ -66,7 +66,7 @@ std::vector<DetectedPeer> detected_peers() {
        .programs = {"AstraSim_Analytical_Congestion_Unaware", "AstraSim_Analytical_Congestion_Aware", "astra-sim"},
        .modules = {},
        .checkouts = {"astra-sim"},
-       .why_not_run = "it needs workload, system and network files of yours; `collective --astra-compatible` prints "
+       .why_not_run = "it needs your own workload, system and network files; `collective --astra-compatible` prints "
                       "what its analytical backends print",
        .compared_in = "docs/network.md"},
       {.name = "BLIS",
@@ -79,7 +79,7 @@ std::vector<DetectedPeer> detected_peers() {
        .programs = {},
        .modules = {},
        .checkouts = {"habitat"},
-       .why_not_run = "it measures a PyTorch program on a GPU of yours before it predicts another one",
+       .why_not_run = "it must first measure a PyTorch program on one of your GPUs",
        .compared_in = "docs/suite.md"},
       {.name = "LLMServingSim",
        .programs = {},
@@ -91,7 +91,7 @@ std::vector<DetectedPeer> detected_peers() {
        .programs = {"maestro"},
        .modules = {},
        .checkouts = {"maestro"},
-       .why_not_run = "it needs mapping and hardware files of yours; `dataflow --mapping --hardware` reads both",
+       .why_not_run = "it needs your own mapping and hardware files; `dataflow --mapping --hardware` reads both",
        .compared_in = "docs/accelerators/dataflow.md"},
       {.name = "mNPUsim",
        .programs = {"mnpusim"},
@@ -121,7 +121,7 @@ std::vector<DetectedPeer> detected_peers() {
        .programs = {"uPIMulator"},
        .modules = {},
        .checkouts = {"uPIMulator"},
-       .why_not_run = "it runs compiled UPMEM programs, where foretoken takes the sizes of a kernel",
+       .why_not_run = "it runs compiled UPMEM programs; foretoken takes kernel sizes instead",
        .compared_in = "docs/accelerators/pim.md"},
       {.name = "VIDUR",
        .programs = {},
@@ -138,7 +138,8 @@ class BenchPeers : public Command {
     options.list("--timeloop-files", timeloop_files_,
                  "Architecture, problem and energy tables (YAML) that both Timeloop and foretoken evaluate");
     options.text("--timeloop-mapping", timeloop_mapping_, "Mapping (YAML) of that problem");
-    options.list("--checkouts", checkouts_, "Folders that hold checkouts of other tools, each under its usual name");
+    options.list("--checkouts", checkouts_,
+                 "Folders that hold checkouts of other tools, each under its usual name, for example ~/src,/opt");
     options.number("--seconds", most_seconds_, {.least = 1, .most = 86400}, "Maximum duration of one peer, in seconds");
     options.footer(
         "Looks for other prediction tools on this machine, runs those it has common work for, and prints the ratio of "

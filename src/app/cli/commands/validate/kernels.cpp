@@ -35,9 +35,9 @@ class ValidateKernels : public Command {
     options.text(
         "--port-map", port_map_,
         "Also report the efficiency of each family on each device, and plot it against its spread in this SVG file");
-    options.flag(
-        "--ported", ported_,
-        "Also report, for every two devices, how well kernels measured on one predict the other (foretoken port)");
+    options.flag("--ported", ported_,
+                 "Also report, for each pair of devices, how well kernel times measured on one predict those on the "
+                 "other, as foretoken port does");
     options.integer("--threads", threads_, {.least = 0, .most = 1024},
                     "Number of files read at the same time; 0 = one per core");
     options.footer(
