@@ -129,7 +129,9 @@ std::string_view withheld_name(Withheld kind) {
 }
 
 SuiteAnswer suite_answer(const SuiteCard& card, const Json& document) {
-  return answer_at(card.id, card.value, card.scale, document);
+  SuiteAnswer answer = answer_at(card.id, card.value, card.scale, document);
+  if (card.measured && !card.measured->seen) answer.withheld = {Withheld::workload};
+  return answer;
 }
 
 SuiteAnswer suite_check_answer(const SuiteCard& card, size_t at, const Json& document) {

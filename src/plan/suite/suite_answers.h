@@ -32,7 +32,8 @@ struct SuiteAnswer {
   std::string source = {};
 };
 
-// What the command of the card said. InputError where its document has no such number.
+// What the command of the card said, as withheld if the card's own measurement was not known before. InputError where
+// its document has no such number.
 SuiteAnswer suite_answer(const SuiteCard& card, const Json& document);
 // What the command of its check at place `at` said, as a case with its measurement.
 SuiteAnswer suite_check_answer(const SuiteCard& card, size_t at, const Json& document);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -142,10 +144,16 @@ SuiteCard read_suite_card(const JsonView& document) {
     if (const auto seen = measured->find("seen")) card.measured->seen = seen->boolean();
   }
   if (const auto checks = document.find("checks")) {
-    for (const JsonView& check : checks->items()) card.checks.push_back(check_of(check));
+    std::set<std::string> names;
+    for (const JsonView& check : checks->items()) {
+      card.checks.push_back(check_of(check));
+      if (!names.insert(card.checks.back().name).second)
+        check.at("name").fail("a name that no other check of the card has");
+    }
   }
   if (card.status == SuiteStatus::validated && !card.measured && card.checks.empty()) {
-    validation.at("status").fail("a status other than validated, or a measurement (measured, or checks) on the card");
+    validation.at("status").fail(
+        "layers, formula or not validated, because the card has no measurement (validated needs measured or checks)");
   }
   if (const auto note = document.find("note")) card.note = note->string();
   if (const auto scaling = document.find("scaling")) {
@@ -175,6 +183,25 @@ std::vector<SuiteCard> read_suite(const std::filesystem::path& folder) {
     }
   }
   return cards;
+}
+
+std::vector<SuiteMeasurement> distinct_measurements(std::span<const SuiteCard> cards) {
+  using Key = std::tuple<std::vector<std::string>, std::string, double>;  // command, value, measured
+  std::set<Key> known;
+  std::vector<SuiteMeasurement> distinct;
+  const auto add = [&](const Key& key, const SuiteMeasurement& measurement) {
+    if (known.insert(key).second) distinct.push_back(measurement);
+  };
+  for (size_t i = 0; i < cards.size(); ++i) {
+    if (cards[i].measured) add({cards[i].command, cards[i].value, cards[i].measured->value}, {.card = i});
+  }
+  for (size_t i = 0; i < cards.size(); ++i) {
+    for (size_t at = 0; at < cards[i].checks.size(); ++at) {
+      const SuiteCheck& check = cards[i].checks[at];
+      add({check.command, check.value, check.measured}, {.card = i, .check = at});
+    }
+  }
+  return distinct;
 }
 
 }  // namespace foretoken

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,10 +28,10 @@ std::optional<SuiteLevel> suite_level_of(std::string_view name);
 struct MeasuredFigure {
   double value = 0;
   std::string source;
-  bool seen = false;  // constants were fitted, or chosen, in sight of it
+  bool seen = false;  // known when constants were fitted or chosen
 };
 
-// A measurement of the same kind of question, as near to the card as one was found, and the command that predicts it.
+// A measurement of a configuration similar to the card's, and the command that predicts it.
 struct SuiteCheck {
   std::string name;                  // the configuration in a few words
   std::vector<std::string> command;  // arguments of foretoken
@@ -38,7 +39,7 @@ struct SuiteCheck {
   double scale = 1;                  // from its unit to that of the measurement
   double measured = 0;
   std::string unit, source;
-  bool seen = false;  // constants were fitted, or chosen, in sight of it
+  bool seen = false;  // known when constants were fitted or chosen
 };
 
 // A place in a row of scenarios that differ by size alone.
@@ -64,9 +65,19 @@ struct SuiteCard {
   std::optional<ScalingPlace> scaling;
 };
 
-// InputError with file and path for a card that is not one, or is validated without a measurement.
+// InputError with file and path for a card that is not one, is validated without a measurement, or has two checks of
+// one name.
 SuiteCard read_suite_card(const JsonView& document);
 // All cards of a folder, in the order of their ids: T1.1, T1.2, T10.1. InputError for two of one id.
 std::vector<SuiteCard> read_suite(const std::filesystem::path& folder);
+
+// A measurement on a card: of its own scenario, or of one of its checks.
+struct SuiteMeasurement {
+  size_t card = 0;              // place in the list of cards
+  std::optional<size_t> check;  // place in the card's checks; none = of the scenario itself
+};
+// Each measurement once. Two are the same if their command, value and measured number are equal, as where a card's
+// check is the scenario of another card. Those of scenarios come first.
+std::vector<SuiteMeasurement> distinct_measurements(std::span<const SuiteCard> cards);
 
 }  // namespace foretoken

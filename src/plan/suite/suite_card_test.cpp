@@ -124,6 +124,47 @@ TEST(SuiteCard, checks_need_a_command_a_measurement_and_a_source) {
   }
 }
 
+TEST(SuiteCard, two_checks_of_one_name_are_refused_at_the_second) {
+  Json document = card_document("T1");
+  document.set("checks", Json::array({check_document(), check_document()}));
+  try {
+    card_of(document);
+    FAIL() << "read";
+  } catch (const InputError& error) {
+    EXPECT_NE(error.sentence().find("checks[1].name"), std::string::npos) << error.sentence();
+  }
+  Json other = check_document();
+  other.set("name", "a third of it");
+  document.set("checks", Json::array({check_document(), other}));
+  EXPECT_EQ(card_of(document).checks.size(), 2U);
+}
+
+TEST(SuiteCard, a_measurement_on_two_cards_is_one) {
+  const SuiteCheck shared = {.name = "half", .command = {"step"}, .value = "seconds", .measured = 8};
+  SuiteCheck other_value = shared, other_command = shared, other_measured = shared;
+  other_value.value = "rows.0.seconds";
+  other_command.command = {"train"};
+  other_measured.measured = 9;
+  const std::vector<SuiteCard> cards = {
+      {.id = "T1", .checks = {shared}},
+      {.id = "T2", .command = {"step"}, .value = "seconds", .measured = MeasuredFigure{.value = 8}},
+      {.id = "T3", .checks = {other_value, shared, other_command, other_measured}}};
+  std::vector<std::pair<size_t, std::optional<size_t>>> places;
+  for (const auto& [card, check] : distinct_measurements(cards)) places.emplace_back(card, check);
+  EXPECT_EQ(places, (std::vector<std::pair<size_t, std::optional<size_t>>>{{1, std::nullopt}, {2, 0}, {2, 2}, {2, 3}}));
+}
+
+TEST(SuiteCard, a_measurement_of_the_card_itself_is_withheld_unless_it_was_seen) {
+  SuiteCard card = card_of(card_document("T1"));
+  card.value = "seconds";
+  const Json document = Json::object({{"seconds", 2.0}});
+  EXPECT_TRUE(suite_answer(card, document).withheld.empty()) << "nothing was measured";
+  card.measured = {.value = 3, .source = "a paper"};
+  EXPECT_EQ(suite_answer(card, document).withheld, std::vector{Withheld::workload});
+  card.measured->seen = true;
+  EXPECT_TRUE(suite_answer(card, document).withheld.empty());
+}
+
 TEST(SuiteCard, a_check_is_a_case_with_its_measurement_and_withheld_unless_it_was_seen) {
   Json document = validated_document();
   document.set("checks", Json::array({check_document()}));

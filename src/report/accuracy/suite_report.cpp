@@ -81,15 +81,24 @@ struct MeasuredPrediction {
   double error() const { return suite_error(predicted->value, measured); }
 };
 
+// Of the card's own measurement, or of that of its check at place `at`; none where there is no prediction.
+std::optional<MeasuredPrediction> measured_prediction(const SuiteCard& card, const SuiteRun& run,
+                                                      std::optional<size_t> at) {
+  if (!at) {
+    if (!card.measured || !run.error.empty()) return std::nullopt;
+    return MeasuredPrediction{&card,       "this scenario",      card.unit,
+                              &run.answer, card.measured->value, card.measured->seen};
+  }
+  if (*at >= run.checks.size() || !run.checks[*at].error.empty()) return std::nullopt;
+  const SuiteCheck& check = card.checks[*at];
+  return MeasuredPrediction{&card, check.name, check.unit, &run.checks[*at].answer, check.measured, check.seen};
+}
+
 std::vector<MeasuredPrediction> measured_predictions(const SuiteCard& card, const SuiteRun& run) {
   std::vector<MeasuredPrediction> found;
-  if (card.measured && run.error.empty()) {
-    found.push_back({&card, "this scenario", card.unit, &run.answer, card.measured->value, card.measured->seen});
-  }
+  if (const auto own = measured_prediction(card, run, std::nullopt)) found.push_back(*own);
   for (size_t at = 0; at < run.checks.size(); ++at) {
-    const SuiteCheck& check = card.checks[at];
-    if (!run.checks[at].error.empty()) continue;
-    found.push_back({&card, check.name, check.unit, &run.checks[at].answer, check.measured, check.seen});
+    if (const auto one = measured_prediction(card, run, at)) found.push_back(*one);
   }
   return found;
 }
@@ -115,14 +124,14 @@ std::string signed_percent(double value) {
 }
 
 constexpr std::string_view measured_legend =
-    "this scenario: a measurement of the scenario itself. The others are measurements of the same kind, as near to the "
-    "scenario as were found. known before: constants were fitted, or chosen, in sight of the measurement. --json has "
-    "the sources.";
+    "this scenario: a measurement of the scenario itself. The other rows are the closest measurements of the same kind "
+    "that we found. known before: the measurement was known when constants were fitted or chosen. A measurement shown "
+    "for two scenarios counts once in the mean. {json} lists the sources.";
 
 constexpr std::string_view status_legend =
-    "validated: a measurement is predicted beside it, with the error below. layers: the layers that it is made of were "
-    "compared with measurements, the whole was not. formula: only formulas or known facts were at hand. not validated: "
-    "nothing was.";
+    "validated = the answer is backed by a measurement of the scenario or of a similar one, shown with its prediction "
+    "and error; layers = its layers were compared with measurements, the whole was not; formula = compared only with "
+    "formulas or known facts; not validated = compared with nothing.";
 
 std::string measured_text(const std::vector<MeasuredPrediction>& predictions) {
   if (predictions.empty()) return "";
@@ -141,22 +150,27 @@ std::string measured_text(const std::vector<MeasuredPrediction>& predictions) {
          wrap_lines(std::string(measured_legend) + "\n", page_width(), 0);
 }
 
-// How many answers have a measurement behind them, and how far off those predictions are.
+// How many answers are backed by a measurement, and how far off those predictions are.
 struct ValidationCount {
-  size_t validated = 0;  // scenarios with at least one prediction beside a measurement
-  std::vector<MeasuredPrediction> unseen;
+  size_t validated = 0;                 // scenarios with at least one prediction beside a measurement
+  size_t measurements = 0, unseen = 0;  // each once, even where several scenarios show it
   std::optional<double> error, unseen_error;
 };
 
-ValidationCount validation_count(const std::vector<MeasuredPrediction>& predictions) {
-  ValidationCount count{.error = mean_error(predictions)};
-  const SuiteCard* last = nullptr;
-  for (const MeasuredPrediction& one : predictions) {
-    count.validated += one.card != last ? 1 : 0;
-    last = one.card;
-    if (!one.seen) count.unseen.push_back(one);
+ValidationCount validation_count(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs) {
+  ValidationCount count;
+  for (size_t i = 0; i < cards.size(); ++i) count.validated += measured_predictions(cards[i], runs[i]).empty() ? 0 : 1;
+  std::vector<MeasuredPrediction> all, unseen;
+  for (const auto& [card, check] : distinct_measurements(cards)) {
+    const auto one = measured_prediction(cards[card], runs[card], check);
+    if (!one) continue;
+    all.push_back(*one);
+    if (!one->seen) unseen.push_back(*one);
   }
-  count.unseen_error = mean_error(count.unseen);
+  count.measurements = all.size();
+  count.unseen = unseen.size();
+  count.error = mean_error(all);
+  count.unseen_error = mean_error(unseen);
   return count;
 }
 
@@ -266,7 +280,7 @@ std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<Su
                {.title = "metric", .align = Table::Align::left},
                {.title = "answer"},
                {.title = "90% interval"},
-               {.title = "error"},
+               {.title = "mean abs. error"},
                {.title = "status", .align = Table::Align::left}});
   size_t answered = 0;
   std::string errors, notes;
@@ -300,15 +314,15 @@ std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<Su
   if (answerer == Answerer::other) return text;
   text += wrap_lines(std::string(status_legend) + "\n", page_width(), 0);
   if (predictions.empty()) return text;
-  const ValidationCount count = validation_count(predictions);
-  text += wrap_lines(
-      fmt::format("Measurements stand behind {}. Mean error of {}: {:.1f}%", counted(count.validated, "scenario"),
-                  counted(predictions.size(), "prediction"), *count.error) +
-          (count.unseen_error
-               ? fmt::format("; of the {} not known before: {:.1f}%", count.unseen.size(), *count.unseen_error)
-               : "") +
-          ".\n",
-      page_width(), 0);
+  const ValidationCount count = validation_count(cards, runs);
+  text +=
+      wrap_lines(fmt::format("Scenarios backed by a measurement: {}. Mean absolute error: {:.1f}% over {}",
+                             count.validated, *count.error, counted(count.measurements, "prediction")) +
+                     (count.unseen_error ? fmt::format(", {:.1f}% over the {} whose measurement was not known before",
+                                                       *count.unseen_error, count.unseen)
+                                         : "") +
+                     ".\n",
+                 page_width(), 0);
   text += measured_text(predictions);
   if (!notes.empty()) text += "\nNotes\n\n" + notes;
   return text;
@@ -356,12 +370,11 @@ Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>
   Json json = Json::object(
       {{"scenarios", std::move(list)}, {"answered", answered}, {"of", static_cast<int64_t>(cards.size())}});
   if (answerer == Answerer::other) return json;
-  const std::vector<MeasuredPrediction> predictions = measured_predictions(cards, runs);
-  const ValidationCount count = validation_count(predictions);
+  const ValidationCount count = validation_count(cards, runs);
   json.set("validation", Json::object({{"scenarios", static_cast<int64_t>(count.validated)},
-                                       {"measurements", static_cast<int64_t>(predictions.size())},
+                                       {"measurements", static_cast<int64_t>(count.measurements)},
                                        {"mape", optional_json(count.error)},
-                                       {"unseen", static_cast<int64_t>(count.unseen.size())},
+                                       {"unseen", static_cast<int64_t>(count.unseen)},
                                        {"unseen_mape", optional_json(count.unseen_error)}}));
   return json;
 }

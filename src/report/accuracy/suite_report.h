@@ -25,8 +25,8 @@ struct SuiteRun {
 std::string suite_list_text(const std::vector<SuiteCard>& cards);
 Json suite_list_json(const std::vector<SuiteCard>& cards);
 
-// `runs` beside `cards`. What stands behind the answers, and which measurements were known before, is known of
-// foretoken's own answers only.
+// `runs` beside `cards`. What backs the answers, and which measurements were known before, is known of foretoken's own
+// answers only.
 enum class Answerer { foretoken, other };
 std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs, Answerer answerer);
 Json suite_json(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs, Answerer answerer);

@@ -104,19 +104,19 @@ function scenarioCard(facts: Facts): HTMLElement {
     const result = await run<SuiteAnswer>({ command: 'suite', only: measured.map((scenario) => scenario.id) }, signal, say);
     const of = new Map(result.answer.scenarios.map((scenario) => [scenario.id, scenario]));
     fill(output, table('Measured scenarios of the suite',
-      [{ title: 'scenario, or what was measured near it' }, { title: 'metric' }, { title: 'predicted', number: true }, { title: 'measured', number: true }, { title: 'off by', number: true }, { title: 'source' }],
+      [{ title: 'scenario or similar configuration' }, { title: 'metric' }, { title: 'predicted', number: true }, { title: 'measured', number: true }, { title: 'off by', number: true }, { title: 'source' }],
       measured.flatMap((scenario) => {
         const answered = of.get(scenario.id);
         const own = scenario.measured
           ? [row(`${scenario.id} ${scenario.name}`, `${scenario.metric}, ${scenario.unit}`, answered?.answer?.value, scenario.measured.value, scenario.measured.source)] : [];
         return [...own, ...(scenario.checks ?? []).map((check, at) =>
-          row(`${scenario.id} near it: ${check.name}`, check.unit, answered?.checks?.[at]?.predicted?.value, check.measured, check.source))];
+          row(`${scenario.id}, similar: ${check.name}`, check.unit, answered?.checks?.[at]?.predicted?.value, check.measured, check.source))];
       })), commandCard([result.command_line]));
     say('Done.');
   });
   return h('section', { class: 'card', 'aria-labelledby': 'scenarios-title' },
     h('h2', { id: 'scenarios-title' }, 'Scenarios of the suite'),
-    h('p', { class: 'muted' }, `${measured.length} of ${facts.scenarios.length} scenarios have a measurement, of their own or of something near. Predict them now:`),
+    h('p', { class: 'muted' }, `${measured.length} of ${facts.scenarios.length} scenarios are backed by a measurement of the scenario or of a similar configuration. Predict them now:`),
     h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: predict }, 'Predict')),
     task.element, output);
 }

@@ -44,9 +44,11 @@ class SuiteCommand : public Command {
     options.text("--html", html_, "Write the leaderboard as an HTML page");
     options.footer(
         "Every scenario is one foretoken command, shown by --list. Its status says what supports the "
-        "answer:\nvalidated = a measurement of the scenario, or of one like it, is predicted beside it, with the "
-        "error;\nlayers = the layers it is composed of were compared with measurements, the whole was not;\nformula = "
-        "only formulas or known facts were at hand; not validated = nothing was.\nExamples:\n  foretoken suite\n  "
+        "answer:\nvalidated = the answer is backed by a measurement of the scenario or of a similar one, shown with "
+        "its "
+        "prediction and error;\nlayers = its layers were compared with measurements, the whole was not;\nformula = "
+        "compared only with formulas or known facts;\nnot validated = compared with nothing.\nExamples:\n  foretoken "
+        "suite\n  "
         "foretoken suite --only T4,I5 --json\n  "
         "foretoken suite --mtap\n  foretoken suite --mtap --answers neusight\n  foretoken suite --mtap --answers "
         "other_tool.csv --tool other_tool.json\n  foretoken suite --leaderboard --html leaderboard.html");
@@ -71,12 +73,12 @@ class SuiteCommand : public Command {
     };
     if (!others && std::any_of(runs.begin(), runs.end(), any_failed)) answer.exit_status = 1;
     if (!csv_.empty()) {
-      write_file(csv_, suite_answers_csv(with_measurements(chosen, answers_of(runs))));
+      write_file(csv_, suite_answers_csv(with_measurements(chosen, answers_of(chosen, runs))));
       answer.text += fmt::format("wrote {}\n", csv_);
     }
     if (mtap_) {
       if (!others) cases = own_cases(folder, cards);
-      std::vector<SuiteAnswer> all = answers_of(runs);
+      std::vector<SuiteAnswer> all = answers_of(chosen, runs);
       all.insert(all.end(), cases.answers.begin(), cases.answers.end());
       const ToolFacts facts = facts_of(folder, others ? tool_ : std::string(own_name));
       const SuiteScore score = score_answers(chosen, all, facts);
@@ -128,7 +130,7 @@ class SuiteCommand : public Command {
 
   Answer leaderboard(const std::filesystem::path& folder, const std::vector<SuiteCard>& cards,
                      const Library& library) const {
-    std::vector<SuiteAnswer> own = answers_of(run_all(cards, library));
+    std::vector<SuiteAnswer> own = answers_of(cards, run_all(cards, library));
     const SuiteAnswers own_measured = own_cases(folder, cards);
     own.insert(own.end(), own_measured.answers.begin(), own_measured.answers.end());
     std::vector<RankedTool> tools;
@@ -273,13 +275,15 @@ class SuiteCommand : public Command {
     return runs;
   }
 
-  static std::vector<SuiteAnswer> answers_of(const std::vector<SuiteRun>& runs) {
+  // Of the cards and of their checks, each measurement once.
+  static std::vector<SuiteAnswer> answers_of(const std::vector<SuiteCard>& cards, const std::vector<SuiteRun>& runs) {
     std::vector<SuiteAnswer> answers;
     for (const SuiteRun& run : runs) {
       if (run.error.empty()) answers.push_back(run.answer);
-      for (const SuiteRun& check : run.checks) {
-        if (check.error.empty()) answers.push_back(check.answer);
-      }
+    }
+    for (const auto& [card, check] : distinct_measurements(cards)) {
+      const std::vector<SuiteRun>& checks = runs[card].checks;  // empty where answers were read
+      if (check && *check < checks.size() && checks[*check].error.empty()) answers.push_back(checks[*check].answer);
     }
     return answers;
   }
