@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/day.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -41,14 +42,6 @@ std::vector<std::string> one_or_more(const JsonView& view) {
   std::vector<std::string> result;
   for (const JsonView& item : view.items()) result.push_back(item.string());
   return result;
-}
-
-// 2026-11-17
-bool is_day(std::string_view text) {
-  const std::vector<std::string_view> parts = split(text, "-");
-  if (text.size() != 10 || parts.size() != 3 || parts[0].size() != 4 || parts[1].size() != 2) return false;
-  const auto year = parse_integer(parts[0]), month = parse_integer(parts[1]), day = parse_integer(parts[2]);
-  return year && month && day && *year >= 1 && *month >= 1 && *month <= 12 && *day >= 1 && *day <= 31;
 }
 
 bool name_fits(std::string_view pattern, std::string_view name) {
@@ -297,8 +290,8 @@ StackOrigin read_stack_origin(const JsonView& root) {
 
 std::string origin_text(const StackOrigin& origin) {
   const bool has_software = !origin.software.empty() && origin.software != "none";
-  if (origin.fitted_on.empty()) return has_software ? "numbers for " + origin.software : "";
-  return "numbers of " + origin.fitted_on + (has_software ? ", for " + origin.software : "");
+  if (origin.fitted_on.empty()) return has_software ? "for " + origin.software : "";
+  return "last fitted or changed " + origin.fitted_on + (has_software ? ", for " + origin.software : "");
 }
 
 bool is_attention(const KernelShape& shape) {

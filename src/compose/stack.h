@@ -126,7 +126,7 @@ struct StackOrigin {
   std::string software;   // vLLM 0.10.2
 };
 StackOrigin read_stack_origin(const JsonView& root);
-// "numbers of 2026-11-17, for vLLM 0.10.2"; empty where nothing is known.
+// "last fitted or changed 2026-11-17, for vLLM 0.10.2"; empty where nothing is known.
 std::string origin_text(const StackOrigin& origin);
 
 struct Stack {

@@ -56,6 +56,14 @@ TEST(Stack, every_shipped_file_reads_and_has_the_name_of_its_file) {
   }
 }
 
+TEST(StackOrigin, says_when_and_for_what_numbers_were_fitted) {
+  EXPECT_EQ(origin_text({.fitted_on = "2026-11-18", .software = "vLLM 0.10.2"}),
+            "last fitted or changed 2026-11-18, for vLLM 0.10.2");
+  EXPECT_EQ(origin_text({.fitted_on = "2026-11-18", .software = "none"}), "last fitted or changed 2026-11-18");
+  EXPECT_EQ(origin_text({.fitted_on = "", .software = "vLLM 0.10.2"}), "for vLLM 0.10.2");
+  EXPECT_EQ(origin_text({}), "");
+}
+
 TEST(Stack, an_unknown_name_suggests_the_nearest) {
   try {
     shipped().stack("hf-eagre");

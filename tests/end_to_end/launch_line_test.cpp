@@ -122,9 +122,9 @@ TEST_F(LaunchLineCommand, says_which_entries_cover_a_release) {
         run_foretoken("step --device h100_sxm --batch 4 --context-len 100 --from '" + image + version + flags + "'")
             .out);
   };
-  EXPECT_THAT(step("v0.12.0"), HasSubstr("vLLM 0.12.0 divides memory like the engine vllm-0.19 and runs steps like "
-                                         "the stack vllm-0.11"));
-  EXPECT_THAT(step("latest"), testing::Not(HasSubstr("divides memory like")));
+  EXPECT_THAT(step("v0.12.0"), HasSubstr("vLLM 0.12.0 is simulated with the memory rules of engine vllm-0.19 and the "
+                                         "stack that covers this release."));
+  EXPECT_THAT(step("latest"), testing::Not(HasSubstr("memory rules of engine")));
   EXPECT_THAT(step("v0.31.0"), HasSubstr("vLLM 0.31.0 is newer than the releases that foretoken was fitted to"));
   EXPECT_THAT(step("v0.12.0"), testing::Not(HasSubstr("is newer")));
 }
@@ -153,6 +153,44 @@ TEST_F(LaunchLineCommand, a_release_in_a_tag_is_the_engine_as_it_is_typed) {
   EXPECT_EQ(results("--from 'docker run nvcr.io/nvidia/tensorrt-llm/release:1.4.0 trtllm-serve " + model + "'"),
             trtllm);
   EXPECT_THAT(trtllm, HasSubstr("TensorRT-LLM 1.4.0 is newer"));
+}
+
+TEST_F(LaunchLineCommand, async_scheduling_that_is_said_holds_for_every_release) {
+  const std::string question =
+      " --model meta-llama/Llama-3.1-8B-Instruct --device h100_sxm --request-rate 4 "
+      "--num-prompts 60";
+  const auto ttft = [&](const std::string& more) {
+    const Outcome run = run_foretoken("serve --json --no-intervals " + more + question);
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json answer = parse_json(run.out, "answer");
+    return JsonView(answer, "answer").at("mean_ttft_ms").number();
+  };
+  const auto from = [](const std::string& flag) {
+    return "--from 'docker run vllm/vllm-openai:v0.10.2 --model meta-llama/Llama-3.1-8B-Instruct " + flag + "'";
+  };
+  const double plain = ttft("--engine vllm-0.10.2"), ahead = ttft("--engine vllm-0.10.2 --async-scheduling");
+  EXPECT_NE(plain, ahead);
+  EXPECT_EQ(ttft("--engine vllm-0.10.2 --no-async-scheduling"), plain);
+  EXPECT_EQ(ttft("--engine vllm-0.19 --stack vllm-0.10 --async-scheduling"), ahead);
+  EXPECT_EQ(ttft(from("")), plain);
+  EXPECT_EQ(ttft(from("--async-scheduling")), ahead);
+  EXPECT_EQ(ttft(from("--no-async-scheduling")), plain);
+  EXPECT_EQ(ttft("--replica 'engine=vllm-0.10.2,async-scheduling'"), ahead);
+  EXPECT_EQ(ttft("--engine vllm-0.19"), ttft("--engine vllm-0.19 --async-scheduling"));
+  const auto written = [&](const std::string& more) {
+    return run_foretoken("serve --print-spec --engine vllm-0.10.2 " + more + question).out;
+  };
+  EXPECT_THAT(written(""), testing::Not(HasSubstr("async_scheduling")));
+  EXPECT_THAT(written("--async-scheduling"), HasSubstr("\"async_scheduling\": true"));
+  EXPECT_THAT(written("--no-async-scheduling"), HasSubstr("\"async_scheduling\": false"));
+  const auto again = [&](const std::string& more) {
+    const Outcome run = run_foretoken("serve --json --no-intervals --spec " + write("question.json", written(more)));
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json answer = parse_json(run.out, "answer");
+    return JsonView(answer, "answer").at("mean_ttft_ms").number();
+  };
+  EXPECT_EQ(again(""), plain);
+  EXPECT_EQ(again("--async-scheduling"), ahead);
 }
 
 class LaunchLinesNeedsData : public CommandTest {};

@@ -441,4 +441,13 @@ TEST_F(Train, gradient_accumulation_is_an_alternative_to_the_batch) {
   expect_refused(train("--devices 8 --gradient-accumulation-steps 4 --global-batch-size 64"), "one of the two");
 }
 
+TEST_F(CommandTest, a_fit_takes_no_date_that_cannot_be_read_again) {
+  const std::string asked = "--data none.csv --out " + path("out") + " --date ";
+  for (const char* date : {"today", "2026-11", "2026-13-01"}) {
+    expect_refused(run_foretoken("fit training " + asked + date), "a date such as 2026-11-17");
+    expect_refused(run_foretoken("fit kernels --source us " + asked + date), "a date such as 2026-11-17");
+  }
+  expect_refused(run_foretoken("fit training " + asked + "2026-11-17"), "none.csv");
+}
+
 }  // namespace foretoken::train_flags_test

@@ -31,8 +31,16 @@ grep build "$folder/asked" > /dev/null && fail "built without a daemon"
 docker_that 28.2.2 "Llama-3.1-8B on one H100"
 [[ $("$script") == *"the demo answered in"* ]] || fail "the demo of a built image"
 grep '^image rm' "$folder/asked" > /dev/null || fail "the image is left behind"
+# The container is removed by the name it was started with: a time limit would end only the client.
+container=$(sed -n 's/^run .*--name \([^ ]*\).*/\1/p' "$folder/asked")
+[[ -n $container ]] || fail "the container has no name"
+grep -x "rm --force $container" "$folder/asked" > /dev/null || fail "the container is left behind"
 docker_that 28.2.2 "something else"
-"$script" 2> /dev/null && fail "another answer than the demo's is taken"
-status=0
-"$script" --seconds soon 2> /dev/null || status=$?
-[[ $status == 2 ]] || fail "--seconds soon is taken"
+"$script" 2> "$folder/said" && fail "another answer than the demo's is taken"
+grep 'did not print the expected answer' "$folder/said" > /dev/null || fail "why it failed is not said"
+for seconds in soon 0; do
+  status=0
+  "$script" --seconds "$seconds" 2> "$folder/said" || status=$?
+  [[ $status == 2 ]] || fail "--seconds $seconds is taken"
+  grep 'expected a positive whole number' "$folder/said" > /dev/null || fail "what --seconds takes is not said"
+done

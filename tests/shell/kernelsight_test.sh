@@ -24,6 +24,11 @@ grep '^| target-measured | 3.8 | [0-9]' "$out/comparison.md" > /dev/null || fail
 mkdir "$out/empty"
 "$script" --program "$program" --out "$out" --data "$out/empty" > /dev/null || fail "an empty folder of measurements"
 grep 'skipped: no serving/cases.csv.gz' "$out/contents.md" > /dev/null || fail "what is missing is not said"
+# A library named from the caller's folder is found from the sources' folder too.
+ln -s "$(realpath "$(dirname "$script")/../data")" "$out/library"
+(cd "$out" && env -u FORETOKEN_DATA FORETOKEN_LIBRARY=library "$script" --program "$program" --out again) > /dev/null ||
+  fail "FORETOKEN_LIBRARY beside the caller is not found"
+cmp "$out/kernel_tiers.txt" "$out/again/kernel_tiers.txt" || fail "another library was read"
 status=0
 "$script" --every 0 2> /dev/null || status=$?
 [[ $status == 2 ]] || fail "--every 0 is taken"

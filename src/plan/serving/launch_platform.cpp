@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -95,6 +96,35 @@ std::string_view image_of_style(const LaunchPlatform& platform, LaunchStyle styl
   return platform.vllm_image;
 }
 
+// The number at the start, of which nothing is left in `text`; false where none is there.
+bool take_number(std::string_view& text) {
+  const size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(end);
+  return end > 0;
+}
+
+// "rc" of "rc1", with its number.
+bool take_part(std::string_view& text, std::string_view start) {
+  if (!text.starts_with(start)) return false;
+  std::string_view rest = text.substr(start.size());
+  if (!take_number(rest)) return false;
+  text = rest;
+  return true;
+}
+
+// Tags name patch releases, which may be candidates or followed by another number: 0.12 is found as 0.12.0,
+// 0.10.1.1, 0.5.10.post1 and 1.2.0rc6.post3 as such. Empty for what no tag is called ("0.12rc1", "0.12.x").
+std::string tag_of_release(std::string_view version) {
+  std::string_view rest = version;
+  if (!take_number(rest) || !take_part(rest, ".")) return "";
+  if (rest.empty()) return std::string(version) + ".0";
+  if (!take_part(rest, ".")) return "";
+  take_part(rest, ".");
+  take_part(rest, "rc");
+  take_part(rest, ".post");
+  return rest.empty() ? std::string(version) : "";
+}
+
 }  // namespace
 
 std::string LaunchPlatform::image(LaunchStyle style, std::string_view engine) const {
@@ -103,10 +133,9 @@ std::string LaunchPlatform::image(LaunchStyle style, std::string_view engine) co
   if (!release || image.empty()) return image;
   const std::string repository = image.substr(0, image.rfind(':'));
   if (!takes_nvidia_files) return repository + ":VERSION";  // tags hold the release of ROCm and a date too
-  // Tags name patch releases: 0.12 is found as v0.12.0.
-  const bool has_patch = std::count(release->version.begin(), release->version.end(), '.') > 1;
-  return fmt::format("{}:{}{}{}", repository, style == LaunchStyle::trtllm ? "" : "v", release->version,
-                     has_patch ? "" : ".0");
+  const std::string tag = tag_of_release(release->version);
+  if (tag.empty()) return image;
+  return fmt::format("{}:{}{}", repository, style == LaunchStyle::trtllm ? "" : "v", tag);
 }
 
 const LaunchPlatform& launch_platform(const Device& device) {

@@ -38,7 +38,8 @@ TEST(TrainingStackReport, lists_all_by_name) {
   const StackOrigin& origin = stacks.front().origin;
   EXPECT_THAT(training_stack_list_text(stacks), HasSubstr(origin.fitted_on));
   EXPECT_EQ(training_stack_list_json(stacks).items()[0].find("software")->string(), origin.software);
-  EXPECT_THAT(training_stack_text(stacks.front()), HasSubstr("numbers of " + origin.fitted_on + ", for PyTorch"));
+  EXPECT_THAT(training_stack_text(stacks.front()),
+              HasSubstr("last fitted or changed " + origin.fitted_on + ", for PyTorch"));
   EXPECT_EQ(training_stack_text(stacks.back()).find("numbers"), std::string::npos);
 }
 

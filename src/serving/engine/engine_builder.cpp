@@ -91,7 +91,6 @@ void apply(const SchedulingChoices& choices, SchedulerOptions& options) {
   options.ttft_goals = choices.ttft_goals;
   options.enable_chunked_prefill = choices.enable_chunked_prefill;
   options.enable_prefix_caching = choices.enable_prefix_caching;
-  options.async_scheduling = choices.async_scheduling;
   options.scheduler_reserve_full_isl = choices.scheduler_reserve_full_isl;
   options.long_prefill_token_threshold = choices.long_prefill_token_threshold;
   options.batch_wait_timeout_iters = choices.batch_wait_timeout_iters;
@@ -210,7 +209,7 @@ EngineSetup EngineBuilder::started(const EngineSpec& spec, const ParallelPlan& p
        .offline = spec.offline || spec.steps.is_measured()});
   SchedulerOptions& options = setup.config.options;
   apply(spec.scheduling, options);
-  if (!schedules_ahead(spec.flags.engine)) options.async_scheduling = false;
+  options.async_scheduling = spec.scheduling.async_scheduling.value_or(schedules_ahead(spec.flags.engine));
   if (spec.ffn) options.num_gpu_blocks *= spec.ffn->attention_groups;
   options.speculation = denoising(spec.diffusion);
   if (spec.model.is_encoder_only()) options = without_cache(options);

@@ -19,7 +19,7 @@ std::string_view engine_family(std::string_view engine);
 // The software stack and the scheduler of an engine, by its release where its name has one ("vllm-0.12").
 std::string usual_stack(std::string_view engine, bool drafts = false);
 std::string usual_scheduler(std::string_view engine);
-bool schedules_ahead(std::string_view engine);  // whether that release can
+bool schedules_ahead(std::string_view engine);  // whether that release does where nobody says otherwise
 
 // The engine would not start: the model, or one sequence of --max-model-len beside it, does not fit the device.
 class EngineDoesNotFit : public InputError {

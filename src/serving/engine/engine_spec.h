@@ -27,7 +27,7 @@ struct SchedulingChoices {
   std::vector<Picoseconds> ttft_goals = {};  // deadline: by priority, the last for all that follow
   bool enable_chunked_prefill = true;
   bool enable_prefix_caching = true;
-  bool async_scheduling = true;
+  std::optional<bool> async_scheduling = {};  // nothing = as the release does it
   bool scheduler_reserve_full_isl = true;
   int64_t long_prefill_token_threshold = 0;  // 0 = no limit
   int64_t batch_wait_timeout_iters = 0;

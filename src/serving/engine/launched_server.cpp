@@ -268,9 +268,8 @@ class ServerReader {
     const ReleaseBehavior& behavior = release_behavior(family, words_.version);
     if (behavior.kind == family && behavior.stack == family) return;
     remarks_.notes.push_back(
-        fmt::format("{} divides memory like the engine {} and runs steps like the stack {}, the entries that cover "
-                    "this release.",
-                    release_title(*release), behavior.kind, behavior.stack));
+        fmt::format("{} is simulated with the memory rules of engine {} and the stack that covers this release.",
+                    release_title(*release), behavior.kind));
   }
 
   void set_model() {

@@ -326,8 +326,9 @@ class RunComparer {
     };
     toggle(ErrorSource::prefix_hits, "enable_prefix_caching", engine.scheduling.enable_prefix_caching,
            [](EngineSpec& spec) -> bool& { return spec.scheduling.enable_prefix_caching; });
-    toggle(ErrorSource::host, "async_scheduling", engine.scheduling.async_scheduling,
-           [](EngineSpec& spec) -> bool& { return spec.scheduling.async_scheduling; });
+    facts.push_back(
+        {ErrorSource::host, fmt::format("{{async_scheduling}} {}", options.async_scheduling ? "off" : "on"),
+         [ahead = options.async_scheduling](EngineSpec& spec) { spec.scheduling.async_scheduling = !ahead; }});
     toggle(ErrorSource::host, "enforce_eager", engine.flags.enforce_eager,
            [](EngineSpec& spec) -> bool& { return spec.flags.enforce_eager; });
     for (const int64_t tokens : {options.max_num_batched_tokens / 4, options.max_num_batched_tokens * 4}) {

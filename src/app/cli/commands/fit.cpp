@@ -10,6 +10,7 @@
 #include "app/cli/output/progress.h"
 #include "app/cli/output/today.h"
 #include "base/counted.h"
+#include "base/day.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/fit_correlation.h"
@@ -51,6 +52,10 @@ class FitCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
+    // Whoever reads the files again needs it; a fit may take an hour.
+    if (!date_.empty() && !is_day(date_)) {
+      throw InputError({.source = "--date", .value = printable(date_), .expected = "a date such as 2026-11-17"});
+    }
     if (edge_->was_chosen()) return fit_edge();
     if (edge_kernels_->was_chosen()) return fit_edge_kernels();
     if (power_->was_chosen()) return fit_boards(library);

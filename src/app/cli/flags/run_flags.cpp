@@ -73,7 +73,8 @@ RunCase RunFlags::read(const std::string& folder, const Library& library) const 
     set("engine", std::string(release.kind));
     set("stack", std::string(release.stack));
     if (!has("scheduler")) set("scheduler", std::string(release.scheduler));
-    if (!release.schedules_ahead && !has("async_scheduling")) settings.emplace_back("no-async-scheduling");
+    const bool says_ahead = has("async_scheduling") || options_->was_given("--async-scheduling");
+    if (!release.schedules_ahead && !says_ahead) settings.emplace_back("no-async-scheduling");
   } else if (!names_engine && !run.engine.empty()) {
     set("engine", run.engine);
   }

@@ -34,7 +34,8 @@ void SchedulerFlags::declare(Options& options) {
   options.flag("--enable-chunked-prefill", chunked_prefill, "Split prompts into chunks to fill each step [on]");
   options.flag("--enable-prefix-caching", prefix_caching,
                "Reuse the KV cache of prompts that start with the same tokens [on]");
-  options.flag("--async-scheduling", async_scheduling, "Schedule the next step while the current one runs [on]");
+  options.flag("--async-scheduling", async_scheduling,
+               "Schedule the next step while the current one runs [on; off in vLLM before 0.14]");
   options.flag("--scheduler-reserve-full-isl", reserve_full_isl,
                "Admit a prompt only if all of it fits in the KV cache [on]");
   options.integer("--long-prefill-token-threshold", long_prefill, {.least = 0, .most = 100'000'000},

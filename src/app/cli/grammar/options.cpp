@@ -118,6 +118,19 @@ void Options::flag(const std::string& names, bool& target, const std::string& he
                      .on_line = option});
 }
 
+void Options::flag(const std::string& names, std::optional<bool>& target, const std::string& help) {
+  FlagDeclaration declaration{
+      .names = comma_separated(names), .kind = FlagKind::flag, .help = help, .heading = heading_};
+  const std::vector<std::string>& all = declaration.names;
+  CLI::Option* option = app_.add_flag_function(
+      library_names(all) + ",!--no-" + all.front().substr(2), [&target](int64_t sign) { target = sign > 0; }, help);
+  option->group(heading_)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  fields_.push_back({.declaration = std::move(declaration),
+                     .take = [&target](const std::string& value) { target = value == "true"; },
+                     .value = [&target] { return target ? Json(*target) : Json(); },
+                     .on_line = option});
+}
+
 void Options::add(FlagDeclaration declaration, Take take, std::function<Json()> value) {
   const std::string flag = declaration.names.front();
   const auto take_one = [flag, take = std::move(take)](const std::string& text) { take(flag, text); };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ class Options {
   ~Options();
 
   void flag(const std::string& names, bool& target, const std::string& help);  // also --no-x
+  // Nothing where it was not given: what holds then depends on other flags, and `help` says how.
+  void flag(const std::string& names, std::optional<bool>& target, const std::string& help);
   void text(const std::string& names, std::string& target, const std::string& help, bool required = false);
   void list(const std::string& names, std::vector<std::string>& target, const std::string& help,
             bool required = false);                                                                 // a,b or repeated

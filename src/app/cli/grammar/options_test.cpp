@@ -1,5 +1,7 @@
 #include "app/cli/grammar/options.h"
 
+#include <optional>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -72,6 +74,24 @@ TEST(Options, a_flag_was_given_by_whichever_of_its_names) {
       EXPECT_THROW((void)options.was_given("--never-declared"), InternalError);
     });
   }
+}
+
+TEST(Options, a_flag_may_be_left_unsaid) {
+  const auto said = [](const std::string& text) {
+    std::optional<bool> ahead;
+    bool other = false;
+    parse_settings("--set", text, [&](Options& options) {
+      options.flag("--ahead", ahead, "");
+      EXPECT_EQ(options.fields().back().value().kind(), Json::Kind::null);
+      EXPECT_EQ(options.fields().back().declaration.usual.kind(), Json::Kind::null);
+      options.flag("--other", other, "");
+    });
+    return ahead;
+  };
+  EXPECT_EQ(said("other"), std::nullopt);
+  EXPECT_EQ(said("ahead"), true);
+  EXPECT_EQ(said("no-ahead"), false);
+  EXPECT_EQ(said("other,ahead"), true);
 }
 
 TEST(Options, a_refusal_says_all_of_why) {

@@ -85,7 +85,7 @@ std::string header(const Question& asked, std::string_view use) {
   text += "# Set the tags of images to the versions that you tested.\n";
   // Dynamo's, llm-d's and AMD's images have tags that do not name it.
   const std::optional<EngineRelease> release = engine_release(asked.layout.pool.engine.engine);
-  if (release) text += fmt::format("# {} was simulated.\n", release_title(*release));
+  if (release) text += fmt::format("# This plan was simulated for {}.\n", release_title(*release));
   if (asked.question.has_conversations && (asked.pools.size() > 1 || asked.pools.front().servers > 1)) {
     text +=
         "# All requests of a conversation must reach the same server, which has its KV cache: use session affinity.\n";

@@ -111,15 +111,35 @@ TEST(LaunchManifest, images_have_the_release_that_was_simulated) {
   }
 }
 
+TEST(LaunchManifest, images_of_what_no_tag_is_called_keep_their_tag_and_say_the_release) {
+  const ServingQuestion question = asked();
+  const std::map<std::string, std::string> tags = {{"0.12", "v0.12.0"},
+                                                   {"0.12.1", "v0.12.1"},
+                                                   {"0.10.1.1", "v0.10.1.1"},
+                                                   {"0.13.0rc1", "v0.13.0rc1"},
+                                                   {"0.8.5.post1", "v0.8.5.post1"},
+                                                   {"0.12.0rc6.post3", "v0.12.0rc6.post3"},
+                                                   {"0.12rc1", "latest"},
+                                                   {"0.12.x", "latest"},
+                                                   {"0.12.1-dev", "latest"}};
+  for (const auto& [version, tag] : tags) {
+    const std::string engine = "vllm-" + version;
+    const ServingLayout layout{.pool = {.engine = {.device = "l4", .engine = engine}}, .decode = {}};
+    const std::string manifest = launch_manifest("compose", question, layout, 4096);
+    EXPECT_THAT(manifest, HasSubstr("image: vllm/vllm-openai:" + tag + "\n"));
+    EXPECT_THAT(manifest, HasSubstr("# This plan was simulated for vLLM " + version + ".\n"));
+  }
+}
+
 TEST(LaunchManifest, a_file_whose_images_count_otherwise_says_which_release_was_simulated) {
   const ServingQuestion question = asked();
   for (const char* kind : {"dynamo", "llm-d"}) {
     ServingLayout layout{.pool = {.engine = {.device = "l4", .engine = "vllm-0.12.1"}}, .decode = {}};
     const std::string manifest = launch_manifest(kind, question, layout, 4096);
-    EXPECT_THAT(manifest, HasSubstr("# vLLM 0.12.1 was simulated.\n"));
+    EXPECT_THAT(manifest, HasSubstr("# This plan was simulated for vLLM 0.12.1.\n"));
     EXPECT_EQ(read_launch_line(manifest, "file").fields.find("engine")->string(), "vllm") << manifest;
     layout.pool.engine.engine = "vllm";
-    EXPECT_THAT(launch_manifest(kind, question, layout, 4096), Not(HasSubstr("was simulated")));
+    EXPECT_THAT(launch_manifest(kind, question, layout, 4096), Not(HasSubstr("was simulated for")));
   }
 }
 
