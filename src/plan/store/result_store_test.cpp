@@ -308,9 +308,8 @@ TEST_P(ResultStores, keys_and_questions_may_be_long_and_hold_any_bytes) {
   EXPECT_EQ(claim(store, key + "k").state, mine);
 }
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+double fastest(const std::vector<double>& seconds) {
+  return *std::min_element(seconds.begin(), seconds.end());
 }
 
 TEST_P(ResultStores, a_hundred_thousand_results_do_not_slow_it_down) {
@@ -324,7 +323,7 @@ TEST_P(ResultStores, a_hundred_thousand_results_do_not_slow_it_down) {
       "SELECT question, sha256(convert_to('done ' || i, 'UTF8')), convert_to('done ' || i, 'UTF8'), result, 1, '', '', "
       "0 FROM foretoken_results, generate_series(1, 100000) AS i");
   EXPECT_EQ(full.counts().results, 100'001);
-  // One after the other, so that a busy machine slows both.
+  // One after the other, and the fastest of each: a machine that does other work slows some of them.
   std::vector<double> seconds_of_full, seconds_of_empty;
   const auto seconds_of = [](ResultStore& store, const std::string& key) {
     const auto begin = std::chrono::steady_clock::now();
@@ -336,14 +335,14 @@ TEST_P(ResultStores, a_hundred_thousand_results_do_not_slow_it_down) {
     seconds_of_full.push_back(seconds_of(full, "new " + std::to_string(i)));
     seconds_of_empty.push_back(seconds_of(empty, "new " + std::to_string(i)));
   }
-  EXPECT_LT(median_of(seconds_of_full), 2 * median_of(seconds_of_empty));
+  EXPECT_LT(fastest(seconds_of_full), 2 * fastest(seconds_of_empty));
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::string> keys;
   for (int i = 1; i <= 100'000; ++i) keys.push_back("done " + std::to_string(i));
   const std::vector<std::string> results =
       shared_results(full, keys, 1, [](unsigned, size_t) -> std::string { throw std::runtime_error("all is there"); });
-  RecordProperty("claim_and_finish_us_among_100000", std::to_string(1e6 * median_of(seconds_of_full)));
-  RecordProperty("claim_and_finish_us_among_few", std::to_string(1e6 * median_of(seconds_of_empty)));
+  RecordProperty("claim_and_finish_us_among_100000", std::to_string(1e6 * fastest(seconds_of_full)));
+  RecordProperty("claim_and_finish_us_among_few", std::to_string(1e6 * fastest(seconds_of_empty)));
   RecordProperty("read_100000_s",
                  std::to_string(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()));
   EXPECT_EQ(results.size(), keys.size());

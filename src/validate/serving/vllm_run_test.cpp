@@ -55,12 +55,12 @@ TEST_F(VllmRunFolder, schedules_as_its_release_does_or_as_its_arguments_say) {
                R"({"model": "M", "gpu": "G", "engine_kwargs": {)" + arguments + "}" + more + "}");
     return read_vllm_run(folder_);
   };
-  EXPECT_TRUE(read("", "").scheduling.async_scheduling) << "0.19 where nothing is said";
+  EXPECT_EQ(read("", "").scheduling.async_scheduling, true) << "0.19 where nothing is said";
   EXPECT_EQ(read("", "").flags.engine, "vllm-0.19");
   const VllmRun old = read(R"("async_scheduling": null)", R"(, "vllm_version": "0.11.0")");
-  EXPECT_FALSE(old.scheduling.async_scheduling);
+  EXPECT_EQ(old.scheduling.async_scheduling, false);
   EXPECT_EQ(old.stack, "vllm-0.11");
-  EXPECT_TRUE(read(R"("async_scheduling": true)", R"(, "vllm_version": "0.11.0")").scheduling.async_scheduling);
+  EXPECT_EQ(read(R"("async_scheduling": true)", R"(, "vllm_version": "0.11.0")").scheduling.async_scheduling, true);
   EXPECT_EQ(read("", R"(, "vllm_version": "0.21.1")").flags.engine, "vllm");
   EXPECT_EQ(read(R"("long_prefill_token_threshold": 512)", "").scheduling.long_prefill_token_threshold, 512);
   const std::string drafts = R"("speculative_config": {"method": "ngram", "num_speculative_tokens": 3})";
