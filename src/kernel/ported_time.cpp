@@ -9,7 +9,7 @@ namespace foretoken {
 namespace {
 
 // Beside both intervals: what a kernel does on one GPU and not on another. Over kernels that six GPUs ran (validate
-// kernels --ported), intervals without it hold 64%, with it nine tenths.
+// kernels --ported), intervals without it hold 63%, with it nine tenths.
 constexpr double other_gpu_half_width = 0.25;
 
 double log_ratio(double a, double b) {

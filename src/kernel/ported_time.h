@@ -3,7 +3,6 @@
 
 #include <array>
 #include <map>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>

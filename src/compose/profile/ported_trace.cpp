@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/portable_math.h"
 #include "compose/profile/kernel_class.h"
 #include "compose/profile/kernel_shape.h"
 #include "kernel/error_correlation.h"

@@ -128,11 +128,6 @@ constexpr std::string_view measured_legend =
     "that we found. known before: the measurement was known when constants were fitted or chosen. A measurement shown "
     "for two scenarios counts once in the mean. {json} lists the sources.";
 
-constexpr std::string_view status_legend =
-    "validated = the answer is backed by a measurement of the scenario or of a similar one, shown with its prediction "
-    "and error; layers = its layers were compared with measurements, the whole was not; formula = compared only with "
-    "formulas or known facts; not validated = compared with nothing.";
-
 std::string measured_text(const std::vector<MeasuredPrediction>& predictions) {
   if (predictions.empty()) return "";
   Table table({{.title = "id", .align = Table::Align::left, .is_name = true},
@@ -312,7 +307,7 @@ std::string suite_text(const std::vector<SuiteCard>& cards, const std::vector<Su
   const std::vector<MeasuredPrediction> predictions = measured_predictions(cards, runs);
   std::string text = rows + fmt::format("{} of {} answered.\n", answered, counted(cards.size(), "scenario")) + errors;
   if (answerer == Answerer::other) return text;
-  text += wrap_lines(std::string(status_legend) + "\n", page_width(), 0);
+  text += wrap_lines(std::string(suite_status_legend) + "\n", page_width(), 0);
   if (predictions.empty()) return text;
   const ValidationCount count = validation_count(cards, runs);
   text +=

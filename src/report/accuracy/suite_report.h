@@ -22,6 +22,12 @@ struct SuiteRun {
   std::vector<SuiteRun> checks = {};  // of the card, in its order; none of a tool whose answers were read
 };
 
+// What the statuses of cards mean.
+inline constexpr std::string_view suite_status_legend =
+    "validated = the answer is backed by a measurement of the scenario or of a similar one, shown with its prediction "
+    "and error; layers = its layers were compared with measurements, the whole was not; formula = compared only with "
+    "formulas or known facts; not validated = compared with nothing.";
+
 std::string suite_list_text(const std::vector<SuiteCard>& cards);
 Json suite_list_json(const std::vector<SuiteCard>& cards);
 

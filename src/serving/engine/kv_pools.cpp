@@ -29,10 +29,10 @@ bool fit_in_one(const Node& node, const EnginePoolSize& prefill, const EnginePoo
 }
 
 // One direction out of each device.
-BytesPerSecond rate_out(Node node, bool in_one_node) {
-  if (in_one_node) return pair_bandwidth(node);
+BytesPerSecond rate_out(Node node, const EnginePoolSize& prefill, const EnginePoolSize& decode) {
   if (!node.network_cards) node.network_cards = assumed_cards(node.device_count);
-  return *network_bandwidth_per_device(node);
+  return is_mixed(prefill, decode) ? *network_bandwidth_per_device(node)
+                                   : *transfer_bandwidth_per_device(node, devices_of(prefill) + devices_of(decode));
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::optional<KvLink> kv_link(const ReplicaGroup& prefill, const ReplicaGroup& d
     return link;
   }
   if (!node) return std::nullopt;
-  const BytesPerSecond bandwidth = rate_out(*node, in_one_node);
+  const BytesPerSecond bandwidth = rate_out(*node, prompts, decodes);
   traffic.bandwidth = bandwidth.value();
   if (in_one_node) {
     traffic.link = node->fabric.kind == NodeFabricKind::pcie ? "PCIe" : "the links inside the node";
@@ -82,7 +82,7 @@ Disaggregation disaggregation_of(const EnginePoolSize& prefill, const EnginePool
   const auto bandwidth_of = [&](const Device& device) {
     if (transfer.device_bandwidth) return *transfer.device_bandwidth;
     if (const std::optional<Node> around = node ? node(device) : std::nullopt) {
-      return rate_out(*around, fit_in_one(*around, prefill, decode));
+      return rate_out(*around, prefill, decode);
     }
     throw InputError({.field = "kv_transfer_bandwidth",
                       .expected = fmt::format(

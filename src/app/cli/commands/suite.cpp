@@ -43,15 +43,11 @@ class SuiteCommand : public Command {
     options.text("--csv", csv_, "Write the answers to this CSV file, in the format that --answers reads");
     options.text("--html", html_, "Write the leaderboard as an HTML page");
     options.footer(
-        "Every scenario is one foretoken command, shown by --list. Its status says what supports the "
-        "answer:\nvalidated = the answer is backed by a measurement of the scenario or of a similar one, shown with "
-        "its "
-        "prediction and error;\nlayers = its layers were compared with measurements, the whole was not;\nformula = "
-        "compared only with formulas or known facts;\nnot validated = compared with nothing.\nExamples:\n  foretoken "
-        "suite\n  "
-        "foretoken suite --only T4,I5 --json\n  "
-        "foretoken suite --mtap\n  foretoken suite --mtap --answers neusight\n  foretoken suite --mtap --answers "
-        "other_tool.csv --tool other_tool.json\n  foretoken suite --leaderboard --html leaderboard.html");
+        "Every scenario is one foretoken command, shown by --list. Its status says what supports the answer:\n" +
+        std::string(suite_status_legend) +
+        "\nExamples:\n  foretoken suite\n  foretoken suite --only T4,I5 --json\n  foretoken suite --mtap\n  "
+        "foretoken suite --mtap --answers neusight\n  foretoken suite --mtap --answers other_tool.csv --tool "
+        "other_tool.json\n  foretoken suite --leaderboard --html leaderboard.html");
   }
 
   Answer run(const Library& library) const override {

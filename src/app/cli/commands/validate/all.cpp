@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/grammar/command_line.h"
+#include "app/cli/grammar/question.h"
 #include "app/cli/output/out_file.h"
 #include "app/cli/output/progress.h"
 #include "app/cli/output/today.h"
@@ -72,8 +73,7 @@ ValidationCheck run_check(const Check& check, const ValidateAll& wanted, const L
         wanted.data.empty() ? "no measurements named; use --data FOLDER" : fmt::format("no {} in the data", needs);
     return result;
   }
-  result.command = "foretoken";
-  for (const std::string& argument : arguments) result.command += " " + shell_word(argument);
+  result.command = "foretoken " + shell_text(arguments);
   const auto start = std::chrono::steady_clock::now();
   try {
     const Answer answer = answer_command(arguments, library);
