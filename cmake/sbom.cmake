@@ -1,4 +1,4 @@
-# A bill of materials in SPDX 2.3: what the program is linked with, by the versions that were found. Written when the
+# A bill of materials in SPDX 2.3: what the program is linked with or holds, by the versions that were found. Written when the
 # build is configured, without a time of day, so that equal builds have equal files.
 function(foretoken_sbom file)
   set(packages "")
@@ -10,8 +10,14 @@ function(foretoken_sbom file)
     list(APPEND optional "pybind11|${pybind11_version}|BSD-3-Clause|https://github.com/pybind/pybind11")
   endif()
   if(FORETOKEN_XNNPACK_LIBRARY)
-    list(APPEND optional "xnnpack||BSD-3-Clause|https://github.com/google/XNNPACK")
+    list(APPEND optional "xnnpack||BSD-3-Clause|https://github.com/google/XNNPACK"
+      "pthreadpool||BSD-2-Clause|https://github.com/Maratyszcza/pthreadpool")
   endif()
+  if(FORETOKEN_LIBPQ_HEADERS)
+    list(APPEND optional "libpq||PostgreSQL|https://www.postgresql.org")  # loaded when a store needs it
+  endif()
+  file(READ ${PROJECT_SOURCE_DIR}/web/package.json page)
+  string(JSON echarts_version GET "${page}" devDependencies echarts)
   # name|version|license|website
   foreach(entry
       "zlib|${ZLIB_VERSION_STRING}|Zlib|https://zlib.net"
@@ -21,6 +27,8 @@ function(foretoken_sbom file)
       "yaml-cpp|${yaml-cpp_VERSION}|MIT|https://github.com/jbeder/yaml-cpp"
       "sqlite|${SQLite3_VERSION}|blessing|https://sqlite.org"
       "openssl|${OPENSSL_VERSION}|Apache-2.0|https://www.openssl.org"
+      "pcre2||BSD-3-Clause|https://www.pcre.org"
+      "echarts|${echarts_version}|Apache-2.0|https://echarts.apache.org"  # inside the page
       ${optional})
     string(REPLACE "|" ";" parts "${entry}")
     list(GET parts 0 name)

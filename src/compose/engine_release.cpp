@@ -12,16 +12,21 @@ namespace {
 
 struct FittedReleases {
   std::string_view family, title;
-  ReleaseNumber oldest, newest;
+  ReleaseNumber oldest, newest;  // of the runs; every patch of the newest where it names none
   std::string_view what;
 };
 
-// Kernels: data/kernels/calibrations; runs: data/stacks.
+// Runs: `software` of data/stacks; kernels: data/kernels/calibrations.
 constexpr FittedReleases fitted[] = {
-    {"vllm", "vLLM", {0, 10}, {0, 24}, "kernels of vLLM 0.24 and runs of 0.10 to 0.19"},
-    {"sglang", "SGLang", {0, 5}, {0, 5}, "runs of SGLang 0.5"},
-    {"trtllm", "TensorRT-LLM", {1, 0}, {1, 3}, "kernels of TensorRT-LLM 1.3 and runs of 1.0 to 1.3"},
+    {"vllm", "vLLM", {0, 10}, {0, 19}, "vLLM 0.10 to 0.19, with kernels of 0.24"},
+    {"sglang", "SGLang", {0, 5}, {0, 5, 12}, "SGLang 0.5.1 to 0.5.12"},
+    {"trtllm", "TensorRT-LLM", {1, 0}, {1, 3}, "TensorRT-LLM 1.0 to 1.3, with kernels of 1.3"},
 };
+
+bool is_newer(const ReleaseNumber& release, const FittedReleases& known) {
+  const bool any_patch = known.newest.patch == 0;
+  return (any_patch ? ReleaseNumber{release.major, release.minor} : release) > known.newest;
+}
 
 // Lines of a family stand together, the oldest first. Add yours where a release changes what is usual.
 constexpr ReleaseBehavior release_table[] = {
@@ -164,12 +169,12 @@ std::string unfitted_release_note(std::string_view engine) {
   if (!release) return {};
   for (const FittedReleases& known : fitted) {
     if (known.family != release->family) continue;
-    const ReleaseNumber minor{release->number.major, release->number.minor};
-    if (minor >= known.oldest && minor <= known.newest) return {};
+    const bool newer = is_newer(release->number, known);
+    if (!newer && release->number >= known.oldest) return {};
     return fmt::format(
-        "{} {} is {} than the releases that foretoken was fitted to ({}). Its kernels and host costs may differ: "
+        "{} {} is {} than the runs that foretoken was fitted to ({}). Its kernels and host costs may differ: "
         "compare with a measured run, or calibrate with one.",
-        known.title, release->version, minor > known.newest ? "newer" : "older", known.what);
+        known.title, release->version, newer ? "newer" : "older", known.what);
   }
   return {};
 }

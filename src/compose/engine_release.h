@@ -52,7 +52,7 @@ const ReleaseBehavior& release_behavior(std::string_view family, std::string_vie
 // SGLang with moe_a2a_backend megamoe: tokens are exchanged inside the kernel of the experts.
 inline constexpr std::string_view sglang_mega_moe_stack = "sglang-megamoe";
 
-// A sentence for users where the release is newer or older than all that stacks and kernels were fitted on; else empty.
+// A sentence for users where the release is newer or older than all runs that stacks were fitted to; else empty.
 std::string unfitted_release_note(std::string_view engine);
 
 }  // namespace foretoken

@@ -75,15 +75,29 @@ TEST(EngineRelease, behavior_is_of_kinds_and_stacks_that_exist) {
 
 TEST(EngineRelease, one_newer_or_older_than_what_was_fitted_is_said) {
   for (const char* older : {"vllm-0.3", "sglang-0.1", "trtllm-0.99"}) {
-    EXPECT_THAT(unfitted_release_note(older), HasSubstr("is older than the releases")) << older;
+    EXPECT_THAT(unfitted_release_note(older), HasSubstr("is older than the runs")) << older;
   }
   EXPECT_THAT(unfitted_release_note("vllm==0.3.1"), HasSubstr("vLLM 0.3.1 is older"));
   EXPECT_THAT(unfitted_release_note("vllm-0.10"), IsEmpty());
   EXPECT_THAT(unfitted_release_note("trtllm-1.0"), IsEmpty());
   EXPECT_THAT(unfitted_release_note("vllm-0.31.2"), HasSubstr("vLLM 0.31.2 is newer"));
-  EXPECT_THAT(unfitted_release_note("vllm-0.24.1"), IsEmpty());
+  EXPECT_THAT(unfitted_release_note("vllm-0.21"), HasSubstr("vLLM 0.21 is newer"));
+  EXPECT_THAT(unfitted_release_note("vllm-0.19.1"), IsEmpty());
   EXPECT_THAT(unfitted_release_note("vllm"), IsEmpty());
   EXPECT_THAT(unfitted_release_note("sglang-0.6"), HasSubstr("SGLang 0.5"));
+  EXPECT_THAT(unfitted_release_note("sglang-0.5.12"), IsEmpty());
+  EXPECT_THAT(unfitted_release_note("sglang-0.5.12.post1"), IsEmpty());
+  EXPECT_THAT(unfitted_release_note("sglang-0.5.14"), HasSubstr("SGLang 0.5.14 is newer"));
+}
+
+TEST(EngineRelease, newest_fitted_releases_are_those_that_stacks_name) {
+  const StackCatalogue stacks(FORETOKEN_SOURCE_DIR "/data/stacks");
+  for (const auto& [engine, newest] :
+       {std::pair("vllm-9.9", "0.19"), std::pair("sglang-9.9", "0.5.12"), std::pair("trtllm-9.9", "1.3")}) {
+    const std::string stack(release_behavior(engine_release(engine)->family, "9.9").stack);
+    EXPECT_THAT(stacks.stack(stack).origin.software, HasSubstr(newest)) << stack;
+    EXPECT_THAT(unfitted_release_note(engine), HasSubstr(std::string("to ") + newest)) << stack;
+  }
 }
 
 }  // namespace foretoken::engine_release_test

@@ -125,7 +125,7 @@ TEST_F(LaunchLineCommand, says_which_entries_cover_a_release) {
   EXPECT_THAT(step("v0.12.0"), HasSubstr("vLLM 0.12.0 is simulated with the memory rules of engine vllm-0.19 and the "
                                          "stack that covers this release."));
   EXPECT_THAT(step("latest"), testing::Not(HasSubstr("memory rules of engine")));
-  EXPECT_THAT(step("v0.31.0"), HasSubstr("vLLM 0.31.0 is newer than the releases that foretoken was fitted to"));
+  EXPECT_THAT(step("v0.31.0"), HasSubstr("vLLM 0.31.0 is newer than the runs that foretoken was fitted to"));
   EXPECT_THAT(step("v0.12.0"), testing::Not(HasSubstr("is newer")));
 }
 

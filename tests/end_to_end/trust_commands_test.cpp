@@ -111,8 +111,32 @@ TEST(CheckCommand, old_prices_and_fits_are_noted_but_are_no_problem) {
   EXPECT_EQ(early.find("months old"), std::string::npos) << early;
   EXPECT_NE(early.find("without a date: a10g"), std::string::npos) << early;
   EXPECT_NE(late.find("rents at least 6 months old: a10, a100_pcie"), std::string::npos) << late;
-  EXPECT_NE(late.find("kernel fits at least 12 months old"), std::string::npos) << late;
+  EXPECT_NE(late.find("fits at least 12 months old"), std::string::npos) << late;
   EXPECT_EQ(run_foretoken("check data --date soon").status, 2);
+}
+
+TEST(CheckCommand, stacks_are_read_and_aged) {
+  const std::filesystem::path library = empty_folder("library_of_stacks");
+  for (const char* name : {"hardware", "models"}) {
+    std::filesystem::create_directory_symlink(std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / name,
+                                              library / name);
+  }
+  for (const char* name : {"stacks", "training/stacks"}) {
+    std::filesystem::create_directories(library / name);
+    std::ofstream(library / name / "mine.json") << "{}";
+  }
+  const std::string command = "check data --date 2028-01-01 --dir " + library.string();
+  const Outcome broken = run_foretoken(command);
+  EXPECT_EQ(broken.status, 2);
+  EXPECT_NE(broken.out.find("stacks/mine.json"), std::string::npos) << broken.out;
+  EXPECT_NE(broken.out.find("2 problems"), std::string::npos) << broken.out;
+
+  std::filesystem::remove_all(library / "training");
+  std::filesystem::copy_file(std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data/stacks/sglang.json",
+                             library / "stacks" / "mine.json", std::filesystem::copy_options::overwrite_existing);
+  const Outcome aged = run_foretoken(command);
+  EXPECT_EQ(aged.status, 0) << aged.out << aged.err;
+  EXPECT_NE(in_one_line(aged.out).find("fits at least 12 months old: stacks/mine.json"), std::string::npos) << aged.out;
 }
 
 }  // namespace foretoken::trust_commands_test

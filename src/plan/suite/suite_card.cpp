@@ -98,6 +98,17 @@ std::string_view suite_status_name(SuiteStatus status) {
   throw InternalError("a status without a name");
 }
 
+std::string_view suite_status_sentence(SuiteStatus status) {
+  switch (status) {
+    case SuiteStatus::layers:
+      return "not validated as a whole; its layers are";
+    case SuiteStatus::formula:
+      return "not validated; agrees with a formula";
+    default:
+      return suite_status_name(status);
+  }
+}
+
 std::string_view suite_level_name(SuiteLevel level) {
   for (const auto& [name, known] : suite_levels) {
     if (known == level) return name;

@@ -18,7 +18,8 @@ namespace foretoken {
 //   formula        by rule or formula, compared with other formulas or known facts only
 //   not validated  nothing
 enum class SuiteStatus { validated, layers, formula, not_validated };
-std::string_view suite_status_name(SuiteStatus status);
+std::string_view suite_status_name(SuiteStatus status);      // as in files
+std::string_view suite_status_sentence(SuiteStatus status);  // for people
 
 // What a figure is about: one kernel or collective, one step of a model, or a whole run.
 enum class SuiteLevel { kernel, model, system };

@@ -246,7 +246,8 @@ std::string suite_list_text(const std::vector<SuiteCard>& cards) {
                                    card.hardware, card.strategy, card.stack, card.metric, card.unit),
                        page_width(), 6);
     text += wrap_lines(fmt::format("      {}\n", command_text(card.command)), page_width(), 10);
-    text += wrap_lines(fmt::format("      {}: {}\n", suite_status_name(card.status), card.against), page_width(), 10);
+    text +=
+        wrap_lines(fmt::format("      {}: {}\n", suite_status_sentence(card.status), card.against), page_width(), 10);
     if (card.measured) {
       text += wrap_lines(
           fmt::format("      measured: {} {} ({})\n", figure(card.measured->value), card.unit, card.measured->source),

@@ -44,7 +44,7 @@ TEST(DeviceNotes, say_where_a_calibrated_deployment_does_not_cover_the_engine) {
 TEST(DeviceNotes, an_engine_newer_than_what_was_fitted_is_said_once) {
   const Device device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm");
   DeviceNotes notes;
-  notes.add_engine("vllm-0.24", device);
+  notes.add_engine("vllm-0.19", device);
   EXPECT_THAT(notes.sentences, IsEmpty());
   notes.add_engine("vllm-0.31", device);
   notes.add_engine("vllm-0.31", device);

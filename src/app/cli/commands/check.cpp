@@ -104,6 +104,27 @@ std::vector<DataProblem> check_calibrations(const std::filesystem::path& folder,
   return problems;
 }
 
+// Stacks of engines and of training read. `dates` are filled with those of their fits.
+std::vector<DataProblem> check_stacks(const std::filesystem::path& folder, std::vector<DatedFact>& dates) {
+  const auto add_date = [&](const std::filesystem::path& file) {
+    const Json document = read_json_file(file);
+    dates.push_back({.what = file.lexically_relative(folder).string(),
+                     .date = read_stack_origin(JsonView(document, file.string())).fitted_on});
+  };
+  const std::filesystem::path engines = folder / "stacks", training = folder / "training" / "stacks";
+  std::vector<DataProblem> problems = check_files(engines, [&](const std::filesystem::path& file) {
+    StackCatalogue(engines).stack(file.stem().string());
+    add_date(file);
+  });
+  for (DataProblem& problem : check_files(training, [&](const std::filesystem::path& file) {
+         TrainingStackCatalogue(training).stack(file.stem().string());
+         add_date(file);
+       })) {
+    problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
 // The first few, and how many there are beside.
 std::string some_of(const std::vector<std::string>& names) {
   constexpr size_t most = 8;
@@ -131,7 +152,7 @@ std::vector<std::string> age_notes(const std::filesystem::path& folder, const st
   if (std::filesystem::exists(rents)) {
     add("rents", rent_dates(rents), most_months_of_prices, "Give your own price with --gpu-price.");
   }
-  add("kernel fits", fits, most_months_of_fits, "Measure and fit again.");
+  add("fits", fits, most_months_of_fits, "Measure and fit again.");
   return notes;
 }
 
@@ -192,15 +213,13 @@ class CheckCommand : public Command {
     file_options_->footer("Example:\n  foretoken check file my-device.json");
     Options& data =
         options.subcommand("data",
-                           "Devices, nodes, clusters, models, vision encoders, image models, accelerators, priors and "
-                           "calibrations: the shipped ones, or those of --dir");
-    data.text(
-        "--dir", directory_,
-        "Folder with hardware/ and models/, and optionally vision/, image_models/, accelerators/, edge/priors/ and "
-        "kernels/calibrations/ [the shipped one]");
-    data.text(
-        "--date", date_,
-        "Day to judge the age of prices (6 months) and kernel fits (12 months) by, for example 2026-11-17 [today]");
+                           "Devices, nodes, clusters, models, vision encoders, image models, accelerators, priors, "
+                           "calibrations and stacks: the shipped ones, or those of --dir");
+    data.text("--dir", directory_,
+              "Folder with hardware/ and models/, and optionally vision/, image_models/, accelerators/, edge/priors/, "
+              "kernels/calibrations/, stacks/ and training/stacks/ [the shipped one]");
+    data.text("--date", date_,
+              "Day to judge the age of prices (6 months) and fits (12 months) by, for example 2026-11-17 [today]");
     data.footer("Example:\n  foretoken check data --dir my-library");
   }
 
@@ -224,6 +243,7 @@ class CheckCommand : public Command {
     std::vector<DatedFact> fits;
     for (DataProblem& problem : check_calibrations(folder / "kernels" / "calibrations", fits))
       problems.push_back(std::move(problem));
+    for (DataProblem& problem : check_stacks(folder, fits)) problems.push_back(std::move(problem));
     const std::string day = date_.empty() ? today() : date_;
     if (!months_between(day, day)) {
       throw InputError({.source = "--date", .value = day, .expected = "a day, for example 2026-11-17"});
