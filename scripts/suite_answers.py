@@ -12,6 +12,7 @@ import argparse
 import csv
 import gzip
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -23,6 +24,7 @@ UNSEEN_MODELS = ("meta-llama/Llama-3.2-3B,Qwen/Qwen2.5-7B,mistralai/Mistral-7B-v
 # Cards of the suite, and the runs of arXiv 2205.05198, table 5, that they ask for.
 CALCULON_CARDS = {"megatron-22B": "N20", "gpt3-175B": "T3.1", "turing-530B": "N21", "megatron-1T": "T3.3"}
 NEUSIGHT_FITTED = ("V100", "P100", "T4", "MI100", "MI210")  # NeuSight's own list; A100-80GB is not on it
+FIRST_WITHHELD_RELEASE = "26.06"  # of Megatron-Bridge
 HGX_H100 = ("--topology Switch --dims 8 --bandwidth 400 --latency 936.25 --splits 4 --active 2 --local-mem-bw 3350 "
             "--endpoint-delay 10 --algorithm ring --op all_reduce").split()
 
@@ -45,12 +47,13 @@ def write(folder, tool, rows):
 
 
 class Foretoken:
-    def __init__(self, program, scratch):
-        self.program, self.scratch = program, scratch
+    def __init__(self, program, scratch, environment=None):
+        self.program, self.scratch, self.environment = program, scratch, environment
 
     def rows(self, *arguments):
         out = self.scratch / "rows.csv"
-        subprocess.run([self.program, "validate", *arguments, "--out", out], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([self.program, "validate", *arguments, "--out", out], check=True, stdout=subprocess.DEVNULL,
+                       env=self.environment)
         with open(out) as file:
             return list(csv.DictReader(file))
 
@@ -263,6 +266,38 @@ def megatron_full(data, ours):
     return result
 
 
+def newer_releases(data, library, ours):
+    """Megatron-Bridge from 26.06 on, by the stack for the releases before, fitted to no run of a newer one."""
+    with gzip.open(data / "training/runs.csv.gz", "rt") as file:
+        table = csv.DictReader(file)
+        columns, runs = table.fieldnames, list(table)
+    parts = {"older": [], "newer": []}
+    for run in runs:
+        release = re.match(r"release ([0-9]+\.[0-9]+)", run["notes"])
+        newer = run["source"] == "megatron-bridge" and release[1] >= FIRST_WITHHELD_RELEASE
+        parts["newer" if newer else "older"].append(run)
+    for name, part in parts.items():
+        with open(ours.scratch / f"{name}.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(part)
+    for entry in list(library.iterdir()) + [entry for entry in (library / "training").iterdir() if entry.is_file()]:
+        if entry.name != "training":
+            place = ours.scratch / "library" / entry.relative_to(library)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(entry.resolve())
+    subprocess.run([ours.program, "fit", "training", "--data", ours.scratch / "older.csv", "--out",
+                    ours.scratch / "library/training/stacks"], check=True, stdout=subprocess.DEVNULL)
+    refitted = Foretoken(ours.program, ours.scratch, {**os.environ, "FORETOKEN_LIBRARY": ours.scratch / "library"})
+    releases = {run["id"]: run["notes"].split(";")[0].removeprefix("release ") for run in parts["newer"]}
+    return [row(f"megatron-bridge/{releases[scored['id']]}/{scored['id']}", number(scored["predicted_s"]), "system",
+                "Megatron-Bridge s", scored["measured_s"],
+                f"foretoken validate training with constants fitted to runs before {FIRST_WITHHELD_RELEASE}; rules were "
+                "written with these rows known", withheld="time", low=number(scored["low"]), high=number(scored["high"]))
+            for scored in refitted.rows("training", "--data", str(ours.scratch / "newer.csv"), "--stack",
+                                        "megatron-bridge-26.04")]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--foretoken", required=True)
@@ -280,6 +315,7 @@ def main():
         rows += collectives(options.out, options.data, ours)
         rows += serving_runs(options.out, options.data, ours, options.llmservingsim)
         rows += steps(ours) + megatron_full(options.data, ours) + published(options.library)
+        rows += newer_releases(options.data, options.library, ours)
         write(options.out, "foretoken", rows)
     if options.calculon:
         calculon(options.out, options.calculon)

@@ -1,6 +1,7 @@
 #include "serving/serving_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -45,7 +46,8 @@ Outcome run_once(const ServingRunRequest& request, StepBound bound, uint64_t see
 // that is busy for less than half of the time delays nobody.
 std::optional<SimulationConfig> at_sending_cost(SimulationConfig config, const ServingMetrics& metrics, size_t end) {
   bool matters = false;
-  const double each = metrics.output_throughput / static_cast<double>(config.replicas.size());
+  const size_t prompts_alone = config.disaggregation ? config.disaggregation->prefill_replicas : 0;
+  const double each = metrics.output_throughput / static_cast<double>(config.replicas.size() - prompts_alone);
   for (ReplicaConfig& replica : config.replicas) {
     FrontCosts& front = replica.front;
     const double pieces = each / static_cast<double>(replica.stream_interval);
@@ -91,7 +93,9 @@ Headline ServingRun::headline(const std::function<double(const ServingMetrics&)>
                  sending = reach_of(value, at_sending, number), first_token = reach_of(value, at_first_token, number);
   std::vector<double> seeds = {value};
   for (const ServingMetrics& other : other_seeds) seeds.push_back(number(other));
-  const double from_seeds = normal_half_width_90 * standard_deviation(seeds);
+  const auto runs = static_cast<double>(seeds.size());
+  const double from_seeds =
+      seeds.size() > 1 ? normal_half_width_90 * standard_deviation(seeds) * std::sqrt(runs / (runs - 1)) : 0;
   return {.value = value,
           .low = std::max(0.0, value - portable_hypot(portable_hypot(steps.below, drafts.below, from_seeds),
                                                       sending.below, first_token.below)),

@@ -81,24 +81,20 @@ int64_t reachable_seats(const ReadyEngine& engine, const ServingQuestion& questi
 // Of one rank, at the most.
 double requests_of_rank(const ReadyEngine& engine, const ServingQuestion& question, const TrafficLengths& lengths,
                         ReplicaWork work, bool prompts_alone = false) {
-  const double tokens = engine.tokens_per_decode;
   CapacityQuestion capacity{.input_tokens = lengths.mean_fresh_input,
-                            .output_tokens = std::max(1.0, lengths.mean_output / tokens),
+                            .output_tokens = lengths.mean_output,
                             .work = work,
+                            .tokens_per_decode = engine.tokens_per_decode,
                             .prompts_alone = prompts_alone};
-  if (const std::optional<double> limit = mean_tpot_limit(question)) {
-    capacity.tpot_s = *limit * tokens * latency_slack;
-  }
+  if (const std::optional<double> limit = mean_tpot_limit(question)) capacity.tpot_s = *limit * latency_slack;
   SchedulerOptions options = engine.group.config.options;
-  const auto stages = static_cast<double>(options.pipeline_stages);
-  // A sequence holds its prompt and half its output in the mean; each stage has a batch of its own.
-  const double whole = capacity.input_tokens + capacity.output_tokens;
+  // A sequence holds its prompt and half its output in the mean.
+  const double whole = capacity.input_tokens + std::max(1.0, capacity.output_tokens / capacity.tokens_per_decode);
   const double held = lengths.mean_fresh_input + lengths.mean_output / 2;
   const bool keeps_all = options.cache_groups.empty();  // else windows and states hold more sequences than that
   const double blocks = keeps_all ? static_cast<double>(options.num_gpu_blocks) : 1e12;
-  options.num_gpu_blocks = static_cast<int64_t>(std::ceil(blocks * whole / held / stages));
-  options.max_num_seqs = static_cast<int64_t>(std::ceil(static_cast<double>(options.max_num_seqs) / stages));
-  return requests_per_second(*engine.group.times, options, capacity) * stages;
+  options.num_gpu_blocks = static_cast<int64_t>(std::ceil(blocks * whole / held));
+  return requests_per_second(*engine.group.times, options, capacity);
 }
 
 // Where the cache limits what runs, all there are; else those of all sequences that may run and of what they share.
@@ -136,8 +132,7 @@ double alone_share(const ReadyEngine& engine, const ServingQuestion& question, c
 double prompt_share(const ReadyEngine& engine, const TrafficLengths& lengths, double whole) {
   const CapacityQuestion prompts{.input_tokens = lengths.mean_fresh_input, .work = ReplicaWork::prompts};
   const SchedulerOptions& options = engine.group.config.options;
-  const auto stages = static_cast<double>(options.pipeline_stages);
-  return std::clamp(whole / (stages * requests_per_second(*engine.group.times, options, prompts)), 0.0, 1.0);
+  return std::clamp(whole / requests_per_second(*engine.group.times, options, prompts), 0.0, 1.0);
 }
 
 double ttft_slack(const ServingQuestion& question, const std::vector<double>& alone_ms) {

@@ -310,8 +310,7 @@ class LayoutSimulator::Evaluation {
 
   // Shares of the requests in flight are rounded up to whole ones.
   KeptRuns quick_closed_runs() const {
-    const double own = *in_flight() / parts();
-    KeptRuns found = simulator_.kept_runs("brief " + short_name(), short_trial(), only_at(own)).times(parts());
+    KeptRuns found = short_runs().times(parts());
     for (PlanRun& run : found.runs) run.in_flight = *question_.in_flight;
     return found;
   }
@@ -321,15 +320,19 @@ class LayoutSimulator::Evaluation {
     return in_flight() ? fmt::format("{} {} in flight", short_key_, *in_flight() / parts()) : short_key_;
   }
 
-  KeptRuns quick_runs() const {
-    if (in_flight()) return quick_closed_runs();
+  KeptRuns quick_runs() const { return in_flight() ? quick_closed_runs() : short_runs().times(parts()); }
+
+  // Of the smallest part.
+  const KeptRuns& short_runs() const {
+    if (in_flight())
+      return simulator_.kept_runs("brief " + short_name(), short_trial(), only_at(*in_flight() / parts()));
     const LayoutJudgement part = simulator_.judge(short_part_);
     const double most = part.most_requests_per_s;
     const CapacitySearch search{.start = most * usually_reached(short_part_, part.shape).usual,
                                 .lowest = most / 100,
                                 .highest = most * 2,
                                 .tolerance = settings_of(RunLength::brief).tolerance};
-    return simulator_.kept_runs("brief " + short_name(), short_trial(), search).times(parts());
+    return simulator_.kept_runs("brief " + short_name(), short_trial(), search);
   }
 
   KeptRuns by_long_runs() {
@@ -560,7 +563,7 @@ class LayoutSimulator::Evaluation {
       return highest_rate(near(start, tolerance, most), [&](double rate) { return trial.tried(rate).tells(); });
     };
     RelativeInterval within;
-    const double usual = short_capacity_ / parts();
+    const double usual = short_runs().capacity;  // not a share of the whole's, which rounding changes
     if (!question_.pessimistic) {
       within.low = std::min(1.0, capacity_with(StepBound::high, usual * step_.value / step_.high) / usual);
     }

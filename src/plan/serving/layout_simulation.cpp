@@ -13,9 +13,10 @@ namespace {
 LatencyGoals goals_of(const std::vector<LatencySlo>& slos) {
   LatencyGoals goals;
   for (const LatencySlo& slo : slos) {
-    if (slo.metric == SloMetric::ttft) goals.ttft_ms = slo.limit_ms;
-    if (slo.metric == SloMetric::tpot) goals.tpot_ms = slo.limit_ms;
-    if (slo.metric == SloMetric::e2el) goals.e2el_ms = slo.limit_ms;
+    const auto limit = [&](std::optional<double>& goal) { goal = std::min(goal.value_or(slo.limit_ms), slo.limit_ms); };
+    if (slo.metric == SloMetric::ttft) limit(goals.ttft_ms);
+    if (slo.metric == SloMetric::tpot) limit(goals.tpot_ms);
+    if (slo.metric == SloMetric::e2el) limit(goals.e2el_ms);
   }
   return goals;
 }

@@ -14,11 +14,6 @@
 namespace foretoken {
 namespace {
 
-bool tries_host_memory(const LayoutChoices& choices) {
-  return choices.host_as_gpu ||
-         std::any_of(choices.host_gib.begin(), choices.host_gib.end(), [](int64_t gib) { return gib > 0; });
-}
-
 bool limits_waiting(const LatencySlo& slo) {
   return slo.metric == SloMetric::ttft || slo.metric == SloMetric::e2el;
 }
@@ -308,7 +303,7 @@ std::optional<LayoutSimulator::Trial::Stretch> LayoutSimulator::Trial::run_stret
     result.joules_per_token = joules_per_token(steps, metrics, lasts_s);
   }
   // What host memory below the cache could save.
-  if (judging.length == RunLength::brief && part->pool.host_gib == 0 && tries_host_memory(question.choices)) {
+  if (judging.length == RunLength::brief && part->pool.host_gib == 0 && question.choices.tries_host_memory()) {
     const auto computed = static_cast<double>(metrics.input_tokens - metrics.cached_tokens);
     const double fresh = simulator->traffic_->fresh_tokens_of_part(requests, of.part);
     result.computed_again = std::max(1.0, computed / fresh);

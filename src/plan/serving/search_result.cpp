@@ -44,14 +44,20 @@ bool is_tied(const ServingQuestion& question, const PlanPoint& winner, const Pla
   }
   const double error = 1 + search_error(winner) + search_error(other);
   const auto reaches = [&](double own, double winners) {
+    const double least = std::max(winners, question.rate.value_or(0));
     return winners > 0 &&
-           layout_score(question, other.layout, own * error) >= layout_score(question, winner.layout, winners);
+           layout_score(question, other.layout, own * error) >= layout_score(question, winner.layout, least);
   };
   return reaches(other.capacity.value, winner.capacity.value) || reaches(other.capacity.low, winner.capacity.low) ||
          reaches(other.capacity.high, winner.capacity.high);
 }
 
 }  // namespace
+
+bool serves_by_middle_alone(const ServingQuestion& question, const ServingSearchResult& result,
+                            const ServingLayout& layout) {
+  return question.is_judged_by_slow_end(layout) && result.ranked_by_middle.contains(devices_text(layout));
+}
 
 bool is_of(const ServingLayout& layout, const TriedEngine& tried) {
   const EngineChoice& engine = layout.pool.engine;

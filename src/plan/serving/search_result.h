@@ -62,6 +62,10 @@ struct ServingSearchResult {
   const PlanPoint* winner() const { return ranking.empty() ? nullptr : &points[ranking.front()]; }
 };
 
+// What serves only by the middle of an interval that rests on a sheet comes after everything else.
+bool serves_by_middle_alone(const ServingQuestion& question, const ServingSearchResult& result,
+                            const ServingLayout& layout);
+
 // Whether a layout serves what is asked, and how good it is: higher is better.
 struct LayoutScore {
   bool is_priced = true;  // false where money decides and nobody knows what it costs: after all that have a price

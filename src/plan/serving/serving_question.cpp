@@ -83,11 +83,16 @@ Model ServingQuestion::model_of(const EngineChoice& choice) const {
       choice.expert_copies);
 }
 
+bool LayoutChoices::tries_host_memory() const {
+  return host_as_gpu || std::any_of(host_gib.begin(), host_gib.end(), [](int64_t gib) { return gib > 0; });
+}
+
 std::string ServingQuestion::key(const Traffic& traffic) const {
   std::string text = fmt::format("{}|{}", model.served_name(), traffic.key());
   for (const LatencySlo& slo : slos) text += "|" + slo_key(slo);
   if (joint_percent) text += fmt::format("|together {}", number_text(*joint_percent));
   if (pessimistic) text += "|pessimistic";
+  if (choices.tries_host_memory()) text += "|host memory";  // runs then tell what it could save
   if (in_flight) text += fmt::format("|in flight {}", *in_flight);
   // Short runs also look for the slow end of such a device.
   for (const HardwareChoice& one : hardware) text += one.rests_on_sheet() ? "|sheet " + one.device.name : "";

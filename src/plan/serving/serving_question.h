@@ -50,7 +50,8 @@ struct LayoutChoices {
   bool mixed_pools = false;    // also on other devices than those that decode
   // Host memory below the KV cache, in GiB for each device.
   std::vector<int64_t> host_gib = {0};
-  bool host_as_gpu = false;              // also as much as the device has itself
+  bool host_as_gpu = false;  // also as much as the device has itself
+  bool tries_host_memory() const;
   std::vector<int64_t> max_loras = {0};  // slots for adapters; 0 where none are served
 };
 

@@ -141,17 +141,11 @@ class SearchOfParts {
     }
   }
 
-  // What serves only by the middle of an interval that rests on a sheet comes after everything else.
-  bool is_doubtful(const ServingQuestion& question, const ServingSearchResult& result, size_t i) const {
-    const ServingLayout& layout = result.points[i].layout;
-    return question.is_judged_by_slow_end(layout) && result.ranked_by_middle.contains(devices_text(layout));
-  }
-
   void rank(const ServingQuestion& question, ServingSearchResult& result) const {
     std::sort(result.ranking.begin(), result.ranking.end());  // as if there had been one search
     std::stable_sort(result.ranking.begin(), result.ranking.end(), [&](size_t a, size_t b) {
-      const bool doubtful = is_doubtful(question, result, a);
-      if (doubtful != is_doubtful(question, result, b)) return !doubtful;
+      const bool doubtful = serves_by_middle_alone(question, result, result.points[a].layout);
+      if (doubtful != serves_by_middle_alone(question, result, result.points[b].layout)) return !doubtful;
       const bool promised = is_promised(result, a);
       if (promised != is_promised(result, b)) return promised;
       return score(question, result, result.points[a]) > score(question, result, result.points[b]);
@@ -169,11 +163,11 @@ class SearchOfParts {
     if (ranking.empty()) return;
     const PlanPoint& winner = *result.winner();
     const auto least = tie_score(question, winner.layout, ranked_capacity(question, result, winner));
-    const bool doubtful = is_doubtful(question, result, ranking.front()),
+    const bool doubtful = serves_by_middle_alone(question, result, winner.layout),
                promised = is_promised(result, ranking.front());
     const auto end = std::find_if(ranking.begin(), ranking.end(), [&](size_t i) {
-      return is_doubtful(question, result, i) != doubtful || is_promised(result, i) != promised ||
-             score(question, result, result.points[i]) < least;
+      return serves_by_middle_alone(question, result, result.points[i].layout) != doubtful ||
+             is_promised(result, i) != promised || score(question, result, result.points[i]) < least;
     });
     const std::vector<size_t> tied(ranking.begin(), end);
     std::vector<const PlanPoint*> points;

@@ -281,6 +281,10 @@ TEST(ServingSearch, layouts_of_a_device_are_tied_by_their_ratio_and_not_by_their
   EXPECT_EQ(indistinguishable(question, result), std::vector<size_t>{1}) << "within what a search may be off by";
   result.points[2].capacity.high = 21;
   EXPECT_EQ(indistinguishable(question, result), (std::vector<size_t>{1, 2})) << "better where steps are fast";
+  ServingQuestion at_rate = question;
+  at_rate.rate = 6;
+  result.points[2].capacity = {.value = 8, .low = 4, .high = 16};
+  EXPECT_EQ(indistinguishable(at_rate, result), std::vector<size_t>{1}) << "no slow end reaches the rate";
 }
 
 TEST(ServingSearch, engines_below_the_rate_have_an_interval) {

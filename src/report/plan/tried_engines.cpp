@@ -238,7 +238,10 @@ std::vector<DecisionRow> decision_rows(const ServingPlanReport& report) {
   }
   add(nullptr, [](const ServingLayout& layout) { return layout.is_mixed(); });
   std::stable_sort(serving.begin(), serving.end(), [&](const DecisionRow& a, const DecisionRow& b) {
-    return a.is_best != b.is_best ? a.is_best : asked.score(*a.point) > asked.score(*b.point);
+    if (a.is_best != b.is_best) return a.is_best;
+    const bool doubtful = serves_by_middle_alone(report.question, report.result, a.point->layout);
+    if (doubtful != serves_by_middle_alone(report.question, report.result, b.point->layout)) return !doubtful;
+    return asked.score(*a.point) > asked.score(*b.point);
   });
   // The one that the answer's sentence names comes first: others are estimates, which may look better.
   const PlanPoint* most = lowest.result != nullptr ? lowest.result->winner() : nullptr;

@@ -116,7 +116,13 @@ std::string family_key(const EngineSpec& spec, const ParallelPlan& plan, const S
                                 static_cast<int>(spec.flags.kv_dtype), static_cast<int>(spec.boards));
   if (engine_devices(plan) > 1) key += " | " + placement_key(spec.placement);
   if (spec.speculation) {
-    key += fmt::format(" | {} {}", spec.speculation->method->name, spec.speculation->num_speculative_tokens);
+    const SpeculativeConfig& drafts = *spec.speculation;
+    key += fmt::format(" | {} {} {} {} {} {} {} {} {}", drafts.method->name, drafts.num_speculative_tokens,
+                       drafts.tree_tokens, drafts.model, drafts.quantization, drafts.draft_tensor_parallel_size,
+                       drafts.disable_by_batch_size, drafts.draft_context, drafts.same_for_all);
+    for (int64_t tokens = 1; drafts.acceptance && tokens <= drafts.num_speculative_tokens; ++tokens) {
+      key += fmt::format(" {}", drafts.acceptance->expected_tokens(tokens));
+    }
   }
   return key;
 }
@@ -263,6 +269,11 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, device);
   check_source(spec);
   if (spec.two_batch_overlap) check_two_batches(spec.model, spec.plan);
+  if (spec.plan.context > 1 && lock_step_ranks(spec.plan) > 1) {
+    throw InputError({.field = "expert_parallel_size",
+                      .value = fmt::format("{} with {} context-parallel ranks", spec.plan.expert, spec.plan.context),
+                      .expected = "experts divided over tensor-parallel ranks alone"});
+  }
   EngineSetup setup = started(spec, plan, device);
   check_adapters(spec, plan);
   const bool measured_steps = spec.steps.is_measured();

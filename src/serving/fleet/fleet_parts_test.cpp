@@ -79,6 +79,21 @@ TEST(ReplicaCapacity, of_ranks_in_lock_step_whose_prompts_come_alone_is_that_of_
   EXPECT_EQ(capacity(ReplicaWork::decodes, true), capacity(ReplicaWork::decodes, false));
 }
 
+TEST(ReplicaCapacity, counts_a_batch_of_each_stage_and_all_tokens_of_a_verification) {
+  LinearTimes times({});
+  const SchedulerOptions one{.max_num_batched_tokens = 1024, .max_num_seqs = 32, .num_gpu_blocks = 4000};
+  SchedulerOptions two = one;
+  two.max_num_seqs *= 2;
+  two.num_gpu_blocks *= 2;
+  two.pipeline_stages = 2;
+  const CapacityQuestion question{.input_tokens = 400, .output_tokens = 100, .tpot_s = 0.012};
+  EXPECT_DOUBLE_EQ(requests_per_second(times, two, question), 2 * requests_per_second(times, one, question));
+  CapacityQuestion drafts = question;
+  drafts.tokens_per_decode = 2;
+  EXPECT_DOUBLE_EQ(requests_per_second(times, one, drafts),
+                   requests_per_second(times, one, {.input_tokens = 400, .output_tokens = 50, .tpot_s = 0.024}));
+}
+
 TEST(Regions, requests_come_from_each_in_proportion_and_at_its_hours) {
   const std::vector<Region> regions = {{.name = "a", .share = 3}, {.name = "b", .share = 1, .shift_s = 50}};
   std::vector<Request> requests = random_requests(1, 40'000, 40, 10, 10);

@@ -38,9 +38,8 @@ double prompt_alone_seconds(StepTimes& times, const SchedulerOptions& options, d
   return seconds * static_cast<double>(options.lock_step_ranks);
 }
 
-}  // namespace
-
-double requests_per_second(StepTimes& times, const SchedulerOptions& options, const CapacityQuestion& question) {
+// Where each stage has a batch of its own, by its share of the cache and the seats.
+double requests_of_a_stage(StepTimes& times, const SchedulerOptions& options, const CapacityQuestion& question) {
   const bool with_prompts = question.work != ReplicaWork::decodes;
   const auto seconds_of_prompt = [&](const StepBatch& beside) {
     return (question.prompts_alone ? prompt_alone_seconds : prompt_seconds)(times, options, question.input_tokens,
@@ -68,6 +67,17 @@ double requests_per_second(StepTimes& times, const SchedulerOptions& options, co
     most = meets;
   }
   return std::min(by_prompts, static_cast<double>(most) / (decodes * tpot(most)));
+}
+
+}  // namespace
+
+double requests_per_second(StepTimes& times, SchedulerOptions options, CapacityQuestion question) {
+  const auto stages = static_cast<double>(options.pipeline_stages);
+  options.num_gpu_blocks = static_cast<int64_t>(std::ceil(static_cast<double>(options.num_gpu_blocks) / stages));
+  options.max_num_seqs = static_cast<int64_t>(std::ceil(static_cast<double>(options.max_num_seqs) / stages));
+  question.output_tokens = std::max(1.0, question.output_tokens / question.tokens_per_decode);
+  if (question.tpot_s) *question.tpot_s *= question.tokens_per_decode;
+  return requests_of_a_stage(times, options, question) * stages;
 }
 
 }  // namespace foretoken

@@ -60,14 +60,15 @@ double OperatorAccount::busy_seconds() const {
   return sum;
 }
 
-OperatorAccount operator_account(const ComposedStepsConfig& composed, const StepMix& mix, Logits logits) {
+OperatorAccount operator_account(const ComposedStepsConfig& composed, const StepMix& mix, Logits logits,
+                                 int64_t lock_step_ranks) {
   OperatorAccount account{.devices = {composed.models.kernels.device().name},
                           .shares = mix.shares(),
                           .slice_seconds = mix.slice_seconds(),
                           .operators = {}};
   std::map<std::string, OperatorTime> by_name;
   for (const StepClass& one : mix.classes()) {
-    const StepEstimate step = step_of(composed, one.share, logits);
+    const StepEstimate step = step_of(composed, of_one_rank(one.share, lock_step_ranks), logits);
     const auto kind =
         static_cast<size_t>(std::find_if(account.shares.begin(), account.shares.end(),
                                          [&](const StepShare& share) { return share.phase == one.share.phase; }) -

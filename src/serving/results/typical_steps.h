@@ -44,8 +44,9 @@ struct OperatorAccount {
 inline constexpr const char* between_kernels = "host and gaps";
 
 // Each step has the operators of the mean step of its class (StepMix::classes); their sum is the time that the steps
-// took.
-OperatorAccount operator_account(const ComposedStepsConfig& composed, const StepMix& mix, Logits logits = Logits::last);
+// took. Of ranks in lock step: of one rank, as above.
+OperatorAccount operator_account(const ComposedStepsConfig& composed, const StepMix& mix, Logits logits = Logits::last,
+                                 int64_t lock_step_ranks = 1);
 // Of pools that ran side by side.
 OperatorAccount together(const std::vector<OperatorAccount>& accounts);
 

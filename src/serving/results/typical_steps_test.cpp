@@ -1,5 +1,6 @@
 #include "serving/results/typical_steps.h"
 
+#include <algorithm>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -57,6 +58,23 @@ TEST(OperatorAccount, is_what_the_steps_add_up_to_one_by_one) {
   }
   EXPECT_NEAR(sum, busy, 1e-6 * busy);
   EXPECT_NEAR(sum_of_waits, waited, 0.01 * waited) << "what its sequences waited for, step by step";
+
+  StepMix of_four_ranks;
+  for (StepRecord record : all.steps) {
+    for (int64_t* size : {&record.prefill_tokens, &record.prompts, &record.prompt_context_tokens, &record.decode_tokens,
+                          &record.decode_context_tokens}) {
+      *size *= 4;
+    }
+    of_four_ranks.step_ran(record);
+  }
+  const OperatorAccount of_one = operator_account(group.composed(), of_four_ranks, group.logits, 4);
+  ASSERT_EQ(of_one.operators.size(), account.operators.size());
+  for (const OperatorTime& one : of_one.operators) {
+    const auto same = std::find_if(account.operators.begin(), account.operators.end(),
+                                   [&](const OperatorTime& other) { return other.name == one.name; });
+    ASSERT_NE(same, account.operators.end()) << one.name;
+    EXPECT_NEAR(one.sum(), same->sum(), 0.01 * busy) << one.name << ": of ranks in lock step, each has its own tokens";
+  }
 
   const OperatorAccount twice = together({account, account});
   EXPECT_NEAR(twice.operators.front().sum(), 2 * account.operators.front().sum(), 1e-9);

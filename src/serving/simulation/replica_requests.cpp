@@ -125,6 +125,7 @@ std::optional<int64_t> Replica::expect(const Request& request, const RequestReco
   sequence.record = prompt;
   sequence.record.replica = replica;
   sequence.record.output_tokens = sequence.request.output_tokens;
+  sequence.record.shortened = sequence.request.shortened;
   outside_.emplace(request.id, &sequence);
   ++outstanding_;
   return request.input_tokens - sequence.computed;

@@ -147,6 +147,18 @@ TEST(Simulation, replicas_may_differ) {
   EXPECT_EQ(run.sorted()[1].last_token, one_second);
 }
 
+// Blocks of a prefix that nobody holds are free until it is hit.
+TEST(Simulation, sglang_counts_the_prefix_that_a_request_hits_as_taken) {
+  Request first = request_at(0, 0, 1), beside = request_at(1, 5, 20), hit = request_at(2, 7, 790);
+  first.input_tokens = 640;
+  hit.input_tokens = 800;
+  for (int64_t block = 1; block <= 40; ++block) first.prefix_blocks.push_back(block);
+  hit.prefix_blocks = first.prefix_blocks;
+  const auto records = serve({first, beside, hit}, {.num_gpu_blocks = 100, .block_size = 16}, "sglang");
+  EXPECT_EQ(records[2].cached_tokens, 640);
+  EXPECT_GE(records[2].scheduled, records[1].last_token) << "prefix and what is needed beside it do not fit earlier";
+}
+
 // A request comes when the one before it has ended.
 class OneAfterTheOther final : public RequestSource {
  public:

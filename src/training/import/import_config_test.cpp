@@ -254,7 +254,9 @@ TEST(ImportConfig, usual_keys_of_deepspeed_are_known) {
     "zero_optimization": {"stage": 3, "contiguous_gradients": true, "reduce_bucket_size": 5e8,
       "stage3_prefetch_bucket_size": 5e7, "stage3_param_persistence_threshold": 1e5,
       "stage3_max_live_parameters": 1e9, "stage3_gather_16bit_weights_on_model_save": true,
-      "offload_optimizer": {"device": "cpu", "pin_memory": true, "ratio": 0.5}}})");
+      "zero_hpz_partition_size": 8, "offload_optimizer": {"device": "cpu", "pin_memory": true, "ratio": 0.5}}})");
+  EXPECT_FALSE(imported.said.shard_ranks) << "a second copy of the weights; states stay divided over all";
+  EXPECT_THAT(imported.not_modeled, testing::Contains("zero_optimization.zero_hpz_partition_size"));
   EXPECT_TRUE(imported.ignored.empty()) << imported.ignored.front().key;
   EXPECT_EQ(imported.said.optimizer, "adam");
   EXPECT_EQ(imported.said.optimizer_offload_fraction, 0.5);

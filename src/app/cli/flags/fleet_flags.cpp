@@ -260,9 +260,13 @@ ReplicaCapacity FleetFlags::capacity(const ReplicaGroup& group, ReplicaWork work
     return [rate = replica_rate](double /*input*/, double /*output*/) { return rate; };
   }
   const std::optional<double> tpot = scale_tpot_ms > 0 ? std::optional(scale_tpot_ms / 1e3) : std::nullopt;
-  return [config = group.config, tpot, work](double input, double output) {
-    return requests_per_second(*config.times, config.options,
-                               {.input_tokens = input, .output_tokens = output, .tpot_s = tpot, .work = work});
+  const Speculation& drafts = group.config.options.speculation;
+  const double tokens = drafts.draft_tokens > 0 ? drafts.acceptance.expected_tokens(drafts.draft_tokens) : 1;
+  return [config = group.config, tpot, work, tokens](double input, double output) {
+    const double of_a_rank = requests_per_second(
+        *config.times, config.options,
+        {.input_tokens = input, .output_tokens = output, .tpot_s = tpot, .work = work, .tokens_per_decode = tokens});
+    return of_a_rank * static_cast<double>(config.options.lock_step_ranks);
   };
 }
 

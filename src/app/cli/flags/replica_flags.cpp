@@ -154,12 +154,12 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline, bool rand
 
 std::vector<TypicalStep> typical_steps_of(const ReplicaGroup& group, const StepMix& mix, const std::string& flag) {
   check_has_operators(group, flag);
-  return typical_steps(group.composed(), mix, group.logits);
+  return typical_steps(group.composed(), mix, group.logits, group.config.options.lock_step_ranks);
 }
 
 OperatorAccount operator_account_of(const ReplicaGroup& group, const StepMix& mix, const std::string& flag) {
   check_has_operators(group, flag);
-  return operator_account(group.composed(), mix, group.logits);
+  return operator_account(group.composed(), mix, group.logits, group.config.options.lock_step_ranks);
 }
 
 }  // namespace foretoken

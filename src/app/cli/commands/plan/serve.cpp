@@ -17,6 +17,7 @@
 #include "app/cli/output/search_stop.h"
 #include "base/error.h"
 #include "base/field_braces.h"
+#include "base/file.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "plan/serving/launch_files/launch_manifest.h"
@@ -104,7 +105,8 @@ class PlanServe : public Command {
 
  private:
   // Users whose answers come faster ask sooner again: where that is more than was assumed, the search is for the rate
-  // that the speed of the winner makes. Slower answers leave the rate as it is, with more to spare.
+  // that the speed of the winner makes. Slower answers leave the rate as it is, with more to spare. Where nothing
+  // serves the higher rate, answers at the rate in between are slower, too: the search goes on there.
   ServingSearchResult searched(ServingPlanner& planner, const Library& library) const {
     if (find_max_concurrency_) return searched_in_flight(planner);
     if (demand_.users == 0) return planner.search();
@@ -116,14 +118,23 @@ class PlanServe : public Command {
     };
     count_users(answer_s);
     ServingSearchResult result = planner.search();
-    constexpr int most_rounds = 3;
+    constexpr int most_rounds = 5;
     constexpr double as_good_as = 1.02;
-    for (int round = 0; round < most_rounds && !day_.given(); ++round) {
+    std::optional<double> served_s, unserved_s;  // answers that make a rate which is served, and one that is not
+    for (int round = 0; round < most_rounds && !day_.given() && !result.stopped; ++round) {
       const PlanRun* run = result.winner() == nullptr ? nullptr : shown_run(planner.question, *result.winner());
-      if (run == nullptr || run->tokens_per_s_of_user <= 0) break;
-      const double own_s = output_tokens / run->tokens_per_s_of_user;
-      if (demand_.rate_of_users(own_s) <= as_good_as * *planner.question.rate) break;
-      count_users(own_s);
+      double next_s = 0;
+      if (run == nullptr || run->tokens_per_s_of_user <= 0) {
+        if (!served_s) break;
+        unserved_s = answer_s;
+        next_s = (*served_s + answer_s) / 2;
+      } else {
+        const double own_s = output_tokens / run->tokens_per_s_of_user;
+        if (demand_.rate_of_users(own_s) <= as_good_as * *planner.question.rate) break;
+        served_s = answer_s;
+        next_s = unserved_s ? std::max(own_s, (answer_s + *unserved_s) / 2) : own_s;
+      }
+      count_users(next_s);
       result = planner.search();
     }
     for (std::string& sentence : demand_.user_assumptions(answer_s)) {
@@ -136,7 +147,13 @@ class PlanServe : public Command {
   ServingSearchResult searched_in_flight(ServingPlanner& planner) const {
     ServingSearchResult at_a_rate = planner.search();
     const std::optional<ServingPlanner::MostInFlight> most = planner.most_in_flight(at_a_rate);
-    if (!most) return at_a_rate;
+    if (!most) {
+      planner.question.assumptions.emplace_back(
+          at_a_rate.stopped ? "The search ended before the most requests in flight ({find_max_concurrency}) were found."
+                            : "No number of requests in flight was found that keeps the limits "
+                              "({find_max_concurrency}): the answer is for a rate of arrivals.");
+      return at_a_rate;
+    }
     planner.question.in_flight = most->requests;
     if (objective_ != "capacity") planner.question.objective = PlanObjective::cost;
     planner.question.assumptions.push_back(

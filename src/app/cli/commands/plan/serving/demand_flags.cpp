@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -65,12 +67,14 @@ double DemandFlags::rate_of_users(double answer_s) const {
 }
 
 double DemandFlags::assumed_answer_seconds(const Library& library, double output_tokens) const {
-  double answer_ms = 0, whole_ms = 0;
+  // Half of the strictest limit of each kind.
+  std::map<SloMetric, double> half_ms;
   for (const LatencySlo& slo : limits(library)) {
-    if (slo.metric == SloMetric::ttft) answer_ms += slo.limit_ms / 2;
-    if (slo.metric == SloMetric::tpot) answer_ms += slo.limit_ms / 2 * output_tokens;
-    if (slo.metric == SloMetric::e2el) whole_ms = slo.limit_ms / 2;
+    const auto [place, is_first] = half_ms.emplace(slo.metric, slo.limit_ms / 2);
+    if (!is_first) place->second = std::min(place->second, slo.limit_ms / 2);
   }
+  const double answer_ms = half_ms[SloMetric::ttft] + half_ms[SloMetric::tpot] * output_tokens;
+  const double whole_ms = half_ms[SloMetric::e2el];
   return (whole_ms > 0 && (answer_ms <= 0 || whole_ms < answer_ms) ? whole_ms : answer_ms) / 1e3;
 }
 
