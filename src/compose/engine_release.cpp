@@ -18,7 +18,7 @@ struct FittedReleases {
 
 // Runs: `software` of data/stacks; kernels: data/kernels/calibrations.
 constexpr FittedReleases fitted[] = {
-    {"vllm", "vLLM", {0, 10}, {0, 19}, "vLLM 0.10 to 0.19, with kernels of 0.24"},
+    {"vllm", "vLLM", {0, 6}, {0, 19}, "vLLM 0.6.0 and 0.10 to 0.19, with kernels of 0.24"},
     {"sglang", "SGLang", {0, 5}, {0, 5, 12}, "SGLang 0.5.1 to 0.5.12"},
     {"trtllm", "TensorRT-LLM", {1, 0}, {1, 3}, "TensorRT-LLM 1.0 to 1.3, with kernels of 1.3"},
 };

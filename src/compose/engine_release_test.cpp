@@ -78,6 +78,7 @@ TEST(EngineRelease, one_newer_or_older_than_what_was_fitted_is_said) {
     EXPECT_THAT(unfitted_release_note(older), HasSubstr("is older than the runs")) << older;
   }
   EXPECT_THAT(unfitted_release_note("vllm==0.3.1"), HasSubstr("vLLM 0.3.1 is older"));
+  EXPECT_THAT(unfitted_release_note("vllm-0.6.0"), IsEmpty());
   EXPECT_THAT(unfitted_release_note("vllm-0.10"), IsEmpty());
   EXPECT_THAT(unfitted_release_note("trtllm-1.0"), IsEmpty());
   EXPECT_THAT(unfitted_release_note("vllm-0.31.2"), HasSubstr("vLLM 0.31.2 is newer"));

@@ -89,7 +89,7 @@ double requests_of_rank(const ReadyEngine& engine, const ServingQuestion& questi
   if (const std::optional<double> limit = mean_tpot_limit(question)) capacity.tpot_s = *limit * latency_slack;
   SchedulerOptions options = engine.group.config.options;
   // A sequence holds its prompt and half its output in the mean.
-  const double whole = capacity.input_tokens + std::max(1.0, capacity.output_tokens / capacity.tokens_per_decode);
+  const double whole = capacity.input_tokens + capacity.output_tokens;
   const double held = lengths.mean_fresh_input + lengths.mean_output / 2;
   const bool keeps_all = options.cache_groups.empty();  // else windows and states hold more sequences than that
   const double blocks = keeps_all ? static_cast<double>(options.num_gpu_blocks) : 1e12;

@@ -173,9 +173,9 @@ class LayoutSimulator::Evaluation {
       run_at_asked_rate();
       const bool by_slow_end = question_.is_judged_by_slow_end(point_.layout) && !question_.pessimistic;
       const bool wants_interval = effort_ != Effort::quick || by_slow_end;
-      if (wants_interval && capacity() > 0 && short_capacity_ > 0) find_interval();
+      if (wants_interval && capacity() > 0 && short_capacity() > 0) find_interval();
     }
-    point_.short_capacity = short_capacity_;
+    point_.short_part_capacity = short_part_capacity_;
     point_.usual_capacity = usual_capacity_;
     if (is_promised()) point_.lengthy_capacity = help_.known->lengthy_capacity;
     if (effort_ == Effort::full) point_.lengthy_capacity = capacity();
@@ -240,6 +240,7 @@ class LayoutSimulator::Evaluation {
   Trial short_trial() const {
     return trial_of(short_part_, short_part_, {.length = RunLength::brief, .stretches = 1, .surely = false});
   }
+  double short_capacity() const { return short_part_capacity_ * parts(); }
   double parts() const {
     return static_cast<double>(point_.layout.devices()) / static_cast<double>(short_part_.devices());
   }
@@ -295,11 +296,11 @@ class LayoutSimulator::Evaluation {
   void find_capacity() {
     if (!takes_long_runs(effort_)) {
       set_capacity(quick_runs());
-      short_capacity_ = capacity();
+      short_part_capacity_ = short_runs().capacity;
       return;
     }
     ensure(help_.known != nullptr, "long runs begin at an estimate");
-    short_capacity_ = help_.known->short_capacity;
+    short_part_capacity_ = help_.known->short_part_capacity;
     set_capacity(by_long_runs());
   }
 
@@ -340,7 +341,7 @@ class LayoutSimulator::Evaluation {
       find_usual_capacity();
       return by_lengthy_runs(usual_capacity_);
     }
-    const KeptRuns& found = by_lengthy_runs(short_capacity_);
+    const KeptRuns& found = by_lengthy_runs(short_capacity());
     usual_capacity_ = found.capacity;
     return found;
   }
@@ -349,7 +350,7 @@ class LayoutSimulator::Evaluation {
   bool is_lengthy_as_usual() const {
     constexpr double well_below = 0.7;
     const Trial lengthy = trial_of(long_part_, RunLength::lengthy), usual = trial_of(long_part_, RunLength::usual);
-    const double rate = in_flight().value_or(short_capacity_ * well_below);
+    const double rate = in_flight().value_or(short_capacity() * well_below);
     return lengthy.requests_at(rate) == usual.requests_at(rate);
   }
 
@@ -357,7 +358,7 @@ class LayoutSimulator::Evaluation {
   void find_usual_capacity() {
     usual_capacity_ = simulator_
                           .kept_runs("usual " + key_, trial_of(long_part_, RunLength::usual),
-                                     near(short_capacity_, settings_of(RunLength::usual).tolerance))
+                                     near(short_capacity(), settings_of(RunLength::usual).tolerance))
                           .capacity;
   }
 
@@ -369,12 +370,12 @@ class LayoutSimulator::Evaluation {
   // The rate that is promised, and what changes it, at the same time.
   void find_promise() {
     ensure(help_.known != nullptr, "a promise begins at an estimate");
-    short_capacity_ = help_.known->short_capacity;
+    short_part_capacity_ = help_.known->short_part_capacity;
     usual_capacity_ = help_.known->usual_capacity;
     std::vector<RatesOfTrial> searches;
     searches.emplace_back(trial_of(long_part_, judging_of(effort_)),
                           near(help_.known->capacity.value * usually_promised, pooled_tolerance));
-    const bool has_interval = usual_capacity_ > 0 && short_capacity_ > 0;
+    const bool has_interval = usual_capacity_ > 0 && short_capacity() > 0;
     Changes changes;
     if (has_interval) changes = added_changes(searches);
     search_together(searches);
@@ -487,7 +488,7 @@ class LayoutSimulator::Evaluation {
   // shown of them is the same.
   void run_curve() {
     ensure(help_.known != nullptr, "a curve is drawn around a capacity");
-    short_capacity_ = help_.known->short_capacity;
+    short_part_capacity_ = help_.known->short_part_capacity;
     usual_capacity_ = help_.known->usual_capacity;
     point_.capacity = {
         .value = help_.known->capacity.value, .low = help_.known->capacity.value, .high = help_.known->capacity.value};
@@ -563,7 +564,7 @@ class LayoutSimulator::Evaluation {
       return highest_rate(near(start, tolerance, most), [&](double rate) { return trial.tried(rate).tells(); });
     };
     RelativeInterval within;
-    const double usual = short_runs().capacity;  // not a share of the whole's, which rounding changes
+    const double usual = short_part_capacity_;
     if (!question_.pessimistic) {
       within.low = std::min(1.0, capacity_with(StepBound::high, usual * step_.value / step_.high) / usual);
     }
@@ -592,7 +593,7 @@ class LayoutSimulator::Evaluation {
   std::string short_key_;
   ServingLayout long_part_, simulated_;
   PlanPoint point_;
-  double short_capacity_ = 0, usual_capacity_ = 0;  // by runs of these lengths
+  double short_part_capacity_ = 0, usual_capacity_ = 0;  // by runs of these lengths
 };
 
 PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort, const EvaluationHelp& help) {

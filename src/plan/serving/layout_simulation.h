@@ -76,9 +76,9 @@ struct PlanPoint {
   // to break a limit were ended before and are not among them.
   std::vector<PlanRun> runs;
   int64_t kv_tokens = 0;  // that the cache of one engine holds (of one that decodes)
-  // Requests/s by shorter runs, that led to the capacity: of some hundred requests, and of a thousand or more. 0 where
-  // there were none.
-  double short_capacity = 0, usual_capacity = 0;
+  // Requests/s by shorter runs, that led to the capacity: of some hundred requests (of the smallest part alone, because
+  // a share of the whole's would differ in the last digit), and of a thousand or more. 0 where there were none.
+  double short_part_capacity = 0, usual_capacity = 0;
   double lengthy_capacity = 0;  // by one stretch of a lengthy run, which all that were simulated at length have had
 
   const PlanRun* at_capacity() const;         // the fastest run that keeps the limits; null = none does

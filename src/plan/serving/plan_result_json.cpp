@@ -120,7 +120,7 @@ Json point_json(const PlanPoint& point) {
   for (const PlanRun& run : point.runs) runs.push(run_json(run));
   return Json::object({{"capacity", headline_json(point.capacity)},
                        {"kv_tokens", point.kv_tokens},
-                       {"short_capacity", point.short_capacity},
+                       {"short_part_capacity", point.short_part_capacity},
                        {"usual_capacity", point.usual_capacity},
                        {"lengthy_capacity", point.lengthy_capacity},
                        {"runs", std::move(runs)}});
@@ -159,7 +159,7 @@ PlanPoint read_point(const JsonView& json, const ServingLayout& layout, Effort e
                   .capacity = read_headline(json.at("capacity")),
                   .runs = {},
                   .kv_tokens = json.at("kv_tokens").integer(),
-                  .short_capacity = json.at("short_capacity").number(),
+                  .short_part_capacity = json.at("short_part_capacity").number(),
                   .usual_capacity = json.at("usual_capacity").number()};
   if (const auto lengthy = json.find("lengthy_capacity")) point.lengthy_capacity = lengthy->number();
   for (const JsonView& run : json.at("runs").items()) point.runs.push_back(read_run(run));

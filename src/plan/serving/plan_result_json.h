@@ -10,7 +10,7 @@
 namespace foretoken {
 
 // Of these forms; other numbers where they change.
-inline constexpr int plan_result_format = 8;
+inline constexpr int plan_result_format = 9;
 
 Json judgement_json(const LayoutJudgement& judgement);
 LayoutJudgement read_judgement(const JsonView& json);

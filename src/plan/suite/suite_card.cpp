@@ -101,9 +101,9 @@ std::string_view suite_status_name(SuiteStatus status) {
 std::string_view suite_status_sentence(SuiteStatus status) {
   switch (status) {
     case SuiteStatus::layers:
-      return "not validated as a whole; its layers are";
+      return "not validated as a whole, only its layers";
     case SuiteStatus::formula:
-      return "not validated; agrees with a formula";
+      return "not validated, only compared with a formula";
     default:
       return suite_status_name(status);
   }

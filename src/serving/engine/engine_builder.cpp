@@ -120,9 +120,8 @@ std::string family_key(const EngineSpec& spec, const ParallelPlan& plan, const S
     key += fmt::format(" | {} {} {} {} {} {} {} {} {}", drafts.method->name, drafts.num_speculative_tokens,
                        drafts.tree_tokens, drafts.model, drafts.quantization, drafts.draft_tensor_parallel_size,
                        drafts.disable_by_batch_size, drafts.draft_context, drafts.same_for_all);
-    for (int64_t tokens = 1; drafts.acceptance && tokens <= drafts.num_speculative_tokens; ++tokens) {
-      key += fmt::format(" {}", drafts.acceptance->expected_tokens(tokens));
-    }
+    if (drafts.acceptance) key += fmt::format(" {}", fmt::join(drafts.acceptance->reached(), " "));
+    for (const Acceptance& end : drafts.unknown_acceptance) key += fmt::format(" | {}", fmt::join(end.reached(), " "));
   }
   return key;
 }

@@ -88,10 +88,25 @@ TEST(ReplicaCapacity, counts_a_batch_of_each_stage_and_all_tokens_of_a_verificat
   two.pipeline_stages = 2;
   const CapacityQuestion question{.input_tokens = 400, .output_tokens = 100, .tpot_s = 0.012};
   EXPECT_DOUBLE_EQ(requests_per_second(times, two, question), 2 * requests_per_second(times, one, question));
-  CapacityQuestion drafts = question;
-  drafts.tokens_per_decode = 2;
-  EXPECT_DOUBLE_EQ(requests_per_second(times, one, drafts),
-                   requests_per_second(times, one, {.input_tokens = 400, .output_tokens = 50, .tpot_s = 0.024}));
+  // 32 sequences of 450 tokens in the mean, 2 tokens out of each step, 3 drafts to verify: 99 tokens in 49.5 steps.
+  const CapacityQuestion drafts{.input_tokens = 400,
+                                .output_tokens = 100,
+                                .work = ReplicaWork::decodes,
+                                .tokens_per_decode = 2,
+                                .verified_tokens = 3};
+  const StepBatch step{.decodes = 32,
+                       .decode_context_tokens = 32 * 450,
+                       .longest_decode_context = 450,
+                       .drafted_tokens = 96,
+                       .prompts = {}};
+  EXPECT_DOUBLE_EQ(requests_per_second(times, one, drafts), 32 / (49.5 * times.step_seconds(step).value));
+  SchedulerOptions few = one;
+  few.speculation.most_sequences = 8;
+  CapacityQuestion plain = drafts;
+  plain.tokens_per_decode = 1;
+  plain.verified_tokens = 0;
+  EXPECT_DOUBLE_EQ(requests_per_second(times, few, drafts), requests_per_second(times, one, plain))
+      << "nothing is drafted beyond so many sequences";
 }
 
 TEST(Regions, requests_come_from_each_in_proportion_and_at_its_hours) {

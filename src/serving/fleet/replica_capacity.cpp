@@ -46,15 +46,22 @@ double requests_of_a_stage(StepTimes& times, const SchedulerOptions& options, co
                                                                             beside);
   };
   const double by_prompts = with_prompts ? 1 / seconds_of_prompt({}) : std::numeric_limits<double>::infinity();
-  const double decodes = std::max(question.output_tokens - 1, with_prompts ? 0.0 : 1.0);  // one comes with the prompt
-  if (question.work == ReplicaWork::prompts || decodes <= 0) return by_prompts;
+  const double tokens = std::max(question.output_tokens - 1, with_prompts ? 0.0 : 1.0);  // one comes with the prompt
+  if (question.work == ReplicaWork::prompts || tokens <= 0) return by_prompts;
+  const int64_t drafting = options.speculation.most_sequences;
+  const auto drafts = [&](int64_t batch) { return drafting == 0 || batch <= drafting; };
+  const auto decodes = [&](int64_t batch) { return tokens / (drafts(batch) ? question.tokens_per_decode : 1); };
   const auto context = static_cast<int64_t>(question.input_tokens + question.output_tokens / 2);
-  const auto tpot = [&](int64_t batch) {
-    const StepBatch step{
-        .decodes = batch, .decode_context_tokens = batch * context, .longest_decode_context = context, .prompts = {}};
+  const auto seconds_of_decode = [&](int64_t batch) {
+    const StepBatch step{.decodes = batch,
+                         .decode_context_tokens = batch * context,
+                         .longest_decode_context = context,
+                         .drafted_tokens = drafts(batch) ? batch * question.verified_tokens : 0,
+                         .prompts = {}};
     const double prompt = with_prompts ? seconds_of_prompt(step) : 0;
-    return times.step_seconds(step).value + static_cast<double>(batch) * prompt / decodes;
+    return times.step_seconds(step).value + static_cast<double>(batch) * prompt / decodes(batch);
   };
+  const auto tpot = [&](int64_t batch) { return seconds_of_decode(batch) * decodes(batch) / tokens; };
   const auto cache = static_cast<double>(options.num_gpu_blocks * options.block_size);
   const auto fit = static_cast<int64_t>(cache / (question.input_tokens + question.output_tokens));
   int64_t most = std::clamp<int64_t>(fit, 1, options.max_num_seqs);
@@ -66,17 +73,15 @@ double requests_of_a_stage(StepTimes& times, const SchedulerOptions& options, co
     }
     most = meets;
   }
-  return std::min(by_prompts, static_cast<double>(most) / (decodes * tpot(most)));
+  return std::min(by_prompts, static_cast<double>(most) / (decodes(most) * seconds_of_decode(most)));
 }
 
 }  // namespace
 
-double requests_per_second(StepTimes& times, SchedulerOptions options, CapacityQuestion question) {
+double requests_per_second(StepTimes& times, SchedulerOptions options, const CapacityQuestion& question) {
   const auto stages = static_cast<double>(options.pipeline_stages);
   options.num_gpu_blocks = static_cast<int64_t>(std::ceil(static_cast<double>(options.num_gpu_blocks) / stages));
   options.max_num_seqs = static_cast<int64_t>(std::ceil(static_cast<double>(options.max_num_seqs) / stages));
-  question.output_tokens = std::max(1.0, question.output_tokens / question.tokens_per_decode);
-  if (question.tpot_s) *question.tpot_s *= question.tokens_per_decode;
   return requests_of_a_stage(times, options, question) * stages;
 }
 

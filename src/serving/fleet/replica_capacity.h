@@ -14,7 +14,8 @@ struct CapacityQuestion {
   double input_tokens = 0, output_tokens = 0;  // means
   std::optional<double> tpot_s = {};           // goal; nothing = as many as run at once
   ReplicaWork work = ReplicaWork::all;
-  double tokens_per_decode = 1;  // that come out of a decode's step, in the mean; `times` have those of drafting
+  double tokens_per_decode = 1;  // that come out of a decode's step, in the mean
+  int64_t verified_tokens = 0;   // drafts that each decode computes for them; 0 = they cost nothing
   // Nobody waits for company: each prompt has steps of its own, and ranks in lock step wait for those of each other.
   // Else steps are full of prompts, of all ranks at once.
   bool prompts_alone = false;
@@ -25,6 +26,6 @@ struct CapacityQuestion {
 // where outputs have n: beside it run the prompts of those that replace the sequences that end. The largest b that
 // meets the goal, may run and fits in the cache, at least one; never more than the prompts alone allow. Each stage of a
 // pipeline has a batch of its own.
-double requests_per_second(StepTimes& times, SchedulerOptions options, CapacityQuestion question);
+double requests_per_second(StepTimes& times, SchedulerOptions options, const CapacityQuestion& question);
 
 }  // namespace foretoken

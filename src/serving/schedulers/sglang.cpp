@@ -69,8 +69,8 @@ class SglangScheduler final : public PagedScheduler {
       const int64_t known = sequence.known_tokens();
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
       const int64_t cached = prefix.tokens;
-      // Blocks of the prefix that nobody else holds count as room until they are taken.
-      const int64_t needed = known - cached + output_left(sequence) + prefix.free * options_.block_size;
+      // Blocks of the prefix that nobody else holds count as room until they are taken; loaded tokens need new ones.
+      const int64_t needed = known - prefix.tokens_here() + output_left(sequence) + prefix.free * options_.block_size;
       // An empty engine takes the next request whatever may come.
       if (static_cast<double>(needed) >= room && !running_.empty()) {
         stays_blocked_ = new_token_ratio() == least_ratio;

@@ -260,12 +260,17 @@ ReplicaCapacity FleetFlags::capacity(const ReplicaGroup& group, ReplicaWork work
     return [rate = replica_rate](double /*input*/, double /*output*/) { return rate; };
   }
   const std::optional<double> tpot = scale_tpot_ms > 0 ? std::optional(scale_tpot_ms / 1e3) : std::nullopt;
-  const Speculation& drafts = group.config.options.speculation;
-  const double tokens = drafts.draft_tokens > 0 ? drafts.acceptance.expected_tokens(drafts.draft_tokens) : 1;
-  return [config = group.config, tpot, work, tokens](double input, double output) {
+  return [config = group.config, tpot, work](double input, double output) {
+    const Speculation& drafts = config.options.speculation;
+    const bool is_drafted = drafts.draft_tokens > 0;
     const double of_a_rank = requests_per_second(
         *config.times, config.options,
-        {.input_tokens = input, .output_tokens = output, .tpot_s = tpot, .work = work, .tokens_per_decode = tokens});
+        {.input_tokens = input,
+         .output_tokens = output,
+         .tpot_s = tpot,
+         .work = work,
+         .tokens_per_decode = is_drafted ? drafts.acceptance.expected_tokens(drafts.draft_tokens) : 1,
+         .verified_tokens = is_drafted ? drafts.verified_tokens : 0});
     return of_a_rank * static_cast<double>(config.options.lock_step_ranks);
   };
 }

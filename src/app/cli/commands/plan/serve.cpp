@@ -121,6 +121,7 @@ class PlanServe : public Command {
     constexpr int most_rounds = 5;
     constexpr double as_good_as = 1.02;
     std::optional<double> served_s, unserved_s;  // answers that make a rate which is served, and one that is not
+    std::optional<double> asked_rate;            // of users whose answers come sooner than was counted
     for (int round = 0; round < most_rounds && !day_.given() && !result.stopped; ++round) {
       const PlanRun* run = result.winner() == nullptr ? nullptr : shown_run(planner.question, *result.winner());
       double next_s = 0;
@@ -130,12 +131,30 @@ class PlanServe : public Command {
         next_s = (*served_s + answer_s) / 2;
       } else {
         const double own_s = output_tokens / run->tokens_per_s_of_user;
-        if (demand_.rate_of_users(own_s) <= as_good_as * *planner.question.rate) break;
+        const double own_rate = demand_.rate_of_users(own_s);
+        asked_rate.reset();
+        if (own_rate <= as_good_as * *planner.question.rate) break;
+        asked_rate = own_rate;
         served_s = answer_s;
         next_s = unserved_s ? std::max(own_s, (answer_s + *unserved_s) / 2) : own_s;
       }
+      const double before_s = answer_s;
       count_users(next_s);
-      result = planner.search();
+      ServingSearchResult next = planner.search();
+      if (next.stopped && result.winner() != nullptr) {
+        count_users(before_s);  // what was found in full
+        result.stopped = true;
+        break;
+      }
+      result = std::move(next);
+    }
+    if (asked_rate && result.winner() != nullptr) {
+      planner.question.assumptions.push_back(fmt::format(
+          "Answers come sooner than that, so that these users ask for up to {:.3g} requests/s.", *asked_rate));
+    } else if (asked_rate) {
+      planner.question.assumptions.push_back(
+          fmt::format("{:.3g} requests/s are served, but then answers come so soon that these users ask for more.",
+                      demand_.rate_of_users(*served_s)));
     }
     for (std::string& sentence : demand_.user_assumptions(answer_s)) {
       planner.question.assumptions.push_back(std::move(sentence));
@@ -149,9 +168,11 @@ class PlanServe : public Command {
     const std::optional<ServingPlanner::MostInFlight> most = planner.most_in_flight(at_a_rate);
     if (!most) {
       planner.question.assumptions.emplace_back(
-          at_a_rate.stopped ? "The search ended before the most requests in flight ({find_max_concurrency}) were found."
-                            : "No number of requests in flight was found that keeps the limits "
-                              "({find_max_concurrency}): the answer is for a rate of arrivals.");
+          at_a_rate.stopped
+              ? "The search ended before the most requests in flight ({find_max_concurrency}) were found: "
+                "the answer is for a rate of arrivals."
+              : "No number of requests in flight was found that keeps the limits "
+                "({find_max_concurrency}): the answer is for a rate of arrivals.");
       return at_a_rate;
     }
     planner.question.in_flight = most->requests;
