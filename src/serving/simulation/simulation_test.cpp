@@ -154,6 +154,7 @@ TEST(Simulation, sglang_counts_the_prefix_that_a_request_hits_as_taken) {
   hit.input_tokens = 800;
   for (int64_t block = 1; block <= 40; ++block) first.prefix_blocks.push_back(block);
   hit.prefix_blocks = first.prefix_blocks;
+  first.prefix_block_tokens = hit.prefix_block_tokens = 16;
   const auto records = serve({first, beside, hit}, {.num_gpu_blocks = 100, .block_size = 16}, "sglang");
   EXPECT_EQ(records[2].cached_tokens, 640);
   EXPECT_GE(records[2].scheduled, records[1].last_token) << "prefix and what is needed beside it do not fit earlier";
