@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json.h"
+#include "base/text.h"
 #include "kernel/family.h"
 #include "run.h"
 
@@ -80,12 +82,67 @@ void expect_success(const std::string& command, const Shown& entry) {
   EXPECT_FALSE(run.out.empty()) << entry.file << ":" << entry.line << ": " << command;
 }
 
+// Those of a page of their own, whose answers another test reads.
+bool asks_planner(const Shown& entry) {
+  return entry.file == "questions.md" && entry.command.starts_with("plan serve ");
+}
+
 TEST(DocumentedCommands, each_one_succeeds) {
   const std::vector<Shown> shown = all_shown_commands();
   EXPECT_GE(shown.size(), 10u) << "the documentation shows commands";
   for (const Shown& entry : shown) {
-    if (entry.command.find(data_folder) == std::string::npos) expect_success(entry.command, entry);
+    if (entry.command.find(data_folder) != std::string::npos || asks_planner(entry)) continue;
+    expect_success(entry.command, entry);
   }
+}
+
+// "8xH100" and "h100:4,l40s:4": the names, in lower case.
+std::vector<std::string> offered_devices(const std::string& command) {
+  const std::string flag = "--hardware ";
+  const size_t begin = command.find(flag) + flag.size();
+  const std::string offered = command.substr(begin, command.find(' ', begin) - begin);
+  std::vector<std::string> names;
+  for (const std::string_view item : split(offered, ",")) {
+    const std::string name = lower_case(item.substr(0, item.find(':')));
+    const size_t count = name.find_first_not_of("0123456789");
+    names.push_back(count > 0 && name[count] == 'x' ? name.substr(count + 1) : name);
+  }
+  return names;
+}
+
+TEST(DocumentedCommands, questions_to_the_planner_are_answered_for_each_device_with_lines_that_start) {
+  const std::string page = FORETOKEN_SOURCE_DIR "/docs/questions.md";
+  size_t questions = 0, lines = 0;
+  for (const Shown& entry : shown_commands(page)) {
+    if (!asks_planner(entry)) continue;
+    ++questions;
+    SCOPED_TRACE(entry.command);
+    const Outcome run = run_foretoken(entry.command + " --json");
+    ASSERT_EQ(run.status, 0) << run.err;
+    const Json json = parse_json(run.out, "answer");
+    const JsonView answer(json, "answer");
+    for (const std::string& device : offered_devices(entry.command)) {
+      bool is_answered = false;
+      for (const JsonView& row : answer.at("by_device_and_engine").items()) {
+        if (!row.at("device").string().starts_with(device)) continue;
+        is_answered = row.has("best") || row.has("reason");
+      }
+      EXPECT_TRUE(is_answered) << device;
+    }
+    for (const JsonView& command : answer.at("commands").items()) {
+      const std::string line = command.at("line").string();
+      if (line.empty() || command.at("role").string() == "router") continue;
+      ++lines;
+      if (line.find('<') != std::string::npos) {
+        EXPECT_FALSE(command.at("note").string().empty()) << "says what to replace: " << line;
+      }
+      const std::string device = answer.at("winner").at("device").string();
+      const Outcome read = run_foretoken({"serve", "--from", line, "--device", device, "--print-spec"});
+      EXPECT_EQ(read.status, 0) << line << "\n" << read.err;
+    }
+  }
+  EXPECT_GE(questions, 15u);
+  EXPECT_GE(lines, questions);
 }
 
 TEST(DocumentedCommandsNeedsData, each_one_that_reads_measurements_succeeds) {

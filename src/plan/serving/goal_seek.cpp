@@ -19,7 +19,14 @@ struct Variant {
   ServingQuestion question;
 };
 
-// The winner's engine, format and pools on as many devices; limits are the engine's own.
+// The engine's own limit where the question allows it, else the winner's.
+std::vector<int64_t> limit_of(const std::vector<int64_t>& choices, int64_t winners) {
+  constexpr int64_t engines_own = 0;
+  const bool allows_own = std::find(choices.begin(), choices.end(), engines_own) != choices.end();
+  return {allows_own ? engines_own : winners};
+}
+
+// The winner's engine, format and pools on as many devices.
 ServingQuestion narrowed(const ServingQuestion& question, const ServingLayout& winner) {
   const EngineChoice& engine = winner.pool.engine;
   ServingQuestion narrow = question;
@@ -28,13 +35,16 @@ ServingQuestion narrowed(const ServingQuestion& question, const ServingLayout& w
   narrow.objective = PlanObjective::cost_per_request;
   narrow.hardware = {question.hardware_of(engine.device)};
   narrow.hardware.front().most_devices = winner.devices();
-  narrow.choices = {.engines = {engine.engine},
-                    .schemes = {engine.scheme},
-                    .kv_dtypes = {engine.kv_dtype},
-                    .pipeline = {engine.pipeline},
-                    .separate_pools = false,
-                    .host_gib = {winner.pool.host_gib},
-                    .max_loras = {winner.pool.max_loras}};
+  narrow.choices = {
+      .engines = {engine.engine},
+      .schemes = {engine.scheme},
+      .kv_dtypes = {engine.kv_dtype},
+      .pipeline = {engine.pipeline},
+      .max_num_seqs = limit_of(question.choices.max_num_seqs, winner.pool.max_num_seqs),
+      .max_num_batched_tokens = limit_of(question.choices.max_num_batched_tokens, winner.pool.max_num_batched_tokens),
+      .separate_pools = false,
+      .host_gib = {winner.pool.host_gib},
+      .max_loras = {winner.pool.max_loras}};
   if (!engine.speculates) narrow.drafts.reset();
   return narrow;
 }
@@ -56,6 +66,25 @@ Variant with_drafts(const ServingQuestion& base) {
   return variant;
 }
 
+// Limits of a step, four times the winner's: of sequences where the traffic fills as many, and of tokens. Engines of
+// several pools, stages or ranks in lock step divide theirs in ways of their own.
+std::vector<Variant> with_higher_limits(const ServingQuestion& base, const ServingLayout& winner,
+                                        const ReadyEngine& engine, const LayoutJudgement& judgement) {
+  constexpr int64_t times_as_many = 4;
+  const SchedulerOptions& options = engine.group.config.options;
+  std::vector<Variant> all;
+  if (winner.decode || winner.pool.engine.pipeline > 1 || options.lock_step_ranks > 1) return all;
+  if (judgement.reachable.front() >= options.max_num_seqs) {
+    const int64_t most = times_as_many * options.max_num_seqs;
+    all.push_back({fmt::format("steps of up to {} sequences", most), "", base});
+    all.back().question.choices.max_num_seqs = {most};
+  }
+  const int64_t most = times_as_many * options.max_num_batched_tokens;
+  all.push_back({fmt::format("steps of up to {} tokens", most), "", base});
+  all.back().question.choices.max_num_batched_tokens = {most};
+  return all;
+}
+
 std::vector<Variant> variants_of(const ServingQuestion& question, const ServingLayout& winner,
                                  const std::vector<HardwareChoice>& others) {
   std::vector<Variant> all;
@@ -64,7 +93,8 @@ std::vector<Variant> variants_of(const ServingQuestion& question, const ServingL
   const Model& model = question.model;
   // Nobody quantizes a checkpoint once more that is published quantized.
   const bool is_free = !model.is_quantized() && !model.named_scheme;
-  for (const Scheme scheme : {Scheme::fp8, Scheme::int4_wo}) {
+  const Scheme four_bits = base.hardware.front().device.vendor == "AMD" ? Scheme::mxfp4 : Scheme::nvfp4;
+  for (const Scheme scheme : {Scheme::fp8, four_bits, Scheme::int4_wo}) {
     if (!is_free || engine.scheme == scheme || !multiplies_in(base.hardware.front().device, scheme)) continue;
     Variant variant{fmt::format("weights in {}", facts(scheme).name), other_numbers, base};
     variant.question.choices.schemes = {scheme};
@@ -159,9 +189,10 @@ class GoalSeeker {
         base_{.layout = winner.layout, .requests_per_s = winner.capacity.value} {}
 
   SoughtGoals seek(const std::vector<HardwareChoice>& others) {
-    variants_ = variants_of(question_, winner_.layout, others);
     SoughtGoals goals;
     try {
+      variants_ = variants_of(question_, winner_.layout, others);
+      judge_winner();
       find_base();
       judge_all();
       simulate_best();
@@ -184,26 +215,30 @@ class GoalSeeker {
     double scale = 1;  // what simulations reach of the closed form
   };
 
-  // What simulations reach of the closed form of the winner; 0 = not known.
-  double winners_scale() const {
+  // What simulations reach of the closed form of the winner, and the limits that it could raise.
+  void judge_winner() {
     EngineShelf shelf(question_, facts_, traffic_);
     LayoutSimulator simulator(question_, traffic_, shelf, check_wanted_);
     const LayoutJudgement judgement = simulator.judge(winner_.layout);
     const double known = judgement.most_requests_per_s * usually_reached(winner_.layout, judgement.shape).usual;
-    return known > 0 ? winner_.capacity.value / known : 0;
+    if (known <= 0) return;
+    winners_scale_ = winner_.capacity.value / known;
+    for (Variant& one : with_higher_limits(narrowed(question_, winner_.layout), winner_.layout,
+                                           *shelf.engines(winner_.layout).pool, judgement)) {
+      variants_.push_back(std::move(one));
+    }
   }
 
   // The search of the winner may have ended before it came to layouts that the search for changes finds.
   void find_base() {
-    const double scale = winners_scale();
-    if (scale <= 0) return;
+    if (winners_scale_ <= 0) return;
     const Variant unchanged{"", "", narrowed(question_, winner_.layout)};
     EngineShelf shelf(unchanged.question, facts_, traffic_);
     LayoutSimulator simulator(unchanged.question, traffic_, shelf, check_wanted_);
     const auto sustained = [&](const ServingLayout& layout) {
       return simulator.evaluate(layout, Effort::quick).capacity.value;
     };
-    const auto best = best_by_closed_form(unchanged.question, simulator, scale, check_wanted_);
+    const auto best = best_by_closed_form(unchanged.question, simulator, winners_scale_, check_wanted_);
     if (best && best->requests_per_s > base_.requests_per_s && best->layout != winner_.layout) {
       const double found = sustained(best->layout);
       const double cost = cost_of_request(question_, best->layout, found);
@@ -213,24 +248,23 @@ class GoalSeeker {
     }
     if (!question_.rate) return;
     const ServingQuestion asked = for_rate(unchanged, question_, winner_.layout);
-    const auto cheapest = best_by_closed_form(asked, simulator, scale, check_wanted_);
+    const auto cheapest = best_by_closed_form(asked, simulator, winners_scale_, check_wanted_);
     if (!cheapest) return;
     const double ratio = hourly_cost_ratio(asked, cheapest->layout, question_, winner_.layout);
     if (ratio > 0 && ratio < 1 && sustained(cheapest->layout) >= *question_.rate) base_.at_rate = cheapest->layout;
   }
 
   void judge_all() {
-    const double scale = winners_scale();
-    if (scale <= 0) return;
+    if (winners_scale_ <= 0) return;
     for (const Variant& variant : variants_) {
       EngineShelf shelf(variant.question, facts_, traffic_);
       LayoutSimulator simulator(variant.question, traffic_, shelf, check_wanted_);
-      const auto best = best_by_closed_form(variant.question, simulator, scale, check_wanted_);
+      const auto best = best_by_closed_form(variant.question, simulator, winners_scale_, check_wanted_);
       if (!best) continue;
       Judged one{
           .change = {.change = variant.change, .caution = variant.caution, .layout = best->layout, .at_rate = {}},
           .variant = &variant,
-          .scale = scale};
+          .scale = winners_scale_};
       settle(one, best->requests_per_s);
       judge_at_rate(one, simulator);
       judged_.push_back(std::move(one));
@@ -315,6 +349,7 @@ class GoalSeeker {
   const ServingFacts& facts_;
   const PlanPoint& winner_;
   const std::function<void()>& check_wanted_;
+  double winners_scale_ = 0;  // what simulations reach of the winner's closed form; 0 = not known
   SoughtBase base_;
   std::vector<Variant> variants_;
   std::vector<Judged> judged_;

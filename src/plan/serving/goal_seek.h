@@ -50,10 +50,10 @@ struct SoughtGoals {
   bool stopped = false;               // before all changes were judged and the best simulated
 };
 
-// Formats of weights and cache, drafts, latency limits twice as long, and `others`: devices that were not on offer, as
-// many as the winner has (for the rate asked for, up to four times as many). Each by closed form, with the winner's
-// engine on any number of ranks; the best for each goal simulated. `check_wanted`, where there is one, is called often:
-// at SearchStopped the answer is what is known by then.
+// Formats of weights and cache, drafts, higher limits of a step, latency limits twice as long, and `others`: devices
+// that were not on offer, as many as the winner has (for the rate asked for, up to four times as many). Each by closed
+// form, with the winner's engine on any number of ranks; the best for each goal simulated. `check_wanted`, where there
+// is one, is called often: at SearchStopped the answer is what is known by then.
 SoughtGoals seek_goals(const ServingQuestion& question, const Traffic& traffic, const ServingFacts& facts,
                        const PlanPoint& winner, const std::vector<HardwareChoice>& others,
                        const std::function<void()>& check_wanted = {});

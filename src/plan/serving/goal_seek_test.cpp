@@ -140,6 +140,35 @@ TEST(GoalSeek, gains_are_counted_from_the_best_layout_of_the_unchanged_question)
   }
 }
 
+TEST(GoalSeek, a_limit_that_traffic_fills_is_raised_and_one_that_was_asked_for_is_kept_without_a_change) {
+  ServingQuestion question = small_question();
+  question.choices.max_num_seqs = {4};
+  question.slos = parse_slos("ttft<2s@p95,tpot<50ms@p95", "slo");
+  const ServingFacts facts = engines_alone();
+  EngineShelf shelf(question, facts, small_traffic());
+  const ServingLayout four{.pool = {.engine = {.device = "l4", .engine = "vllm"}, .max_num_seqs = 4}, .decode = {}};
+  const PlanPoint winner = LayoutSimulator(question, small_traffic(), shelf).evaluate(four, Effort::quick);
+  const SoughtGoals goals = seek_goals(question, small_traffic(), facts, winner, {});
+  ASSERT_TRUE(goals.base.has_value());
+  EXPECT_EQ(goals.base->layout.pool.max_num_seqs, 4);
+  const SoughtChange* more = named(goals.changes, "steps of up to 16 sequences");
+  ASSERT_NE(more, nullptr);
+  EXPECT_EQ(more->layout.pool.max_num_seqs, 16);
+  EXPECT_GT(more->capacity_ratio, 1.5);
+}
+
+TEST(GoalSeek, weights_in_four_bits_are_multiplied_as_such_where_the_device_can) {
+  ServingQuestion question = small_question();
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  question.slos = parse_slos("ttft<2s@p95,tpot<50ms@p95", "slo");
+  const auto changes_on = [&](const std::string& device) {
+    question.hardware.front().device = hardware.device(device);
+    return sought(question);
+  };
+  EXPECT_NE(named(changes_on("b200_sxm"), "weights in nvfp4"), nullptr);
+  EXPECT_EQ(named(changes_on("h100_sxm"), "fp4"), nullptr);
+}
+
 TEST(GoalSeek, ends_with_what_it_has_when_nobody_waits) {
   const ServingQuestion question = small_question();
   const ServingFacts facts = roofline_facts();

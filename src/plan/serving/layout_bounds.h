@@ -59,7 +59,7 @@ struct EngineBounds {
     double requests_per_s = 0;  // of one rank, at the most
     int64_t ranks = 1;          // of a replica, each with its own queue
     int64_t seats = 0;          // sequences of a step, at the most
-    int64_t step_tokens = 0;    // its limit of tokens
+    int64_t step_tokens = 0;    // its limit of tokens, as far as those sequences fill it
     int64_t blocks = 0;         // of its cache, as far as runs fill it
   };
   std::optional<PruneReason> pruned;

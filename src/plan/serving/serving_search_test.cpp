@@ -97,6 +97,19 @@ TEST(ServingSearch, which_of_several_limits_that_no_run_reaches_is_simulated_doe
   EXPECT_EQ(simulated({256, 512, 1024}), simulated({1024, 512, 256}));
 }
 
+TEST(ServingSearch, token_budgets_that_the_sequences_of_a_step_cannot_fill_are_one) {
+  ServingQuestion question = small_question();
+  question.hardware[0].most_devices = 1;
+  question.choices.separate_pools = false;
+  const auto merged = [&](int64_t seqs) {
+    question.choices.max_num_seqs = {seqs};
+    question.choices.max_num_batched_tokens = {4096, 8192, 16384};
+    return search_with(question, {.quick = 1000, .full = 1}, 1).merged;
+  };
+  EXPECT_EQ(merged(4), 2);
+  EXPECT_EQ(merged(64), 0);
+}
+
 TEST(ServingSearch, the_cheapest_layout_that_serves_the_rate_wins) {
   ServingQuestion question = small_question();
   question.objective = PlanObjective::cost;
