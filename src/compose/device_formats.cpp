@@ -33,8 +33,10 @@ bool multiplies_in(const Device& device, DType math) {
   return formats_of(device).empty() || device.dense_peak[static_cast<size_t>(math)].has_value();
 }
 
+// NVFP4 has an fp8 scale for every 16 values; the fp4 units of others take a power of two for 32 (MXFP4).
 bool multiplies_in(const Device& device, Scheme scheme) {
-  return multiplies_in(device, facts(scheme).math);
+  const bool lacks_scales = scheme == Scheme::nvfp4 && !formats_of(device).empty() && device.vendor != "NVIDIA";
+  return multiplies_in(device, facts(scheme).math) && !lacks_scales;
 }
 
 bool keeps_cache_in(const Device& device, DType type) {
@@ -74,6 +76,15 @@ void check_multiplies_in(const std::string& field, DType math, const Device& dev
                                             fmt::join(formats_of(device), ", "), instead_of(math))});
 }
 
+void check_multiplies_in(const std::string& field, Scheme scheme, const Device& device, std::string_view asked) {
+  check_multiplies_in(field, facts(scheme).math, device, asked);
+  if (multiplies_in(device, scheme)) return;
+  throw InputError({.field = field,
+                    .value = printable(asked),
+                    .expected = fmt::format("w4a4_mxfp4 (MXFP4), the 4-bit format that {} multiplies in, or {}",
+                                            device.name, instead_of(DType::fp4))});
+}
+
 Model run_on(Model model, const Device& device) {
   std::vector<Scheme> changed;
   const auto fitted = [&](Scheme scheme) {
@@ -81,7 +92,7 @@ Model run_on(Model model, const Device& device) {
     const Scheme form = weight_only_form(scheme, device).value_or(scheme);
     if (form == scheme) {
       const std::string asked = fmt::format("{} weights of {}", facts(scheme).name, model.served_name());
-      check_multiplies_in("device", facts(scheme).math, device, asked);
+      check_multiplies_in("device", scheme, device, asked);
     }
     if (std::find(changed.begin(), changed.end(), scheme) == changed.end()) changed.push_back(scheme);
     return form;

@@ -10,7 +10,7 @@
 
 namespace foretoken {
 
-// False for fp8 and fp4 arithmetic that the device's sheet does not have. Other formats always have a roof that
+// False for fp8 and fp4 arithmetic that the device's sheet does not have, and for NVFP4 beside NVIDIA's. Other formats always have a roof that
 // software falls back to.
 bool multiplies_in(const Device& device, DType math);
 bool multiplies_in(const Device& device, Scheme scheme);
@@ -32,5 +32,6 @@ Model run_on(Model model, const Device& device);
 
 // InputError, with the formats that the device has, for arithmetic that it does not have. `field` asked for it.
 void check_multiplies_in(const std::string& field, DType math, const Device& device, std::string_view asked);
+void check_multiplies_in(const std::string& field, Scheme scheme, const Device& device, std::string_view asked);
 
 }  // namespace foretoken

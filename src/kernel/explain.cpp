@@ -57,7 +57,15 @@ IntervalOrigin learned_origin(const KernelEstimate& estimate, const LearnedBasis
   if (!estimate.inside_envelope) origin.reading += "; half as wide again outside the sizes measured";
   if (estimate.tier == Tier::sibling) {
     origin.basis = "sibling";
-    origin.reading += "; joined with a third of the doubt about an unseen generation";
+    if (basis.cross != nullptr && basis.cross->sibling_half_widths) {
+      origin.reading = fmt::format(
+          "90% of |log error| on kernels of {} where measured devices of one generation were "
+          "predicted with each other's sweep; joined with what the two spec sheets leave open",
+          bin);
+      origin.mape = 0;  // that of the sweep's own rows says nothing here
+    } else {
+      origin.reading += "; joined with a third of the doubt about an unseen generation";
+    }
   }
   return origin;
 }

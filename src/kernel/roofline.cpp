@@ -95,14 +95,15 @@ WaveStretch stretch_of(const KernelShape& shape, int processors) {
   return grid ? wave_stretch(*grid, processors) : WaveStretch{};
 }
 
-// Such a device multiplies single rows as fast as whole tiles.
+// Such a device multiplies single rows as fast as whole tiles. Sheets of processors without matrix units list fp32
+// alone.
 bool lacks_matrix_units(const Device& device) {
   const auto peak = [&](DType type) {
     const auto& known = device.dense_peak[static_cast<size_t>(type)];
     return known ? known->value.value() : 0.0;
   };
-  const double half = std::max(peak(DType::fp16), peak(DType::bf16));
-  return half > 0 && half <= peak(DType::fp32);
+  const double half = std::max(peak(DType::fp16), peak(DType::bf16)), whole = peak(DType::fp32);
+  return whole > 0 && half <= whole && (half > 0 || device.kind == DeviceKind::cpu);
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ TEST(Roofline, one_row_fills_no_tile_on_a_device_without_matrix_units) {
   EXPECT_GT(KernelPredictor(device).estimate(row).compute.value(), 10 * ideal);
   device.dense_peak[static_cast<size_t>(DType::fp32)] = device.dense_peak[static_cast<size_t>(DType::bf16)];
   EXPECT_DOUBLE_EQ(KernelPredictor(device).estimate(row).compute.value(), ideal);
+  device.dense_peak[static_cast<size_t>(DType::bf16)].reset();
+  device.kind = DeviceKind::cpu;
+  EXPECT_DOUBLE_EQ(KernelPredictor(device).estimate(row).compute.value(), ideal) << "its sheet lists fp32 alone";
 }
 
 TEST(Roofline, tiles_that_just_fill_the_processors_lose_nothing_and_one_more_starts_a_wave) {

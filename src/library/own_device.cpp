@@ -80,10 +80,11 @@ std::optional<Device> device_called(const HardwareCatalogue& hardware, const std
   }
 }
 
-// The shipped one of the same instruction set whose processors and clock are nearest.
+// The shipped one of the same instruction set whose processors and clock are nearest; rather one whose host is not part
+// of the product.
 std::optional<Device> nearest_of_generation(const HardwareCatalogue& hardware, const DriverFacts& facts) {
   std::optional<Device> nearest;
-  double least = 0;
+  std::pair<bool, double> least;
   for (const std::string& name : hardware.device_names()) {
     const std::vector<std::string>& own = hardware.own_device_names();
     if (std::find(own.begin(), own.end(), name) != own.end()) continue;
@@ -92,8 +93,9 @@ std::optional<Device> nearest_of_generation(const HardwareCatalogue& hardware, c
     const double clock = facts.clock_mhz > 0 ? facts.clock_mhz * mega : other.boost_clock->value.value();
     const double distance =
         std::abs(portable_log(facts.processors * clock / (other.processors->value * other.boost_clock->value.value())));
-    if (nearest && distance >= least) continue;
-    least = distance;
+    const std::pair rank(other.host_time_factor.has_value(), distance);
+    if (nearest && rank >= least) continue;
+    least = rank;
     nearest = std::move(other);
   }
   return nearest;
@@ -131,6 +133,7 @@ Device borrowed_sheet(const Device& lender) {
   device.inline_ecc_memory.reset();
   device.held_clock_factor.reset();
   device.devices_per_module.reset();
+  device.host_time_factor.reset();
   lend(device.fp32_lanes_per_processor, lender.name);
   lend(device.asynchronous_multiplies, lender.name);
   lend(device.exponentials_per_clock, lender.name);
@@ -269,13 +272,15 @@ Device described_by_sweep(const HardwareCatalogue& hardware, const OwnDeviceRequ
     }
   }
   if (same) return device;
-  if (facts.bus_bits > 0 && facts.memory_clock_mhz > 0) {
+  // Drivers name the clock of some memories at half its rate (HBM3 on AMD): no copy is faster than the memory.
+  const double of_clock = 2 * facts.memory_clock_mhz * mega * facts.bus_bits / 8, copied = fastest_copy(request.sweep);
+  if (of_clock > 0 && of_clock >= copied) {
     device.memory_bandwidth =
-        Fact<BytesPerSecond>{.value = BytesPerSecond(2 * facts.memory_clock_mhz * mega * facts.bus_bits / 8),
+        Fact<BytesPerSecond>{.value = BytesPerSecond(of_clock),
                              .source = "computed: 2 x memory clock x bus width, as reported by the driver"};
-  } else if (const double rate = fastest_copy(request.sweep); rate > 0) {
-    device.memory_bandwidth =
-        Fact<BytesPerSecond>{.value = BytesPerSecond(rate), .source = "the fastest copy of the sweep", .assumed = true};
+  } else if (copied > 0) {
+    device.memory_bandwidth = Fact<BytesPerSecond>{
+        .value = BytesPerSecond(copied), .source = "the fastest copy of the sweep", .assumed = true};
   }
   scale_peaks(device, *lender);
   return device;

@@ -134,6 +134,20 @@ TEST_F(OwnDeviceTest, an_unknown_product_of_a_known_generation_gets_peaks_by_pro
   EXPECT_FALSE(device.link_bandwidth.has_value());
 }
 
+TEST_F(OwnDeviceTest, an_unknown_product_does_not_get_the_host_of_another) {
+  write_meta("NVIDIA H100 64GB", "9.0", 132);
+  const Device device = described();
+  EXPECT_FALSE(device.host_time_factor.has_value());
+  EXPECT_EQ(device.host_bandwidth->value.value(),
+            library().hardware().device("h100_sxm").host_bandwidth->value.value());
+}
+
+TEST_F(OwnDeviceTest, memory_is_as_fast_as_the_fastest_copy_where_the_clock_says_less) {
+  write_meta("NVIDIA H199", "9.0", 66, R"(, "max_memory_clock_mhz": 1300, "memory_bus_bits": 5120)");
+  write_file(sweep() / "copy.csv", "bytes,latency_us\n1000000000,1000\n");
+  EXPECT_NEAR(described("h200_sxm").memory_bandwidth->value.value(), 2e12, 1e6);
+}
+
 TEST_F(OwnDeviceTest, a_sweep_on_rocm_is_an_amd_gpu_with_the_cache_of_its_sheet) {
   write_file(sweep() / "meta.json", R"({"device": "AMD Instinct MI300X", "architecture": "gfx942:sramecc+:xnack-",
       "processors": 304, "l2_bytes": 4194304, "memory_bytes": 206141652992, "power_limit_w": 750})");

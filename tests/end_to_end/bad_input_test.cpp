@@ -298,6 +298,7 @@ TEST_F(BadInput, a_graph_of_no_sample_and_a_name_that_is_like_no_other_are_refus
   expect_refused(
       run_foretoken("edge --onnx " FORETOKEN_SOURCE_DIR "/data/edge/networks/mobilenet_v2.onnx --bind batch=0"),
       "--bind: 0");
+  EXPECT_NE(run_foretoken("devices dgx_h100").out.find("hgx_h100"), std::string::npos) << "an alias of a node";
   const Outcome nothing_like_it = run_foretoken("devices nope");
   EXPECT_EQ(nothing_like_it.status, 2);
   EXPECT_EQ(nothing_like_it.err.find("did you mean"), std::string::npos) << nothing_like_it.err;

@@ -134,6 +134,10 @@ TEST_F(KernelCommand, a_number_format_the_device_lacks_is_refused_or_says_what_i
   expect_mentions(run_foretoken("kernel gemm --device v100_sxm" + gemm + "bf16"), "the fp16 rate");
   EXPECT_EQ(run_foretoken("kernel gemm --device h100_sxm" + gemm + "fp8").out.find("does not"), std::string::npos);
   expect_refused(run_foretoken("kernel gemm --device h100_sxm" + gemm + "fp9"), "did you mean fp8");
+  expect_refused(run_foretoken("kernel gemm --device mi355x" + gemm + "nvfp4"), "w4a4_mxfp4");
+  EXPECT_EQ(run_foretoken("kernel gemm --device mi355x" + gemm + "w4a4_mxfp4").status, 0);
+  expect_refused(run_foretoken("step --device mi355x --batch 1 --model nvidia/Llama-3.1-8B-Instruct-NVFP4"),
+                 "w4a4_mxfp4");
 }
 
 TEST_F(KernelCommand, unknown_devices_and_implementations_are_refused_with_the_nearest) {
@@ -173,6 +177,24 @@ TEST_F(KernelCommand, plots_the_rows_of_a_csv) {
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(parse_json(run.out, "csv").find("rows")->items().size(), 3u);
   EXPECT_NE(content_of(path("many.svg")).find("3 kernels"), std::string::npos);
+}
+
+TEST_F(KernelCommand, sizes_beside_a_csv_and_a_csv_without_rows_to_price_are_refused) {
+  const std::string csv = write("shapes.csv", "m,n,k\n1,4096,4096\n");
+  expect_refused(run_foretoken({"kernel", "gemm", "--device", "h100_sxm", "--csv", csv, "--dtype", "fp8"}), "--dtype");
+  expect_refused(run_foretoken({"kernel", "gemm", "--device", "h100_sxm", "--m", "1", "--n", "1", "--k", "1", "--out",
+                                path("one.csv")}),
+                 "needs --csv");
+}
+
+TEST_F(KernelCommand, an_indexer_that_chooses_keys_shortens_a_prompt_of_latent_attention) {
+  const auto seconds = [](const std::string& more) {
+    const Json json =
+        json_of("kernel mla_prefill --device h200_sxm --batch 1 --heads 16 --q-len 32768 --kv-len 32768" + more);
+    return json.find("estimate")->find("seconds")->find("value")->number();
+  };
+  EXPECT_LT(seconds(" --top-k 2048"), 0.4 * seconds(""));
+  EXPECT_EQ(seconds(" --top-k 32768"), seconds(""));
 }
 
 TEST_F(KernelCommand, a_plot_that_cannot_be_made_is_refused) {

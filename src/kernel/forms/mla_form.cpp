@@ -34,7 +34,10 @@ TilePass tile_pass_of(const LatentAttentionShape& shape, const DeviceTraits& dev
   const double element = bytes_per_element(shape.dtype), cached = bytes_per_element(shape.kv_dtype);
   const int64_t rows = async ? 128 : 64, keys = async ? 128 : 64;
   TilePass pass;
-  pass.walk = walk_tiles({.q_len = shape.q_len, .kv_len = shape.kv_len, .tile_rows = rows, .tile_keys = keys});
+  // Keys chosen by an indexer are as many as those of a window.
+  const int64_t window = shape.top_k > 0 && shape.top_k < shape.kv_len ? shape.top_k : 0;
+  pass.walk = walk_tiles(
+      {.q_len = shape.q_len, .kv_len = shape.kv_len, .window = window, .tile_rows = rows, .tile_keys = keys});
   pass.problems = batch * heads;
   pass.tile_rows = static_cast<double>(rows);
   pass.tile_pairs = static_cast<double>(rows * keys);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -65,21 +66,34 @@ class DevicesCommand : public Command {
       return std::any_of(names.begin(), names.end(),
                          [&](const std::string& known) { return comparable_name(known) == comparable_name(name_); });
     };
-    if (is_one_of(catalogue.node_names())) {
-      const Node node = catalogue.node(name_);
-      return {.text = node_text(node), .json = node_json(node)};
-    }
-    if (is_one_of(catalogue.cluster_names())) {
-      const Cluster cluster = catalogue.cluster(name_);
-      return {.text = cluster_text(cluster), .json = cluster_json(cluster)};
-    }
+    if (is_one_of(catalogue.node_names())) return answer_of(catalogue.node(name_));
+    if (is_one_of(catalogue.cluster_names())) return answer_of(catalogue.cluster(name_));
     const std::vector<Device> matching = devices_with_name_part(catalogue);
     if (!matching.empty()) {
       return {.text = device_list_text(matching) + "\n`foretoken devices NAME` shows one in full.\n",
               .json = Json::object({{"devices", device_list_json(matching)}})};
     }
-    const Device device = catalogue.device(name_);
-    return {.text = device_text(device), .json = device_json(device)};
+    // Aliases of nodes and clusters come last: some repeat the name of a device.
+    if (const auto device = named([&] { return catalogue.device(name_); })) return answer_of(*device);
+    if (const auto node = named([&] { return catalogue.node(name_); })) return answer_of(*node);
+    if (const auto cluster = named([&] { return catalogue.cluster(name_); })) return answer_of(*cluster);
+    return answer_of(catalogue.device(name_));  // whose complaint suggests names
+  }
+
+  static Answer answer_of(const Device& device) { return {.text = device_text(device), .json = device_json(device)}; }
+  static Answer answer_of(const Node& node) { return {.text = node_text(node), .json = node_json(node)}; }
+  static Answer answer_of(const Cluster& cluster) {
+    return {.text = cluster_text(cluster), .json = cluster_json(cluster)};
+  }
+
+  // Nothing where nothing has that name.
+  template <class LookUp>
+  static auto named(const LookUp& look_up) -> std::optional<decltype(look_up())> {
+    try {
+      return look_up();
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
   }
 
   // None where the text names a device.

@@ -114,6 +114,8 @@ class KernelCommand : public Command {
     const std::span<const KernelFamily> families = kernel_families();
     for (size_t f = 0; f < families.size(); ++f) {
       if (!chosen_[f]->was_chosen()) continue;
+      if (!csv_.empty()) chosen_[f]->refuse({}, {"Parameters"}, "--csv, whose columns are these");
+      chosen_[f]->refuse_without("--csv", {"--out"}, {});
       return csv_.empty() ? one(families[f], texts_[f], predictor, library) : many(families[f], predictor, library);
     }
     throw InternalError("the parser requires a family");
@@ -258,7 +260,12 @@ class KernelCommand : public Command {
   static void check_format(const KernelShape& shape, std::string_view dtype, const Device& device) {
     const std::optional<Scheme> scheme = scheme_from_name(dtype);
     const std::optional<DType> type = scheme ? std::optional(facts(*scheme).math) : dtype_from_name(dtype);
-    if (type && *type == count_work(shape).math) check_multiplies_in("dtype", *type, device, dtype);
+    if (!type || *type != count_work(shape).math) return;
+    if (scheme) {
+      check_multiplies_in("dtype", *scheme, device, dtype);
+    } else {
+      check_multiplies_in("dtype", *type, device, dtype);
+    }
   }
 
   // Sizes that no device could hold are a slip of the keyboard; what merely does not fit is noted in the report.
