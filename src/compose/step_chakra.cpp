@@ -13,24 +13,29 @@
 #include "network/chakra/collectives.h"
 #include "network/chakra/groups.h"
 #include "network/chakra/nodes.h"
+#include "network/rank_places.h"
 
 namespace foretoken {
 namespace {
 
-// A group of ranks first, first + stride, ...
 struct RankGroup {
   std::string name;
-  int64_t first = 0, stride = 1, count = 1;
+  std::vector<int32_t> members;
 };
+
+std::span<const ParallelAxis> rank_order_of(const StepEstimate& step) {
+  return step.rank_order.empty() ? usual_rank_order(step.request.phase) : step.rank_order;
+}
 
 class StepTracer {
  public:
   StepTracer(const StepEstimate& step, const Stack& stack, double host_factor, int64_t rank)
       : step_(step),
         plan_(step.plan),
+        places_(plan_, rank_order_of(step)),
         rank_(rank),
-        stage_ranks_(plan_.tensor * plan_.context * plan_.data),
-        stage_(rank / stage_ranks_),
+        position_(places_.position_of(rank)),
+        stage_(position_.stage),
         launches_(step.stages[static_cast<size_t>(stage_)].launches),
         calls_(step.stages[static_cast<size_t>(stage_)].calls),
         events_(step_timeline(step.stages[static_cast<size_t>(stage_)], stack, step.dispatch, host_factor)) {}
@@ -113,8 +118,9 @@ class StepTracer {
 
   void add_message(const std::string& name, ChakraNodeType type, int64_t stage, Pass pass, double bytes,
                    double seconds) {
-    const int64_t peer = stage * stage_ranks_ + rank_ % stage_ranks_;
-    add_message_node(name, type, peer, pass == Pass::forward ? 0 : 1, bytes, seconds);
+    RankPosition peer = position_;
+    peer.stage = stage;
+    add_message_node(name, type, places_.rank_at(peer), pass == Pass::forward ? 0 : 1, bytes, seconds);
   }
 
   void add_message_node(const std::string& name, ChakraNodeType type, int64_t peer, int64_t tag, double bytes,
@@ -127,21 +133,18 @@ class StepTracer {
   // The state of a recurrence goes from one context rank to the next.
   void add_state_message(const std::string& name, const CollectiveShape& shape, double seconds) {
     constexpr int64_t tag = 2;
-    const int64_t context = rank_ / plan_.tensor % plan_.context;
-    if (context > 0) {
-      add_message_node(name, ChakraNodeType::receive, rank_ - plan_.tensor, tag, shape.bytes, 0);
+    RankPosition before = position_, behind = position_;
+    if (--before.context >= 0) {
+      add_message_node(name, ChakraNodeType::receive, places_.rank_at(before), tag, shape.bytes, 0);
     }
-    if (context + 1 < plan_.context) {
-      add_message_node(name, ChakraNodeType::send, rank_ + plan_.tensor, tag, shape.bytes, seconds);
+    if (++behind.context < plan_.context) {
+      add_message_node(name, ChakraNodeType::send, places_.rank_at(behind), tag, shape.bytes, seconds);
     }
   }
 
   void add_collective(const std::string& name, const CollectiveShape& shape, std::string_view kernel, double seconds) {
     const RankGroup group = group_of(shape);
-    if (!groups_.contains(group.name)) {
-      std::vector<int32_t>& members = groups_[group.name];
-      for (int64_t i = 0; i < group.count; ++i) members.push_back(static_cast<int32_t>(group.first + i * group.stride));
-    }
+    groups_.try_emplace(group.name, group.members);
     ChakraNode& node = add(name, ChakraNodeType::collective, seconds);
     node.attributes.push_back(chakra_boolean("is_cpu_op", false));
     node.attributes.push_back(chakra_integer("comm_type", static_cast<int64_t>(chakra_collective(shape.kind))));
@@ -154,42 +157,63 @@ class StepTracer {
     if (is_engines) node.attributes.push_back(chakra_text(std::string(kernel_attribute), std::string(kernel)));
   }
 
+  // The i-th of a stage's ranks, tensor ranks first, then context, then data.
+  int64_t rank_of_stage(int64_t i) const {
+    return places_.rank_at({.tensor = i % plan_.tensor,
+                            .context = i / plan_.tensor % plan_.context,
+                            .data = i / (plan_.tensor * plan_.context),
+                            .stage = stage_});
+  }
+
   // Names are numbers, as ASTRA-sim wants them, and differ between groups of the whole job.
   RankGroup group_of(const CollectiveShape& shape) const {
-    const int64_t ranks = stage_ranks_ * plan_.pipeline, stage_first = stage_ * stage_ranks_;
-    const int64_t place = rank_ - stage_first;
-    RankGroup group{.count = shape.ranks};
+    const int64_t place =
+        position_.tensor + plan_.tensor * (position_.context + plan_.context * position_.data);  // in the stage
     auto kind = static_cast<int64_t>(shape.axis);
+    RankGroup group;
+    const auto add_member = [&](int64_t rank) { group.members.push_back(static_cast<int32_t>(rank)); };
     switch (shape.axis) {
       case ParallelAxis::tensor:
-      case ParallelAxis::expert:  // tensor ranks, and those of the next replicas that share the experts
-        group.first = stage_first + place / shape.ranks * shape.ranks;
+      case ParallelAxis::expert: {  // tensor ranks, and those of the next replicas that share the experts
+        const int64_t first = place / shape.ranks * shape.ranks;
+        for (int64_t i = 0; i < shape.ranks; ++i) add_member(rank_of_stage(first + i));
         break;
+      }
       case ParallelAxis::context:
-        group.stride = plan_.tensor;
-        group.first = rank_ - place / plan_.tensor % plan_.context * plan_.tensor;
+        for (int64_t context = 0; context < shape.ranks; ++context) {
+          RankPosition one = position_;
+          one.context = context;
+          add_member(places_.rank_at(one));
+        }
         break;
       case ParallelAxis::data: {
         // All replicas, or those whose experts are the same: every so many of them.
         const int64_t replicas = plan_.data * plan_.context, apart = replicas / shape.ranks;
-        group.stride = plan_.tensor * apart;
-        group.first = stage_first + place % group.stride;
+        const int64_t stride = plan_.tensor * apart, first = place % stride;
+        for (int64_t i = 0; i < shape.ranks; ++i) add_member(rank_of_stage(first + i * stride));
         if (apart > 1) kind = static_cast<int64_t>(ParallelAxis::context) + 1;
         break;
       }
       case ParallelAxis::pipeline:  // the first stage and the last share the embedding table
-        group.stride = ranks - stage_ranks_;
-        group.first = place;
+        for (const int64_t stage : {int64_t{0}, plan_.pipeline - 1}) {
+          RankPosition one = position_;
+          one.stage = stage;
+          add_member(places_.rank_at(one));
+        }
         break;
     }
-    ensure(group.first + (group.count - 1) * group.stride < ranks, "a process group lies within the plan");
-    group.name = fmt::format("{}", kind * ranks + group.first);
+    ensure(std::find(group.members.begin(), group.members.end(), rank_) != group.members.end(),
+           "a rank is in the process group of its own collective");
+    group.name = fmt::format("{}", kind * rank_count(plan_) + group.members.front());
     return group;
   }
 
   const StepEstimate& step_;
   const ParallelPlan& plan_;
-  int64_t rank_ = 0, stage_ranks_ = 1, stage_ = 0;
+  RankPlaces places_;
+  int64_t rank_ = 0;
+  RankPosition position_;
+  int64_t stage_ = 0;
   std::span<const TimedLaunch> launches_;
   std::span<const Operator> calls_;
   std::vector<TimelineEvent> events_;

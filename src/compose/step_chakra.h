@@ -9,7 +9,7 @@
 
 namespace foretoken {
 
-// Ranks of all replicas: tensor rank first, then context, data, and pipeline stage last (Megatron-LM's order).
+// Ranks of all replicas are numbered in the step's rank order.
 
 // Kernels in the order of the device, each behind the one before it; the gaps between them as nodes of the host;
 // collectives with their process groups; messages between stages. A replay in which collectives take their estimated

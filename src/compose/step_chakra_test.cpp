@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
+#include "network/rank_places.h"
 #include "network/replay/chakra_workload.h"
 #include "network/replay/replay.h"
 
@@ -84,6 +86,26 @@ TEST_F(StepChakra, a_stage_starts_when_the_one_before_has_sent) {
   const DispatchTime& first = step.stages[0].time;
   EXPECT_GT(replayed, step.seconds.value - first.launch_gap - first.host_stall)
       << "only the end of the first stage overlaps, and its host's work on the next step";
+}
+
+// Engines number stages before replicas, training frameworks replicas before stages.
+TEST_F(StepChakra, ranks_are_numbered_in_the_order_of_the_step) {
+  const auto peer_of_first = [&](const StepEstimate& step) {
+    const ReplayWorkload workload = exported(step);
+    for (const ReplayNode& node : workload.ranks[0].nodes) {
+      if (node.kind == ReplayKind::send) return int64_t{node.peer};
+    }
+    return int64_t{-1};
+  };
+  StepEstimate step = estimate("Llama-3.1-8B", {.phase = StepPhase::decode, .batch = 8, .context_len = 512},
+                               {.tensor = 2, .pipeline = 2, .data = 2});
+  EXPECT_EQ(peer_of_first(step), 2);
+  EXPECT_GT(replayed_seconds(step, exported(step)), 0) << "all groups match";
+  step.rank_order.assign(std::begin(training_rank_order), std::end(training_rank_order));
+  EXPECT_EQ(peer_of_first(step), 4);
+  step.rank_order = parse_rank_order("--rank-order", "pp-dp-tp");
+  EXPECT_EQ(peer_of_first(step), 1);
+  EXPECT_GT(replayed_seconds(step, exported(step)), 0);
 }
 
 TEST_F(StepChakra, training_sends_gradients_back_and_meets_over_replicas) {

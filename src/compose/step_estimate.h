@@ -22,6 +22,7 @@ namespace foretoken {
 struct StepEstimate {
   StepRequest request;
   ParallelPlan plan;
+  std::vector<ParallelAxis> rank_order = {};  // innermost first; empty = usual_rank_order
   std::string stack;
   Dispatch dispatch = Dispatch::fused;
   int64_t padded_batch = 0;           // of a captured graph; 0 = not padded

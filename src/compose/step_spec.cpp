@@ -1,6 +1,5 @@
 #include "compose/step_spec.h"
 
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,9 +32,9 @@ void capture_as_engine(Stack& stack, const EngineFlags& flags, const Model& mode
 
 PlacementSpec placement_of(const StepSpec& spec) {
   PlacementSpec placement = spec.placement;
-  const bool trains = spec.request.phase == StepPhase::train;
-  if (trains && placement.order.empty()) {
-    placement.order.assign(std::begin(training_rank_order), std::end(training_rank_order));
+  if (placement.order.empty() && spec.request.phase == StepPhase::train) {
+    const auto usual = usual_rank_order(spec.request.phase);
+    placement.order.assign(usual.begin(), usual.end());
   }
   return placement;
 }
@@ -94,6 +93,7 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
                                      .host_factor = spec.host_factor,
                                      .two_batch_overlap = spec.two_batch_overlap,
                                      .collectives = models.collectives.get()});
+  step.rank_order = placement_of(spec).order;
   if (models.collectives) step.links = step_links(step, *models.collectives);
   return {.model = model, .models = models, .stack = std::move(stack), .step = std::move(step)};
 }

@@ -30,20 +30,37 @@ double cached_bytes(const Attention& attention, double context, double element) 
   return held * (values * element + index_key_bytes(attention.indexer));
 }
 
-// One latent and one rotary key for all heads (DeepSeek-V2, section 2.1), and the indexer's key.
+// One latent and one rotary key for all heads (DeepSeek-V2, section 2.1), and the indexer's key. Kernels that read
+// chosen keys keep the rotary part in 16 bits beside an fp8 latent, with an fp32 scale of every 128 values (vLLM's
+// fp8_ds_mla, SGLang's memory_pool.py: 656 bytes for 512 and 64).
 double cached_bytes(const LatentAttention& attention, double context, double element) {
-  const auto values = static_cast<double>(attention.latent_dim + attention.rope_dim);
-  return context * (values * element + index_key_bytes(attention.indexer));
+  const auto latent = static_cast<double>(attention.latent_dim), rope = static_cast<double>(attention.rope_dim);
+  const bool is_sparse_fp8 = attention.indexer && element == 1;
+  const double entry = is_sparse_fp8 ? latent + 4 * std::ceil(latent / 128) + 2 * rope : (latent + rope) * element;
+  return context * (entry + index_key_bytes(attention.indexer));
 }
 
-// The window in full, then one entry (key and value at once) per `ratio` tokens. All in one format, as in the figures
-// that DeepSeek publishes of V4.
-double cached_bytes(const CompressedAttention& attention, double context, double element) {
+// Of one key, which is the value too. In fp8 the rotary part stays in 16 bits, with a one-byte scale of every 64 other
+// values and one byte of padding (vLLM and SGLang: 584 bytes for 448 and 64).
+double compressed_entry_bytes(const CompressedAttention& attention, double element) {
   const auto head_dim = static_cast<double>(attention.head_dim);
-  const double recent = std::min(context, static_cast<double>(attention.window)) * head_dim * element;
+  if (element != 1) return head_dim * element;
+  const double rope = std::min(static_cast<double>(attention.rope_dim), head_dim), others = head_dim - rope;
+  return others + 2 * rope + std::ceil(others / 64) + 1;
+}
+
+// The window in full, then one entry per `ratio` tokens. In other formats than fp8 all is in one format, as in the
+// figures that DeepSeek publishes of V4.
+double cached_bytes(const CompressedAttention& attention, double context, double element) {
+  const double entry = compressed_entry_bytes(attention, element);
+  const double recent = std::min(context, static_cast<double>(attention.window)) * entry;
   if (attention.ratio == 0) return recent;
-  const double index = attention.indexer ? static_cast<double>(attention.indexer->head_dim) : 0;
-  return recent + context / static_cast<double>(attention.ratio) * (head_dim + index) * element;
+  double index = 0;
+  if (attention.indexer) {
+    index =
+        element == 1 ? index_key_bytes(attention.indexer) : static_cast<double>(attention.indexer->head_dim) * element;
+  }
+  return recent + context / static_cast<double>(attention.ratio) * (entry + index);
 }
 
 double cached_bytes(const GatedDelta&, double, double) {
@@ -122,7 +139,7 @@ BytesByReach bytes_by_reach(const Attention& attention, double element) {
   return {.to_the_end = bytes};
 }
 BytesByReach bytes_by_reach(const CompressedAttention& attention, double element) {
-  const double recent = cached_bytes(CompressedAttention{.head_dim = attention.head_dim, .window = 1}, 1, element);
+  const double recent = compressed_entry_bytes(attention, element);
   return {.in_window = recent,
           .to_the_end = cached_bytes(attention, 1, element) - (attention.window > 0 ? recent : 0),
           .window = attention.window};

@@ -32,7 +32,12 @@ TEST(Cache, latent_attention_keeps_one_latent_for_all_heads) {
 // vLLM and SGLang keep 128 B and a scale of 4 B, whatever the latent is kept in.
 TEST(Cache, keys_of_an_indexer_are_kept_in_fp8_with_a_scale) {
   EXPECT_EQ(per_token("DeepSeek-V3.2"), 61 * (576 * 2 + 132));
-  EXPECT_EQ(per_token("DeepSeek-V3.2", DType::fp8), 61 * (576 + 132));
+}
+
+// 512 values, 4 scales in fp32 and 64 rotary ones in 16 bits: vLLM's fp8_ds_mla.
+TEST(Cache, latents_of_sparse_attention_in_fp8_keep_scales_and_a_16_bit_rotary_part) {
+  EXPECT_EQ(per_token("DeepSeek-V3.2", DType::fp8), 61 * (656 + 132));
+  EXPECT_EQ(per_token("DeepSeek-V3", DType::fp8), 61 * 576);
 }
 
 TEST(Cache, windows_stop_growing) {
@@ -50,12 +55,12 @@ TEST(Cache, the_parts_of_all_layers_are_the_cache_of_the_model) {
     for (const int64_t context : {0, 1, 1000, 300'000}) {
       double sum = 0;
       for (const Layer& layer : one.layers) {
-        for (const CachePart& part : layer_cache(one, layer, DType::bf16)) {
+        for (const CachePart& part : layer_cache(one, layer, one.kv_cache_dtype())) {
           const int64_t held = part.window > 0 ? std::min(context, part.window) : context;
           sum += part.per_token.value() * static_cast<double>(held) + part.state.value();
         }
       }
-      EXPECT_DOUBLE_EQ(sum, cache_bytes(one, context, DType::bf16).value()) << name << " after " << context;
+      EXPECT_DOUBLE_EQ(sum, cache_bytes(one, context, one.kv_cache_dtype()).value()) << name << " after " << context;
     }
   }
 }
@@ -84,6 +89,23 @@ TEST(Cache, compressed_attention_takes_what_its_publisher_says) {
   const Model pro = model("DeepSeek-V4-Pro");
   const double bytes = (cache_bytes(pro, 1 << 20, DType::bf16) - state_bytes(pro)).value();
   EXPECT_NEAR(bytes / gibi, 9.62, 0.02);
+}
+
+// 448 values in fp8, 64 rotary ones in 16 bits, 8 bytes of scales; index keys as in DeepSeek-V3.2.
+TEST(Cache, engines_keep_584_bytes_of_each_compressed_key) {
+  const Model flash = model("DeepSeek-V4-Flash");
+  EXPECT_EQ(flash.kv_cache_dtype(), DType::fp8);
+  for (const Layer& layer : flash.layers) {
+    const auto& attention = std::get<CompressedAttention>(layer.mixer);
+    for (const CachePart& part : layer_cache(flash, layer, DType::fp8)) {
+      if (part.window > 0) {
+        EXPECT_EQ(part.per_token.value(), 584);
+      } else if (part.per_token.value() > 0) {
+        EXPECT_EQ(part.per_token.value(),
+                  (584.0 + (attention.indexer ? 132 : 0)) / static_cast<double>(attention.ratio));
+      }
+    }
+  }
 }
 
 TEST(Cache, recurrent_layers_have_a_state_and_no_growth) {

@@ -282,6 +282,7 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
   if (!name.format) return model;
   if (!name.format->scheme) refuse_format(name, "this format is not simulated");
   Scheme scheme = *name.format->scheme;
+  model.int4_bytes.reset();  // of the groups of another checkpoint
   const bool is_nvidia = equal_ignoring_case(name.organization, "nvidia");
   // AMD's checkpoints also quantize activations.
   if (scheme == Scheme::mxfp4_wo && equal_ignoring_case(name.organization, "amd")) scheme = Scheme::mxfp4;
@@ -319,8 +320,10 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
       parts = fmt::format(", attention in {}", facts(plain).name);
     }
   }
-  // NVIDIA's fp4 checkpoints ask for an fp8 cache (hf_quant_config.json: kv_cache_quant_algo), and engines listen.
-  if (name.format->states_fp8_cache || (scheme == Scheme::nvfp4 && is_nvidia)) {
+  // NVIDIA's fp4 and fp8 checkpoints ask for an fp8 cache (hf_quant_config.json: kv_cache_quant_algo), and engines
+  // listen.
+  const bool asks_for_cache = is_nvidia && (scheme == Scheme::nvfp4 || scheme == Scheme::fp8);
+  if (name.format->states_fp8_cache || asks_for_cache) {
     model.cache_dtype = DType::fp8;
     parts += "; the KV cache is in fp8, as the checkpoint asks";
   }

@@ -108,6 +108,12 @@ TEST(CheckpointName, nvidias_nvfp4_checkpoints_keep_what_their_lists_exclude) {
   EXPECT_EQ(library().model("RedHatAI/MiniMax-M2.5-NVFP4").mixer_scheme(), Scheme::nvfp4);
 }
 
+TEST(CheckpointName, nvidias_fp4_and_fp8_checkpoints_ask_for_an_fp8_cache) {
+  EXPECT_EQ(library().model("nvidia/Llama-3.1-8B-Instruct-FP8").kv_cache_dtype(), DType::fp8);
+  EXPECT_EQ(library().model("nvidia/Qwen3-32B-NVFP4").kv_cache_dtype(), DType::fp8);
+  EXPECT_EQ(library().model("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8").kv_cache_dtype(), DType::bf16);
+}
+
 TEST(CheckpointName, a_name_states_its_billions) {
   EXPECT_DOUBLE_EQ(*stated_billions("Qwen2.5-72B"), 72);
   EXPECT_DOUBLE_EQ(*stated_billions("mixtral-8x7b-v0.1"), 56);

@@ -25,6 +25,11 @@ bool Model::has_latent_attention() const {
                      [](const Layer& layer) { return std::holds_alternative<LatentAttention>(layer.mixer); });
 }
 
+bool Model::has_compressed_attention() const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const Layer& layer) { return std::holds_alternative<CompressedAttention>(layer.mixer); });
+}
+
 bool Model::is_quantized() const {
   const Scheme plain = plain_scheme(dtype);
   return scheme != plain || expert_scheme != plain;

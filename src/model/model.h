@@ -163,6 +163,7 @@ struct Model {
   std::shared_ptr<const ExpertPopularity> expert_popularity;  // how tokens choose routed experts; nothing = not known
   DType dtype = DType::bf16;                                  // activations, embeddings, norms
   std::optional<DType> cache_dtype = {};    // of the KV cache where the checkpoint states one; nothing = dtype
+  std::optional<double> int4_bytes = {};    // of a weight in int4_wo with its scales; nothing = groups of 128
   std::optional<Scheme> named_scheme = {};  // the format that the checkpoint's name states
   std::vector<std::string> notes;           // what a reader should know: an assumption, a part not modelled
 
@@ -170,6 +171,7 @@ struct Model {
   bool has_experts() const;      // some layer routes tokens
   bool is_encoder_only() const;  // tokens are mixed, and nowhere causally
   bool has_latent_attention() const;
+  bool has_compressed_attention() const;
   bool is_quantized() const;  // its weights are published in a narrower format than its activations
   DType kv_cache_dtype() const { return cache_dtype.value_or(dtype); }  // where nobody asks for another
   const std::string& served_name() const { return checkpoint.empty() ? name : checkpoint; }

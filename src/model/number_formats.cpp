@@ -1,12 +1,18 @@
 #include "model/number_formats.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <set>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -39,6 +45,75 @@ DType read_dtype(ConfigReader& config) {
   return DType::bf16;
 }
 
+// Which layers a list of module names speaks of. Regexes and wildcards speak of all.
+class NamedLayers {
+ public:
+  void add(std::optional<int64_t> layer) {
+    if (layer) {
+      numbers_.insert(*layer);
+    } else {
+      everywhere_ = true;
+    }
+  }
+  // At least half of the `layers` that have such a module.
+  bool are_most_of(int64_t layers) const {
+    return everywhere_ || (!numbers_.empty() && 2 * std::ssize(numbers_) >= layers);
+  }
+
+ private:
+  std::set<int64_t> numbers_;
+  bool everywhere_ = false;
+};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return contains(text, part); });
+}
+
+// "re:model\.layers\.5\.mlp" -> "re:model.layers.5.mlp", in lower case.
+std::string plain_name(std::string_view name) {
+  std::string plain = lower_case(name);
+  std::erase(plain, '\\');
+  return plain;
+}
+
+std::optional<int64_t> layer_number(std::string_view name) {
+  constexpr std::string_view before = "layers.";
+  const size_t at = name.find(before);
+  if (at == name.npos) return std::nullopt;
+  const std::string_view rest = name.substr(at + before.size());
+  const size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  return parse_integer(rest.substr(0, end));
+}
+
+// Modules beside the layers that are modelled: encoders of images and sound, and draft layers, which some publishers
+// number behind the last layer.
+bool is_beside_the_layers(std::string_view name, const Model& model) {
+  const std::optional<int64_t> layer = layer_number(name);
+  return (layer && *layer >= std::ssize(model.layers)) ||
+         contains_any(name, {"visual", "vision", "audio", "multi_modal_projector", "mtp", "nextn"});
+}
+
+int64_t layers_with_mixer(const Model& model) {
+  return std::count_if(model.layers.begin(), model.layers.end(),
+                       [](const Layer& layer) { return !std::holds_alternative<std::monostate>(layer.mixer); });
+}
+int64_t layers_with_experts(const Model& model) {
+  return std::count_if(model.layers.begin(), model.layers.end(),
+                       [](const Layer& layer) { return std::holds_alternative<Moe>(layer.feed_forward); });
+}
+// Beside attention and routed experts.
+int64_t layers_with_other_linear(const Model& model) {
+  return std::count_if(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
+    const auto* moe = std::get_if<Moe>(&layer.feed_forward);
+    return std::holds_alternative<Mlp>(layer.feed_forward) ||
+           (moe != nullptr && (moe->shared_width > 0 || moe->dense_width > 0 || moe->latent_width > 0));
+  });
+}
+
 struct LeftAlone {
   bool attention = false;
   bool shared_experts = false;
@@ -54,44 +129,72 @@ bool names_block(std::string_view name, std::string_view block) {
   return rest.find("q_proj") != rest.npos || rest.find("qkv") != rest.npos || rest.find("q_b_proj") != rest.npos;
 }
 
-// The parts a quantizer left in the model's dtype.
-LeftAlone left_alone(const JsonView& quantization) {
-  LeftAlone left;
+// The gate that weighs the shared expert is always in the model's dtype.
+bool names_shared_expert(std::string_view name) {
+  return contains(name, "shared_expert") && !contains(name, "shared_expert_gate");
+}
+
+// The parts a quantizer left in the model's dtype, in at least half of the layers.
+LeftAlone left_alone(const JsonView& quantization, const Model& model) {
+  NamedLayers attention, shared_experts;
   for (const char* key : {"ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers"}) {
     const auto list = quantization.find(key);
     if (!list || !list->is(Json::Kind::array)) continue;
     for (const JsonView& item : list->items()) {
       if (!item.is(Json::Kind::string)) continue;
-      const std::string name = item.string();
-      left.attention = left.attention || names_block(name, "attn");
-      left.shared_experts = left.shared_experts || name.find("shared_expert") != name.npos;
+      const std::string name = plain_name(item.string());
+      if (is_beside_the_layers(name, model)) continue;
+      if (names_block(name, "attn")) attention.add(layer_number(name));
+      if (names_shared_expert(name)) shared_experts.add(layer_number(name));
     }
   }
-  return left;
+  return {.attention = attention.are_most_of(layers_with_mixer(model)),
+          .shared_experts = shared_experts.are_most_of(layers_with_experts(model))};
 }
 
+// How weights are stored and multiplied.
+struct Format {
+  Scheme scheme = Scheme::bf16;
+  std::optional<double> int4_bytes = {};  // of a weight, where scheme is int4_wo and its groups are not of 128
+  bool operator==(const Format&) const = default;
+};
+
+// By part; nothing = as the dtype.
 struct Quantization {
-  std::optional<Scheme> linear;  // nothing = as the dtype
-  std::optional<Scheme> experts;
-  bool plain_attention = false;
+  std::optional<Format> linear = {}, experts = {}, attention = {};
+
+  static Quantization of_all(const std::optional<Format>& format) { return {format, format, format}; }
 };
 
 // Where the shared experts are left alone too, only routed experts are quantized; dense layers are few then.
-Quantization of_parts(std::optional<Scheme> scheme, const JsonView& quantization, ConfigReader& config) {
-  const LeftAlone left = left_alone(quantization);
-  if (!scheme || !left.attention) return {.linear = scheme, .experts = scheme};
+Quantization without_parts_left_alone(Quantization found, const JsonView& quantization, const Model& model,
+                                      ConfigReader& config) {
+  const LeftAlone left = left_alone(quantization, model);
+  if (!found.attention || !left.attention) return found;
   if (left.shared_experts) {
     config.note(
         "the quantizer left attention and shared experts in the model's dtype: only routed experts are taken "
         "as quantized");
-    return {.experts = scheme};
+    return {.experts = found.experts};
   }
   config.note("the quantizer left attention in the model's dtype");
-  return {.linear = scheme, .experts = scheme, .plain_attention = true};
+  found.attention.reset();
+  return found;
 }
 
-Scheme weight_only(int64_t bits) {
-  return bits == 8 ? Scheme::int8_wo : Scheme::int4_wo;
+// int4_wo stands for groups of 128 weights with a 16-bit scale and a 4-bit zero point.
+Format weight_only(int64_t bits, int64_t group, bool has_zero_point) {
+  if (bits == 8) return {Scheme::int8_wo};
+  constexpr int64_t usual_group = 128;
+  if (group <= 0 || group == usual_group) return {Scheme::int4_wo};
+  return {Scheme::int4_wo, 0.5 + (has_zero_point ? 2.5 : 2.0) / static_cast<double>(group)};
+}
+
+// NVFP4 weights that are multiplied in 16 bits: Marlin's kernels, as those of int4_wo.
+Format nvfp4_weights_alone(ConfigReader& config) {
+  const std::string note = "weights alone are in NVFP4: they are multiplied in 16 bits, at the speed of int4_wo";
+  if (std::find(config.notes().begin(), config.notes().end(), note) == config.notes().end()) config.note(note);
+  return {Scheme::int4_wo, facts(Scheme::nvfp4).weight_bytes};
 }
 
 int64_t four_or_eight(const JsonView& bits) {
@@ -100,86 +203,271 @@ int64_t four_or_eight(const JsonView& bits) {
   return value;
 }
 
-// compressed-tensors: each config group says how weights and, perhaps, inputs are stored.
-std::optional<Scheme> compressed_tensors_scheme(const JsonView& quantization, ConfigReader& config) {
+int64_t group_size_of(const JsonView& weights) {
+  const auto size = weights.find("group_size");
+  return size ? size->integer({.least = -1, .most = 1'000'000}) : 0;
+}
+
+// GPTQ and AWQ store a zero point beside each scale.
+Format group_quantized(const JsonView& quantization) {
+  const auto bits = quantization.find("bits");
+  return weight_only(bits ? four_or_eight(*bits) : 4, group_size_of(quantization), true);
+}
+
+// Of one of compressed-tensors' config groups, which says how weights and, perhaps, inputs are stored.
+Format format_of_group(const JsonView& config_group, ConfigReader& config) {
+  const JsonView weights = config_group.at("weights");
+  const int64_t bits = four_or_eight(weights.at("num_bits"));
+  const auto type = weights.find("type");
+  const bool is_float = type && type->string() == "float";
+  const int64_t group = group_size_of(weights);
+  const bool quantizes_inputs = config_group.has("input_activations");
+  if (is_float && bits == 8) {
+    const auto strategy = weights.find("strategy");
+    return {strategy && strategy->string() == "block" ? Scheme::fp8_block : Scheme::fp8};
+  }
+  constexpr int64_t mx_group = 32;
+  if (is_float && group == mx_group) return {quantizes_inputs ? Scheme::mxfp4_mxfp8 : Scheme::mxfp4_wo};
+  if (is_float) return quantizes_inputs ? Format{Scheme::nvfp4} : nvfp4_weights_alone(config);
+  if (bits == 8 && quantizes_inputs) return {Scheme::int8};
+  const auto symmetric = weights.find("symmetric");
+  return weight_only(bits, group, symmetric && !symmetric->boolean());
+}
+
+// The formats of one part's modules. A name counts as many matrices as it mentions; one that mentions none stands for
+// all of them.
+class PartVotes {
+ public:
+  explicit PartVotes(std::vector<std::string_view> matrices) : matrices_(std::move(matrices)) {}
+
+  void add(std::string_view name, const Format& format) {
+    const int64_t mentioned = std::count_if(matrices_.begin(), matrices_.end(),
+                                            [&](std::string_view matrix) { return contains(name, matrix); });
+    layers_.add(layer_number(name));
+    count(format, mentioned > 0 ? mentioned : std::ssize(matrices_));
+  }
+
+  // Of most matrices; those that no name mentions are in the format `rest`. Nothing where the names leave most of the
+  // `layers` with such a part in the model's dtype.
+  std::optional<Format> winner(int64_t layers, const std::optional<Format>& rest) const {
+    if (!rest && !layers_.are_most_of(layers)) return std::nullopt;
+    PartVotes all = *this;
+    if (rest) all.count(*rest, std::max<int64_t>(0, std::ssize(matrices_) - counted_));
+    return std::max_element(all.votes_.begin(), all.votes_.end(),
+                            [](const Vote& a, const Vote& b) { return a.matrices < b.matrices; })
+        ->format;
+  }
+  bool is_empty() const { return votes_.empty(); }
+
+ private:
+  struct Vote {
+    Format format;
+    int64_t matrices = 0;
+  };
+
+  void count(const Format& format, int64_t matrices) {
+    counted_ += matrices;
+    const auto known =
+        std::find_if(votes_.begin(), votes_.end(), [&](const Vote& one) { return one.format == format; });
+    if (known != votes_.end()) {
+      known->matrices += matrices;
+    } else {
+      votes_.push_back({.format = format, .matrices = matrices});
+    }
+  }
+
+  std::vector<std::string_view> matrices_;
+  std::vector<Vote> votes_;
+  int64_t counted_ = 0;
+  NamedLayers layers_;
+};
+
+// Sorts modules, which are named in full or by a regex, into the parts of the model.
+class PartFormats {
+ public:
+  explicit PartFormats(const Model& model) : model_(model) {}
+
+  void add(std::string_view module, const Format& format) {
+    if (module == "Linear") {  // the class of all modules that no other name covers
+      if (!rest_) rest_ = format;
+      return;
+    }
+    const std::string name = plain_name(module);
+    if (is_beside_the_layers(name, model_)) return;
+    const bool is_shared = contains(name, "shared_expert");
+    const bool is_routed = contains(name, "expert") && !is_shared;
+    if (is_routed) experts_.add(name, format);
+    if (contains_any(name, {"attn", "attention", "q_proj", "k_proj", "v_proj", "o_proj", "qkv", "q_a_proj", "q_b_proj",
+                            "kv_a_proj", "kv_b_proj", "in_proj", "out_proj"})) {
+      attention_.add(name, format);
+    }
+    const bool is_mlp = contains_any(name, {"mlp", "feed_forward", "gate_proj", "up_proj", "down_proj", "latent_proj"});
+    if (is_shared || (is_mlp && !is_routed)) linear_.add(name, format);
+  }
+
+  // Nothing where no name is known. A part that no name covers is in the model's dtype, but routed experts are in the
+  // format of other MLPs.
+  std::optional<Quantization> by_part() const {
+    if (!rest_ && linear_.is_empty() && attention_.is_empty() && experts_.is_empty()) return std::nullopt;
+    const int64_t other_linear = layers_with_other_linear(model_);
+    Quantization found{.linear = linear_.winner(other_linear, rest_),
+                       .attention = attention_.winner(layers_with_mixer(model_), rest_)};
+    found.experts = experts_.is_empty() ? found.linear : experts_.winner(layers_with_experts(model_), rest_);
+    if (other_linear == 0) found.linear = found.attention;  // no weight is stored so
+    return found;
+  }
+
+ private:
+  const Model& model_;
+  std::optional<Format> rest_;
+  PartVotes linear_{{"gate_proj", "up_proj", "down_proj"}}, experts_{{"gate_proj", "up_proj", "down_proj"}},
+      attention_{{"q_proj", "k_proj", "v_proj", "o_proj"}};
+};
+
+void note_parts(const Quantization& found, const Model& model, ConfigReader& config) {
+  const auto name = [&](const std::optional<Format>& format) {
+    return facts(format ? format->scheme : plain_scheme(model.dtype)).name;
+  };
+  std::string text = fmt::format("the checkpoint stores its parts differently: attention in {}", name(found.attention));
+  if (model.has_experts()) text += fmt::format(", routed experts in {}", name(found.experts));
+  if (layers_with_other_linear(model) > 0) text += fmt::format(", other linear layers in {}", name(found.linear));
+  config.note(text + "; where a part has several formats, that of most of its modules");
+}
+
+// One group speaks for all linear layers; of several, each speaks for the modules it names.
+Quantization by_config_groups(const std::vector<std::pair<std::string, JsonView>>& groups, const Model& model,
+                              ConfigReader& config) {
+  PartFormats parts(model);
+  std::vector<Format> formats;
+  for (const auto& [name, group] : groups) {
+    if (groups.size() > 1 && !group.has("weights")) continue;  // of a cache or of inputs alone
+    const Format format = format_of_group(group, config);
+    formats.push_back(format);
+    const auto targets = group.find("targets");
+    if (!targets || !targets->is(Json::Kind::array)) continue;
+    for (const JsonView& target : targets->items()) {
+      if (target.is(Json::Kind::string)) parts.add(target.string(), format);
+    }
+  }
+  if (formats.empty()) formats.push_back(format_of_group(groups.front().second, config));
+  const bool are_equal =
+      std::all_of(formats.begin(), formats.end(), [&](const Format& one) { return one == formats.front(); });
+  const std::optional<Quantization> found = are_equal ? std::nullopt : parts.by_part();
+  if (!found) return Quantization::of_all(formats.front());
+  note_parts(*found, model, config);
+  return *found;
+}
+
+Quantization compressed_tensors(const JsonView& quantization, const Model& model, ConfigReader& config) {
   const auto groups = quantization.find("config_groups");
   if (!groups || groups->members().empty()) {
     config.note(
         "quantization_config names compressed-tensors without config_groups: weights are taken as stored in the "
         "model's dtype; pass {quantization} if they are not");
-    return std::nullopt;
+    return {};
   }
-  const JsonView weights = groups->members().front().second.at("weights");
-  const int64_t bits = four_or_eight(weights.at("num_bits"));
-  const auto type = weights.find("type");
-  const bool is_float = type && type->string() == "float";
-  const auto group_size = weights.find("group_size");
-  const int64_t group = group_size ? group_size->integer({.least = -1, .most = 1'000'000}) : 0;
-  const bool quantizes_inputs = groups->members().front().second.has("input_activations");
-  if (is_float && bits == 8) {
-    const auto strategy = weights.find("strategy");
-    return strategy && strategy->string() == "block" ? Scheme::fp8_block : Scheme::fp8;
-  }
-  if (is_float) return group == 32 ? (quantizes_inputs ? Scheme::mxfp4_mxfp8 : Scheme::mxfp4_wo) : Scheme::nvfp4;
-  if (bits == 8 && quantizes_inputs) return Scheme::int8;
-  return weight_only(bits);
+  return by_config_groups(groups->members(), model, config);
 }
 
-std::optional<Scheme> modelopt_scheme(const JsonView& quantization, ConfigReader& config) {
+std::optional<Format> modelopt_format(const JsonView& algorithm, ConfigReader& config) {
+  const std::string name = algorithm.string();
+  if (name == "FP8" || name == "FP8_PER_CHANNEL_PER_TOKEN" || name == "FP8_PB_WO") return Format{Scheme::fp8};
+  if (name == "MXFP8") return Format{Scheme::fp8_block};  // its scales stand for 32 values each
+  if (name == "NVFP4" || name == "NVFP4_AWQ") return Format{Scheme::nvfp4};
+  if (name == "W4A16_NVFP4") return nvfp4_weights_alone(config);
+  if (name == "W4A16_AWQ" || name == "W4A8_AWQ" || name == "W4A16") return Format{Scheme::int4_wo};
+  if (name == "W8A16") return Format{Scheme::int8_wo};
+  if (name == "INT8_SQ" || name == "W8A8_SQ_PER_CHANNEL") return Format{Scheme::int8};
+  return std::nullopt;
+}
+
+// MIXED_PRECISION: a format for each module, {"model.layers.0.mlp.up_proj": {"quant_algo": "NVFP4"}, ...}, or groups of
+// them as compressed-tensors has.
+Quantization modelopt_mixed(const JsonView& quantization, const Model& model, ConfigReader& config) {
+  if (const auto layers = quantization.find("quantized_layers"); layers && layers->is(Json::Kind::object)) {
+    // Some exports nest the list in itself.
+    const auto nested = layers->find("quantized_layers");
+    PartFormats parts(model);
+    for (const auto& [module, said] : (nested ? *nested : *layers).members()) {
+      if (!said.is(Json::Kind::object) || !said.has("quant_algo")) continue;
+      if (const auto format = modelopt_format(said.at("quant_algo"), config)) parts.add(module, *format);
+    }
+    if (const auto found = parts.by_part()) {
+      note_parts(*found, model, config);
+      return *found;
+    }
+  }
+  if (const auto groups = quantization.find("config_groups"); groups && !groups->members().empty()) {
+    return by_config_groups(groups->members(), model, config);
+  }
+  config.note(
+      "modelopt MIXED_PRECISION without quantized_layers does not say how each layer is stored: weights are taken as "
+      "stored in the model's dtype");
+  return {};
+}
+
+Quantization modelopt(const JsonView& quantization, const Model& model, ConfigReader& config) {
   const auto algorithm = quantization.find("quant_algo");
   if (!algorithm) {
     config.note(
         "quantization_config names modelopt without quant_algo: weights are taken as stored in the model's dtype");
-    return std::nullopt;
+    return {};
   }
-  const std::string name = algorithm->string();
-  if (name == "FP8" || name == "FP8_PER_CHANNEL_PER_TOKEN" || name == "FP8_PB_WO") return Scheme::fp8;
-  if (name == "NVFP4" || name == "NVFP4_AWQ") return Scheme::nvfp4;
-  if (name == "W4A16_AWQ" || name == "W4A8_AWQ" || name == "W4A16") return Scheme::int4_wo;
-  if (name == "W8A16") return Scheme::int8_wo;
-  if (name == "INT8_SQ" || name == "W8A8_SQ_PER_CHANNEL") return Scheme::int8;
-  if (name == "MIXED_PRECISION") {
-    config.note(
-        "modelopt MIXED_PRECISION stores each layer differently: weights are taken as stored in the model's dtype");
-    return std::nullopt;
+  if (algorithm->string() == "MIXED_PRECISION") return modelopt_mixed(quantization, model, config);
+  const std::optional<Format> format = modelopt_format(*algorithm, config);
+  if (!format) {
+    algorithm->fail("FP8, MXFP8, NVFP4, W4A16_NVFP4, W4A16_AWQ, W4A8_AWQ, W8A16, INT8_SQ or MIXED_PRECISION");
   }
-  algorithm->fail("FP8, NVFP4, W4A16_AWQ, W4A8_AWQ, W8A16, INT8_SQ or MIXED_PRECISION");
+  return Quantization::of_all(format);
 }
 
-Quantization read_quantization(const JsonView& quantization, ConfigReader& config) {
+Quantization read_quantization(const JsonView& quantization, const Model& model, ConfigReader& config) {
   const JsonView method_view = quantization.at("quant_method");
   const std::string method = method_view.string();
-  std::optional<Scheme> scheme;
+  Quantization found;
   if (method == "fp8") {
-    scheme = quantization.has("weight_block_size") ? Scheme::fp8_block : Scheme::fp8;
+    found = Quantization::of_all(Format{quantization.has("weight_block_size") ? Scheme::fp8_block : Scheme::fp8});
   } else if (method == "fbgemm_fp8") {
-    scheme = Scheme::fp8;
+    found = Quantization::of_all(Format{Scheme::fp8});
   } else if (method == "mxfp4") {
-    return {.experts = Scheme::mxfp4_wo};
+    return {.experts = Format{Scheme::mxfp4_wo}};
   } else if (method == "mxfp8") {
-    scheme = Scheme::fp8_block;  // its scales stand for 32 values each
+    found = Quantization::of_all(Format{Scheme::fp8_block});  // its scales stand for 32 values each
   } else if (method == "gptq" || method == "awq" || method == "auto-round") {
-    const auto bits = quantization.find("bits");
-    scheme = bits ? weight_only(four_or_eight(*bits)) : Scheme::int4_wo;
+    found = Quantization::of_all(group_quantized(quantization));
   } else if (method == "bitsandbytes") {
     const auto eight = quantization.find("load_in_8bit");
-    scheme = eight && eight->boolean() ? Scheme::int8_wo : Scheme::int4_wo;
+    found = Quantization::of_all(Format{eight && eight->boolean() ? Scheme::int8_wo : Scheme::int4_wo});
   } else if (method == "compressed-tensors") {
-    scheme = compressed_tensors_scheme(quantization, config);
+    found = compressed_tensors(quantization, model, config);
   } else if (method == "modelopt" || method == "modelopt_fp4") {
-    scheme = modelopt_scheme(quantization, config);
+    found = modelopt(quantization, model, config);
   } else {
     const std::vector<std::string> known = {"fp8", "fbgemm_fp8", "mxfp4",    "mxfp8",        "gptq",
                                             "awq", "auto-round", "modelopt", "bitsandbytes", "compressed-tensors"};
     method_view.fail(fmt::format("one of {}", fmt::join(known, ", ")), nearest_name(method, known).value_or(""));
   }
-  return of_parts(scheme, quantization, config);
+  return without_parts_left_alone(found, quantization, model, config);
 }
 
 // hf_quant_config.json: {"quantization": {"quant_algo": "FP8", ...}}.
-Quantization read_quantization_beside(const JsonView& document, ConfigReader& config) {
+Quantization read_quantization_beside(const JsonView& document, const Model& model, ConfigReader& config) {
   const JsonView quantization = document.at("quantization");
-  return of_parts(modelopt_scheme(quantization, config), quantization, config);
+  return without_parts_left_alone(modelopt(quantization, model, config), quantization, model, config);
+}
+
+// vLLM, SGLang and TensorRT-LLM keep the cache as a checkpoint asks unless they are told otherwise. modelopt names an
+// algorithm; compressed-tensors describes the numbers.
+bool asks_for_fp8_cache(const JsonView& quantization) {
+  if (!quantization.is(Json::Kind::object)) return false;
+  if (const auto inner = quantization.find("quantization"); inner && asks_for_fp8_cache(*inner)) return true;
+  const auto algorithm = quantization.find("kv_cache_quant_algo");
+  if (algorithm && algorithm->is(Json::Kind::string) && lower_case(algorithm->string()) == "fp8") return true;
+  const auto scheme = quantization.find("kv_cache_scheme");
+  if (!scheme || !scheme->is(Json::Kind::object)) return false;
+  const auto bits = scheme->find("num_bits"), type = scheme->find("type");
+  return bits && bits->is(Json::Kind::integer) && bits->integer() == 8 && type && type->is(Json::Kind::string) &&
+         type->string() == "float";
 }
 
 }  // namespace
@@ -187,15 +475,25 @@ Quantization read_quantization_beside(const JsonView& document, ConfigReader& co
 void read_number_formats(ConfigReader& config, const std::optional<JsonView>& quantization_beside, Model& model) {
   model.dtype = read_dtype(config);
   Quantization found;
-  if (const auto inside = find_outside_in(config, "quantization_config")) {
-    found = read_quantization(*inside, config);
+  const auto inside = find_outside_in(config, "quantization_config");
+  if (inside) {
+    found = read_quantization(*inside, model, config);
   } else if (quantization_beside) {
-    found = read_quantization_beside(*quantization_beside, config);
+    found = read_quantization_beside(*quantization_beside, model, config);
   }
-  const Scheme plain = plain_scheme(model.dtype);
-  model.scheme = found.linear.value_or(plain);
-  model.expert_scheme = found.experts.value_or(plain);
-  if (found.plain_attention) model.attention_scheme = plain;
+  const Format plain{plain_scheme(model.dtype)};
+  const Format linear = found.linear.value_or(plain), experts = found.experts.value_or(plain),
+               attention = found.attention.value_or(plain);
+  model.scheme = linear.scheme;
+  model.expert_scheme = experts.scheme;
+  if (attention.scheme != model.scheme) model.attention_scheme = attention.scheme;
+  for (const Format& format : {experts, linear, attention}) {
+    if (!model.int4_bytes) model.int4_bytes = format.int4_bytes;
+  }
+  if ((inside && asks_for_fp8_cache(*inside)) || (quantization_beside && asks_for_fp8_cache(*quantization_beside))) {
+    model.cache_dtype = DType::fp8;
+    config.note("the KV cache is in fp8, as the checkpoint asks");
+  }
   // DeepSeek-V4 keeps routed experts in MXFP4 beside fp8 linear layers, and multiplies them by fp8 activations.
   if (const auto expert_dtype = config.text().find("expert_dtype")) {
     if (expert_dtype->string() == "fp4") {

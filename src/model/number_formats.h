@@ -9,7 +9,8 @@
 
 namespace foretoken {
 
-// Sets dtype, scheme and expert_scheme of `model`. `quantization_beside` is hf_quant_config.json, where there is one.
+// Sets dtype, the schemes and cache_dtype of `model`, whose layers are read. `quantization_beside` is
+// hf_quant_config.json, where there is one.
 void read_number_formats(ConfigReader& config, const std::optional<JsonView>& quantization_beside, Model& model);
 
 }  // namespace foretoken

@@ -61,7 +61,125 @@ TEST(NumberFormats, compressed_tensors_groups_say_what_is_stored) {
   EXPECT_EQ(group(R"("num_bits": 8, "type": "int")").scheme, Scheme::int8_wo);
   EXPECT_EQ(group(R"("num_bits": 4, "type": "int", "group_size": 128)").scheme, Scheme::int4_wo);
   EXPECT_EQ(group(R"("num_bits": 4, "type": "float", "group_size": 32)").scheme, Scheme::mxfp4_wo);
-  EXPECT_EQ(group(R"("num_bits": 4, "type": "float", "group_size": 16)").scheme, Scheme::nvfp4);
+  EXPECT_EQ(group(R"("num_bits": 4, "type": "float", "group_size": 16)", inputs).scheme, Scheme::nvfp4);
+}
+
+TEST(NumberFormats, nvfp4_weights_without_a_format_of_inputs_are_multiplied_in_16_bits) {
+  for (const char* said : {R"("quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights":
+           {"num_bits": 4, "type": "float", "group_size": 16}, "input_activations": null}})",
+                           R"("quant_method": "modelopt", "quant_algo": "W4A16_NVFP4")"}) {
+    const Model model = quantized(said);
+    EXPECT_EQ(model.scheme, Scheme::int4_wo);
+    EXPECT_EQ(model.int4_bytes, facts(Scheme::nvfp4).weight_bytes);
+    EXPECT_THAT(model.notes, testing::Contains(testing::HasSubstr("multiplied in 16 bits")));
+  }
+}
+
+TEST(NumberFormats, integer_groups_other_than_128_have_bytes_of_their_own) {
+  const auto group = [](const std::string& weights) {
+    return quantized(R"("quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights":
+                        {"num_bits": 4, "type": "int", )" +
+                     weights + "}}}");
+  };
+  EXPECT_FALSE(group(R"("group_size": 128)").int4_bytes);
+  EXPECT_FALSE(group(R"("strategy": "channel")").int4_bytes);
+  EXPECT_EQ(group(R"("group_size": 32)").int4_bytes, 0.5 + 2.0 / 32);
+  EXPECT_EQ(group(R"("group_size": 32, "symmetric": false)").int4_bytes, 0.5 + 2.5 / 32);
+  EXPECT_EQ(quantized(R"("quant_method": "awq", "group_size": 64)").int4_bytes, 0.5 + 2.5 / 64);
+  EXPECT_FALSE(quantized(R"("quant_method": "gptq", "bits": 4, "group_size": -1)").int4_bytes);
+}
+
+// As unsloth's Qwen3.6 in "mixed-precision".
+TEST(NumberFormats, each_config_group_speaks_for_the_modules_it_names) {
+  const std::string fp8 =
+      R"("weights": {"num_bits": 8, "type": "float", "strategy": "channel"}, "input_activations": {"num_bits": 8})";
+  const std::string nvfp4 =
+      R"("weights": {"num_bits": 4, "type": "float", "group_size": 16}, "input_activations": {"num_bits": 4})";
+  const auto groups = [](const std::string& first, const std::string& second) {
+    return R"("quant_method": "compressed-tensors", "format": "mixed-precision", "config_groups": {"group_0": {)" +
+           first + R"(}, "group_1": {)" + second + "}}";
+  };
+  const Model dense = quantized(groups(R"("targets": ["re:.*self_attn\\.(q|k|v|o)_proj$", "re:.*lm_head"], )" + fp8,
+                                       R"("targets": ["re:.*mlp\\.(gate|up|down)_proj$"], )" + nvfp4));
+  EXPECT_EQ(dense.mixer_scheme(), Scheme::fp8);
+  EXPECT_EQ(dense.scheme, Scheme::nvfp4);
+  EXPECT_THAT(dense.notes, testing::Contains(testing::HasSubstr("attention in fp8")));
+
+  const Model of_class =
+      quantized(groups(R"("targets": ["re:.*self_attn.*"], )" + fp8, R"("targets": ["Linear"], )" + nvfp4));
+  EXPECT_EQ(of_class.mixer_scheme(), Scheme::fp8);
+  EXPECT_EQ(of_class.scheme, Scheme::nvfp4);
+
+  // One matrix of three does not decide for the part.
+  const Model one_matrix =
+      quantized(groups(R"("targets": ["re:.*down_proj"], )" + fp8, R"("targets": ["Linear"], )" + nvfp4));
+  EXPECT_EQ(one_matrix.scheme, Scheme::nvfp4);
+  EXPECT_EQ(one_matrix.mixer_scheme(), Scheme::nvfp4);
+
+  // What no group names is not quantized.
+  const Model rest = quantized(
+      groups(R"("targets": ["re:.*gate_proj", "re:.*up_proj"], )" + nvfp4, R"("targets": ["re:.*down_proj"], )" + fp8));
+  EXPECT_EQ(rest.scheme, Scheme::nvfp4);
+  EXPECT_EQ(rest.mixer_scheme(), Scheme::bf16);
+
+  const Model same =
+      quantized(groups(R"("targets": ["re:.*self_attn.*"], )" + fp8, R"("targets": ["re:.*mlp.*"], )" + fp8));
+  EXPECT_EQ(same.scheme, Scheme::fp8);
+  EXPECT_FALSE(same.attention_scheme);
+  EXPECT_TRUE(same.notes.empty());
+}
+
+Model of_experts(const std::string& members) {
+  return parse_model_config(
+      R"({"model_type": "qwen2_moe", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 4,
+          "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 100, "num_experts": 8,
+          "num_experts_per_tok": 2, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 64,
+          "torch_dtype": "bfloat16", "quantization_config": {)" +
+          members + "}}",
+      "config.json", "test");
+}
+
+TEST(NumberFormats, groups_that_name_experts_speak_for_the_routed_ones_alone) {
+  const Model model = of_experts(R"("quant_method": "compressed-tensors", "config_groups": {
+      "group_0": {"targets": ["re:.*self_attn.*", "re:.*shared_expert\\..*"],
+                  "weights": {"num_bits": 8, "type": "float", "strategy": "channel"},
+                  "input_activations": {"num_bits": 8}},
+      "group_1": {"targets": ["re:.*mlp\\.experts\\..*"],
+                  "weights": {"num_bits": 4, "type": "float", "group_size": 16},
+                  "input_activations": {"num_bits": 4}}})");
+  EXPECT_EQ(model.mixer_scheme(), Scheme::fp8);
+  EXPECT_EQ(model.scheme, Scheme::fp8);
+  EXPECT_EQ(model.expert_scheme, Scheme::nvfp4);
+}
+
+TEST(NumberFormats, modelopts_mixed_precision_is_read_layer_by_layer) {
+  std::string layers;
+  for (const char* layer : {"0", "1", "2", "3", "4"}) {  // 4: a draft layer
+    const std::string name = std::string(R"("model.layers.)") + layer;
+    layers += name + R"(.self_attn.q_proj": {"quant_algo": "FP8"}, )";
+    layers += name + R"(.mlp.experts.0.up_proj": {"quant_algo": "NVFP4", "group_size": 16}, )";
+  }
+  layers += R"("model.layers.0.mlp.shared_expert.up_proj": {"quant_algo": "FP8"})";
+  const Model model = of_experts(
+      R"("quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {)" + layers + "}");
+  EXPECT_EQ(model.mixer_scheme(), Scheme::fp8);
+  EXPECT_EQ(model.expert_scheme, Scheme::nvfp4);
+  EXPECT_EQ(model.scheme, Scheme::bf16) << "one layer of four is not most of them";
+  EXPECT_THAT(model.notes, testing::Contains(testing::HasSubstr("routed experts in nvfp4")));
+
+  const Model silent = of_experts(R"("quant_method": "modelopt", "quant_algo": "MIXED_PRECISION")");
+  EXPECT_EQ(silent.expert_scheme, Scheme::bf16);
+  EXPECT_THAT(silent.notes, testing::Contains(testing::HasSubstr("without quantized_layers")));
+}
+
+TEST(NumberFormats, a_checkpoint_may_ask_for_an_fp8_cache) {
+  const std::string modelopt = R"("quant_method": "modelopt", "quant_algo": "FP8", )";
+  EXPECT_EQ(quantized(modelopt + R"("kv_cache_quant_algo": "FP8")").kv_cache_dtype(), DType::fp8);
+  EXPECT_EQ(quantized(modelopt + R"("kv_cache_quant_algo": null)").kv_cache_dtype(), DType::bf16);
+  const std::string scheme = R"("quant_method": "fp8", "kv_cache_scheme": )";
+  EXPECT_EQ(quantized(scheme + R"({"num_bits": 8, "type": "float", "dynamic": false})").kv_cache_dtype(), DType::fp8);
+  EXPECT_EQ(quantized(scheme + R"({"num_bits": 8, "type": "int"})").kv_cache_dtype(), DType::bf16);
+  EXPECT_EQ(quantized(scheme + "null").kv_cache_dtype(), DType::bf16);
 }
 
 TEST(NumberFormats, compressed_tensors_without_detail_keeps_the_dtype_and_says_so) {
@@ -95,6 +213,25 @@ TEST(NumberFormats, a_norm_or_one_projection_left_alone_is_not_attention_left_al
   }
   const Model model = quantized(R"("quant_method": "fp8", "ignored_layers": ["model.layers.0.self_attn.q_proj"])");
   EXPECT_EQ(model.mixer_scheme(), Scheme::bf16);
+}
+
+TEST(NumberFormats, names_of_encoders_and_draft_layers_say_nothing_of_the_layers) {
+  for (const char* name : {"model.visual.blocks.3.attn.qkv", "mtp.layers.0.self_attn.q_proj",
+                           "model.layers.4.self_attn.q_proj", "vision_tower.layers.0.self_attn.q_proj"}) {
+    const Model model = of_experts(std::string(R"("quant_method": "fp8", "ignored_layers": [")") + name + R"("])");
+    EXPECT_EQ(model.mixer_scheme(), Scheme::fp8) << name;
+  }
+  const Model gate =
+      of_experts(R"("quant_method": "fp8", "ignore": ["re:.*self_attn.*", "model.layers.3.mlp.shared_expert_gate"])");
+  EXPECT_EQ(gate.mixer_scheme(), Scheme::bf16);
+  EXPECT_EQ(gate.scheme, Scheme::fp8) << "shared experts are quantized";
+}
+
+TEST(NumberFormats, attention_is_left_alone_where_half_of_the_layers_are) {
+  const std::string start = R"("quant_method": "fp8", "ignore": ["model.layers.0.self_attn*")";
+  EXPECT_EQ(of_experts(start + "]").mixer_scheme(), Scheme::fp8);
+  EXPECT_EQ(of_experts(start + R"(, "model.layers.0.self_attn.q_proj"])").mixer_scheme(), Scheme::fp8);
+  EXPECT_EQ(of_experts(start + R"(, "model.layers.2.self_attn*"])").mixer_scheme(), Scheme::bf16);
 }
 
 TEST(NumberFormats, modelopt_names_its_algorithm) {

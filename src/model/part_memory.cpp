@@ -290,7 +290,7 @@ void LocalWeights::add(const Weight& weight, const Rank& rank, double times) {
     parameters *= number(ceil_divide(weight.outputs, rank.tensor)) / number(weight.outputs);
   }
   (weight.cut == Cut::experts ? experts : shared) += parameters;
-  bytes += parameters * facts(weight.scheme).weight_bytes;
+  bytes += parameters * weight.bytes_each();
 }
 
 double live_bytes(const KernelShape& shape, double activation) {

@@ -106,15 +106,36 @@ class StageBuilder {
   std::vector<ForwardOperator> operators_;
 };
 
+int64_t residual_streams(const Writer& writer) {
+  return std::max(1, writer.model().layers.back().hyper_streams);
+}
+
+// Engines send each tensor rank's share of what all of them hold, and gather it behind the link (vLLM and SGLang,
+// send_tensor_dict with an all_gather_group).
+bool sends_shares(const Writer& writer) {
+  return !writer.training() && writer.rank().tensor > 1 && !writer.rank().sequence;
+}
+
 // What crosses to the next stage. Engines that fuse the residual add into the next norm send stream and block output
 // apart (vLLM's IntermediateTensors); training sends one tensor, and its gradient back.
 void write_send(Writer& writer, bool back) {
-  const int64_t streams = std::max(1, writer.model().layers.back().hyper_streams);
+  const int64_t streams = residual_streams(writer);
   const int64_t tensors = writer.training() || streams > 1 ? streams : 2;
-  ForwardOperator& send = writer.collective(
-      "pp_send", CollectiveKind::send_recv, ParallelAxis::pipeline, 2,
-      number(writer.stream_rows() * tensors) * number(writer.model().hidden) * writer.activation_bytes());
+  const double bytes =
+      number(writer.stream_rows() * tensors) * number(writer.model().hidden) * writer.activation_bytes();
+  ForwardOperator& send = writer.collective("pp_send", CollectiveKind::send_recv, ParallelAxis::pipeline, 2,
+                                            sends_shares(writer) ? bytes / number(writer.rank().tensor) : bytes);
   (back ? send.forward : send.backward) = false;
+}
+
+// All streams of hyper-connections are one tensor; else stream and block output are gathered one after the other.
+void write_receive(Writer& writer) {
+  if (!sends_shares(writer)) return;
+  const int64_t streams = residual_streams(writer);
+  writer
+      .collective("pp_all_gather", CollectiveKind::all_gather, ParallelAxis::tensor, writer.rank().tensor,
+                  number(streams) * writer.stream_bytes())
+      .count = streams > 1 ? 1 : 2;
 }
 
 }  // namespace
@@ -140,6 +161,7 @@ std::vector<ForwardOperator> forward_operators(const Model& model, const StepReq
   if (!first && request.phase == StepPhase::train) {
     builder.write_once(tokens, [](Writer& writer) { write_send(writer, true); });
   }
+  if (!first) builder.write_once(tokens, write_receive);
   builder.write_layers(tokens, layers, first && norm_first);
   if (last) builder.write_once(tokens, write_head);
   if (!last) builder.write_once(tokens, [](Writer& writer) { write_send(writer, false); });

@@ -15,6 +15,7 @@ class CompressedLayer {
   void write() const {
     write_inputs();
     if (a_.ratio > 0) write_compressor();
+    // Sparse kernels widen an fp8 cache and multiply in 16 bits (FlashMLA), so they are priced as with a 16-bit one.
     const LatentAttentionShape shape{.phase = AttentionPhase::decode,
                                      .heads = heads_,
                                      .latent_dim = a_.head_dim,
@@ -22,7 +23,7 @@ class CompressedLayer {
                                      .nope_dim = a_.head_dim,
                                      .value_dim = a_.head_dim,
                                      .dtype = writer_.model().dtype,
-                                     .kv_dtype = writer_.kv_dtype()};
+                                     .kv_dtype = writer_.model().dtype};
     if (writer_.tokens().prompts > 0) write_prompts(shape);
     if (writer_.tokens().decodes > 0) write_decodes(shape);
     write_output();

@@ -14,7 +14,7 @@ double weight_bytes(const Model& model, int64_t replicas_of_uncut) {
       // Experts cut by width all end in the same outputs, so each rank holds that bias whole.
       const bool whole = weight.cut == Cut::none || weight.name == "experts_down_bias";
       const double times = whole ? static_cast<double>(replicas_of_uncut) : 1;
-      sum += weight.parameters() * times * facts(weight.scheme).weight_bytes;
+      sum += weight.parameters() * times * weight.bytes_each();
     }
   };
   add(embedding_weights(model));

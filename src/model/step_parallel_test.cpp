@@ -203,6 +203,26 @@ TEST(StepPipeline, every_stage_but_the_last_sends_and_in_training_every_stage_bu
   }
 }
 
+TEST(StepPipeline, tensor_ranks_send_their_shares_and_gather_them_on_the_next_stage) {
+  const ParallelPlan plan{.tensor = 4, .pipeline = 2};
+  const double whole = 2.0 * 256 * 1024 * 2;  // one of two tensors: tokens x hidden in bf16
+  const auto first = stage_operators(llama_like(), prefill, plan, 0),
+             last = stage_operators(llama_like(), prefill, plan, 1);
+  EXPECT_EQ(communicated(first, CollectiveKind::send_recv, ParallelAxis::pipeline), 2 * whole / 4);
+  EXPECT_EQ(calls_of(first, "pp_all_gather"), 0);
+  EXPECT_EQ(calls_of(last, "pp_all_gather"), 2);
+  EXPECT_EQ(
+      std::get<CollectiveShape>(find_operator(last, "pp_all_gather")->shape),
+      (CollectiveShape{.kind = CollectiveKind::all_gather, .axis = ParallelAxis::tensor, .ranks = 4, .bytes = whole}));
+
+  StepRequest training = prefill;
+  training.phase = StepPhase::train;
+  EXPECT_EQ(
+      communicated(stage_operators(llama_like(), training, plan, 0), CollectiveKind::send_recv, ParallelAxis::pipeline),
+      whole);
+  EXPECT_EQ(calls_of(stage_operators(llama_like(), training, plan, 1), "pp_all_gather"), 0);
+}
+
 TEST(StepContext, the_ranks_together_attend_what_one_device_would) {
   const StepRequest request{.phase = StepPhase::prefill, .batch = 2, .input_len = 512, .context_len = 100};
   for (const Model& model : {llama_like(), deepseek_like(), bert_like()}) {

@@ -355,6 +355,18 @@ TEST(Step, latent_attention_expands_prompts_and_absorbs_decodes) {
   EXPECT_EQ(std::get<LatentAttentionShape>(find_operator(decode, "attention")->shape).kv_len, 65);
 }
 
+TEST(Step, compressed_attention_multiplies_in_16_bits_whatever_its_cache_is_in) {
+  Model model = llama_like();
+  for (Layer& layer : model.layers) {
+    layer.mixer = CompressedAttention{
+        .heads = 16, .head_dim = 64, .rope_dim = 32, .query_rank = 64, .output_rank = 64, .window = 128};
+  }
+  const auto operators = stage_operators(
+      model, {.phase = StepPhase::decode, .batch = 5, .context_len = 999, .kv_dtype = DType::fp8}, {}, 0);
+  EXPECT_EQ(count_work(find_operator(operators, "attention")->shape).math, DType::bf16);
+  EXPECT_EQ(std::get<KvWriteShape>(find_operator(operators, "kv_write")->shape).kv_dtype, DType::fp8);
+}
+
 TEST(Step, adapters_shrink_and_expand_beside_each_adapted_matrix) {
   StepRequest request{.phase = StepPhase::decode, .batch = 5, .context_len = 9};
   request.lora = {.rank = 16, .on_mlp = false};

@@ -11,7 +11,8 @@ namespace {
 // Collects the weights of one place. Matrices take the scheme of the linear layers unless said otherwise.
 class WeightList {
  public:
-  explicit WeightList(const Model& model) : linear_(model.scheme), plain_(plain_scheme(model.dtype)) {}
+  explicit WeightList(const Model& model)
+      : linear_(model.scheme), plain_(plain_scheme(model.dtype)), int4_bytes_(model.int4_bytes) {}
 
   // Of the matrices that follow.
   void use_scheme(Scheme scheme) { linear_ = scheme; }
@@ -44,9 +45,13 @@ class WeightList {
   std::vector<Weight> take() { return std::move(weights_); }
 
  private:
-  Weight& add(Weight weight) { return weights_.emplace_back(std::move(weight)); }
+  Weight& add(Weight weight) {
+    weight.int4_bytes = int4_bytes_;
+    return weights_.emplace_back(std::move(weight));
+  }
 
   Scheme linear_, plain_;
+  std::optional<double> int4_bytes_;
   std::vector<Weight> weights_;
 };
 
@@ -357,7 +362,7 @@ ParameterCount count_parameters(const Model& model) {
 Bytes weight_bytes(const Model& model) {
   Bytes total;
   const auto add = [&](const std::vector<Weight>& weights) {
-    for (const Weight& weight : weights) total += Bytes(weight.parameters() * facts(weight.scheme).weight_bytes);
+    for (const Weight& weight : weights) total += Bytes(weight.parameters() * weight.bytes_each());
   };
   add(embedding_weights(model));
   for (const std::vector<Layer>* stack : {&model.encoder_layers, &model.layers}) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,12 @@ struct Weight {
   Cut cut = Cut::none;
   Scheme scheme = Scheme::bf16;
   int64_t kv_heads = 0;  // >0: of `outputs`, this many KV heads are replicated when tp exceeds them (qkv_proj)
+  std::optional<double> int4_bytes = {};  // the model's
   double parameters() const {
     return static_cast<double>(inputs) * static_cast<double>(outputs) * static_cast<double>(copies);
+  }
+  double bytes_each() const {  // of a parameter, scales included
+    return scheme == Scheme::int4_wo && int4_bytes ? *int4_bytes : facts(scheme).weight_bytes;
   }
 };
 

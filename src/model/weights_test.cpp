@@ -163,6 +163,14 @@ TEST(Weights, quantization_spares_embeddings_norms_router_and_head) {
   EXPECT_EQ(by_name(embedding_weights(model)).at("embed_tokens").scheme, Scheme::bf16);
 }
 
+// 595 GB of safetensors: a 16-bit scale for each 32 weights, and no zero points.
+TEST(Weights, kimi_k2_5_takes_what_its_checkpoint_takes) {
+  const Model model = catalogue().model("Kimi-K2.5");
+  EXPECT_EQ(model.expert_scheme, Scheme::int4_wo);
+  EXPECT_DOUBLE_EQ(by_name(layer_weights(model, model.layers.back())).at("experts_down").bytes_each(), 0.5625);
+  EXPECT_NEAR(weight_bytes(model).value() / 1e9, 594.2, 0.5);
+}
+
 TEST(Weights, gpt_oss_keeps_attention_in_bf16_and_experts_in_mxfp4) {
   const Model model = catalogue().model("gpt-oss-120b");
   const auto layer = by_name(layer_weights(model, model.layers[0]));

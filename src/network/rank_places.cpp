@@ -31,6 +31,11 @@ ProcessGroup as_group(const std::vector<int32_t>& devices) {
 
 }  // namespace
 
+std::span<const ParallelAxis> usual_rank_order(StepPhase phase) {
+  if (phase == StepPhase::train) return training_rank_order;
+  return engine_rank_order;
+}
+
 std::vector<ParallelAxis> parse_rank_order(const std::string& flag, const std::string& text) {
   std::vector<ParallelAxis> order;
   const auto fail = [&] {
@@ -134,11 +139,23 @@ std::vector<int64_t> RankPlaces::ranks_of_stage(int64_t stage) const {
   for (int64_t data = 0; data < plan_.data; ++data) {
     for (int64_t context = 0; context < plan_.context; ++context) {
       for (int64_t tensor = 0; tensor < plan_.tensor; ++tensor) {
-        devices.push_back(stage * pipeline_step_ + data * data_step_ + context * context_step_ + tensor * tensor_step_);
+        devices.push_back(rank_at({.tensor = tensor, .context = context, .data = data, .stage = stage}));
       }
     }
   }
   return devices;
+}
+
+RankPosition RankPlaces::position_of(int64_t rank) const {
+  return {.tensor = rank / tensor_step_ % plan_.tensor,
+          .context = rank / context_step_ % plan_.context,
+          .data = rank / data_step_ % plan_.data,
+          .stage = rank / pipeline_step_ % plan_.pipeline};
+}
+
+int64_t RankPlaces::rank_at(const RankPosition& position) const {
+  return position.tensor * tensor_step_ + position.context * context_step_ + position.data * data_step_ +
+         position.stage * pipeline_step_;
 }
 
 }  // namespace foretoken

@@ -48,8 +48,17 @@ inline constexpr ParallelAxis engine_rank_order[] = {ParallelAxis::tensor, Paral
 inline constexpr ParallelAxis training_rank_order[] = {ParallelAxis::tensor, ParallelAxis::context, ParallelAxis::data,
                                                        ParallelAxis::pipeline};
 
+// Where nobody gives another one.
+std::span<const ParallelAxis> usual_rank_order(StepPhase phase);
+
 // "tp-cp-pp-dp" -> axes; those left out come after. InputError names `flag`.
 std::vector<ParallelAxis> parse_rank_order(const std::string& flag, const std::string& text);
+
+// Where a rank stands on each axis.
+struct RankPosition {
+  int64_t tensor = 0, context = 0, data = 0, stage = 0;
+  bool operator==(const RankPosition&) const = default;
+};
 
 // Ranks are numbered along the axes and sit on devices 0, 1, ... in that order.
 class RankPlaces {
@@ -61,6 +70,9 @@ class RankPlaces {
   ProcessGroup group(const CollectiveShape& shape, int64_t stage) const;
   // The devices of all ranks of a pipeline stage.
   std::vector<int64_t> ranks_of_stage(int64_t stage) const;
+
+  RankPosition position_of(int64_t rank) const;
+  int64_t rank_at(const RankPosition& position) const;
 
  private:
   ParallelPlan plan_;

@@ -48,6 +48,16 @@ TEST(RankPlaces, replicas_that_share_no_experts_lie_apart) {
   EXPECT_THAT(devices(plan, ParallelAxis::data, 2), ElementsAre(0, 4));
 }
 
+TEST(RankPlaces, every_rank_has_a_place_of_its_own_on_the_axes) {
+  const ParallelPlan plan{.tensor = 2, .pipeline = 3, .data = 2, .context = 2};
+  for (const StepPhase phase : {StepPhase::decode, StepPhase::train}) {
+    const RankPlaces places(plan, usual_rank_order(phase));
+    for (int64_t rank = 0; rank < rank_count(plan); ++rank) EXPECT_EQ(places.rank_at(places.position_of(rank)), rank);
+  }
+  EXPECT_EQ(RankPlaces(plan, engine_rank_order).position_of(4), (RankPosition{.stage = 1}));
+  EXPECT_EQ(RankPlaces(plan, training_rank_order).position_of(4), (RankPosition{.data = 1}));
+}
+
 TEST(RankPlaces, an_order_is_read_and_what_it_leaves_out_comes_after) {
   EXPECT_THAT(parse_rank_order("--rank-order", "tp-dp-pp"),
               ElementsAre(ParallelAxis::tensor, ParallelAxis::data, ParallelAxis::pipeline, ParallelAxis::context));

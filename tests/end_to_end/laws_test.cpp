@@ -195,8 +195,8 @@ TEST(Laws, a_serving_run_returns_the_tokens_that_were_asked_for_and_its_energy_a
   }
 }
 
-// What each rank must send: 2(n-1)/n of a tensor that is summed, (n-1)/n of one that is gathered, and all of what goes
-// to the next stage (hidden states and residual).
+// What each rank must send: 2(n-1)/n of a tensor that is summed, (n-1)/n of one that is gathered. Hidden states and
+// residual go to the next stage in shares, 1/n, and are gathered there: together all of their bytes.
 struct DenseModel {
   std::string name;
   int64_t layers, hidden, vocabulary;

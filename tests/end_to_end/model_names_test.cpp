@@ -80,7 +80,7 @@ TEST_F(ModelNames, a_format_in_the_name_is_the_format_of_the_weights) {
                            Named{"RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8", "Llama-3.1-8B", "int8"},
                            Named{"unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit", "Llama-3.1-8B", "int4_wo"},
                            Named{"TheBloke/Llama-2-7B-Chat-GPTQ", "Llama-2-7b-hf", "int4_wo"}}) {
-    const std::string device = " --device h100_sxm ";
+    const std::string device = " --device h100_sxm --kv-cache-dtype bf16 ";  // NVIDIA's ask for fp8
     EXPECT_DOUBLE_EQ(step_ms(model(one.name) + device),
                      step_ms(model(one.plain) + device + "--quantization " + one.quantization))
         << one.name;
@@ -193,7 +193,7 @@ TEST_F(ModelNames, fp4_on_a_device_without_it_is_refused_with_what_to_use_instea
 }
 
 TEST_F(ModelNames, narrow_weights_are_multiplied_in_bf16_where_the_device_has_nothing_narrower) {
-  EXPECT_DOUBLE_EQ(step_ms("--device a100_sxm --model Llama-3.1-8B-Instruct-FP8"),
+  EXPECT_DOUBLE_EQ(step_ms("--device a100_sxm --model Llama-3.1-8B-Instruct-FP8 --kv-cache-dtype bf16"),
                    step_ms("--device a100_sxm --model Llama-3.1-8B --quantization int8_wo"));
   EXPECT_THAT(step_in_words("--device a100_sxm --model Llama-3.1-8B-Instruct-FP8"),
               HasSubstr("a100_sxm does not multiply in fp8: engines keep the fp8 weights and multiply in bf16"));

@@ -47,6 +47,7 @@ Model read_deepseek(ConfigReader& config) {
 // only. All keep a window of uncompressed keys. Source: DeepSeek-V4's published inference code.
 Model read_deepseek_v4(ConfigReader& config) {
   Model model = start_model(config);
+  model.cache_dtype = DType::fp8;  // engines have kernels for no other (vLLM refuses the rest)
   constexpr int64_t indexed_ratio = 4;
   CompressedAttention attention{.heads = config.size("num_attention_heads"),
                                 .head_dim = config.size("head_dim"),

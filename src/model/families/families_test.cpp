@@ -39,6 +39,19 @@ TEST(Families, counts_are_exact_where_the_checkpoint_is_known) {
   EXPECT_NEAR(count_parameters(catalogue().model("LiquidAI/LFM2.5-1.2B-Instruct")).total, 1'170'340'608, 1000);
 }
 
+TEST(Families, minimax_m1_has_the_layers_of_minimax_text_01) {
+  const char* type = "minimax_m1";
+  EXPECT_EQ(find_family(type), find_family("minimax_text_01"));
+  EXPECT_EQ(find_family("MiniMaxM1ForCausalLM"), find_family(type));
+  const Model model = parse_model_config(
+      R"({"model_type": "minimax_m1", "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 4,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 100,
+          "num_local_experts": 4, "num_experts_per_tok": 2, "attn_type_list": [0, 0, 0, 1]})",
+      "config.json", "test");
+  EXPECT_EQ(layers_with<Lightning>(model), 3);
+  EXPECT_EQ(layers_with<Attention>(model), 1);
+}
+
 TEST(Families, ling_has_five_kda_layers_then_a_latent_one_with_a_gate_for_each_head) {
   const Model model = catalogue().model("inclusionAI/Ling-3.0-flash");
   EXPECT_EQ(layers_with<GatedDelta>(model), 35);
