@@ -9,18 +9,15 @@
 namespace foretoken {
 namespace {
 
+// Megatron-FSDP stops at the start without its own format of checkpoints, and with fused gradient accumulation unless
+// Transformer Engine is recent (megatron/training/arguments.py, mcore_fsdp_adapter.py).
 std::string sharding_flags(Sharding sharding) {
-  switch (sharding) {
-    case Sharding::none:
-      return "";
-    case Sharding::optimizer:
-      return " --use-distributed-optimizer";
-    case Sharding::gradients:
-      return " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads";
-    case Sharding::parameters:
-      break;
-  }
-  return " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params";
+  if (sharding == Sharding::none) return "";
+  if (sharding == Sharding::optimizer) return " --use-distributed-optimizer";
+  return fmt::format(
+      " --use-megatron-fsdp --data-parallel-sharding-strategy {} --use-distributed-optimizer "
+      "--ckpt-format fsdp_dtensor --no-gradient-accumulation-fusion",
+      sharding == Sharding::gradients ? "optim_grads" : "optim_grads_params");
 }
 
 std::string selective_flags(const LayerModules& modules) {
@@ -47,12 +44,12 @@ std::string recompute_flags(const TrainingPlan& plan) {
 std::string exchange_flags(const TrainingPlan& plan) {
   std::string flags;
   if (plan.parallel.context > 1) {
-    constexpr std::string_view names[] = {"p2p", "all_gather", "a2a"};  // of ContextExchange
-    flags += fmt::format(" --cp-comm-type {}", names[static_cast<size_t>(plan.context_exchange)]);
+    flags += fmt::format(" --cp-comm-type {}", megatron_exchange_name(plan.context_exchange));
   }
   switch (plan.dispatcher) {
     case TokenDispatcher::usual:
-      return flags;
+      // Left out, it would be Megatron-LM's default, which gathers the tokens of all expert ranks.
+      return plan.parallel.expert > 1 ? flags + " --moe-token-dispatcher-type alltoall" : flags;
     case TokenDispatcher::all_to_all:
       return flags + " --moe-token-dispatcher-type alltoall";
     case TokenDispatcher::deepep:
@@ -78,8 +75,9 @@ std::string megatron_flags(const TrainingPlan& plan) {
   if (!plan.layout.empty()) {
     flags += fmt::format(" --pipeline-model-parallel-layout \"{}\"", pipeline_layout_text(plan.layout));
   }
-  if (plan.virtual_stages > 1 && plan.layout.empty()) {
-    flags += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.virtual_stages);
+  if (plan.virtual_stages > 1) {
+    // A layout says the number of stages itself.
+    if (plan.layout.empty()) flags += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.virtual_stages);
     const int64_t group = pipeline_work(plan).micro_batch_group;
     if (group != p.pipeline) flags += fmt::format(" --microbatch-group-size-per-virtual-pipeline-stage {}", group);
   }
@@ -92,6 +90,11 @@ std::string megatron_flags(const TrainingPlan& plan) {
     flags += fmt::format(" --num-distributed-optimizer-instances {}", p.data * p.context / plan.shard_ranks);
   }
   return flags + recompute_flags(plan);
+}
+
+std::string_view megatron_exchange_name(ContextExchange exchange) {
+  constexpr std::string_view names[] = {"p2p", "all_gather", "a2a"};
+  return names[static_cast<size_t>(exchange)];
 }
 
 std::string_view dropout_rate(bool drops) {

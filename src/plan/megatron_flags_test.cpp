@@ -5,6 +5,7 @@
 #include "model/step_test_models.h"
 #include "plan/plan_space.h"
 #include "training/import/import_config.h"
+#include "training/layer_split.h"
 
 namespace foretoken::megatron_flags_test {
 
@@ -48,6 +49,30 @@ TEST(MegatronFlags, of_a_large_run) {
             "--account-for-loss-in-pipeline-split --micro-batch-size 1 --global-batch-size 2048 "
             "--use-distributed-optimizer --recompute-granularity full --recompute-method block "
             "--recompute-num-layers 1");
+}
+
+// With the checkpoints and gradients that Megatron-FSDP asserts.
+TEST(MegatronFlags, of_fsdp) {
+  const TrainingPlan plan{.parallel = {.data = 8}, .global_batch = 8, .sharding = Sharding::parameters};
+  EXPECT_EQ(megatron_flags(plan),
+            "--tensor-model-parallel-size 1 --pipeline-model-parallel-size 1 --micro-batch-size 1 "
+            "--global-batch-size 8 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params "
+            "--use-distributed-optimizer --ckpt-format fsdp_dtensor --no-gradient-accumulation-fusion");
+}
+
+TEST(MegatronFlags, name_the_dispatcher_and_the_group_of_micro_batches_beside_a_layout) {
+  TrainingPlan plan{.parallel = {.pipeline = 2, .data = 1},
+                    .global_batch = 3,
+                    .schedule = "interleaved",
+                    .virtual_stages = 2,
+                    .layout = parse_pipeline_layout("Et|t|t|tL")};
+  EXPECT_NE(megatron_flags(plan).find("--pipeline-model-parallel-layout \"Et|t|t|tL\" "
+                                      "--microbatch-group-size-per-virtual-pipeline-stage 3 --micro"),
+            std::string::npos)
+      << megatron_flags(plan);
+  EXPECT_EQ(megatron_flags(plan).find("dispatcher"), std::string::npos);
+  plan = {.parallel = {.data = 8, .expert = 8}, .global_batch = 8};
+  EXPECT_NE(megatron_flags(plan).find("--moe-token-dispatcher-type alltoall"), std::string::npos);
 }
 
 TEST(MegatronFlags, say_the_dropout_that_was_predicted) {

@@ -22,7 +22,9 @@ bool has_four_bit_weights(const TrainingQuestion& question) {
 }
 
 PlanChoices choices_of(const TrainingLauncher& launcher, PlanChoices choices, const TrainingQuestion& question) {
-  if (!launcher.shardings.empty() && choices.shardings.size() != 1) choices.shardings = launcher.shardings;
+  const std::vector<Sharding> shardings =
+      launcher.shardings_of != nullptr ? launcher.shardings_of(question) : launcher.shardings;
+  if (!shardings.empty() && choices.shardings.size() != 1) choices.shardings = shardings;
   if (!launcher.recomputes.empty() && choices.recomputes.size() != 1) choices.recomputes = launcher.recomputes;
   if (!launcher.has_pipelines && !choices.pipeline) choices.pipeline = 1;
   if (!launcher.has_experts && !choices.expert) choices.expert = 1;

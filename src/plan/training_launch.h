@@ -31,6 +31,8 @@ struct TrainingLauncher {
   // What the framework can shard and recompute: a search for it tries nothing else.
   std::vector<Sharding> shardings = {};
   std::vector<Recompute> recomputes = {};
+  // The same, where it depends on the job.
+  std::vector<Sharding> (*shardings_of)(const TrainingQuestion& question) = nullptr;
   bool has_pipelines = true;
   bool recomputes_some_layers = true;  // not only all or none
   bool has_experts = true;             // ranks that divide experts
@@ -45,6 +47,8 @@ struct TrainingLauncher {
   std::string_view optimizer = {}, adapter_optimizer = {};
   std::string_view stack = {};             // whose times are those of the framework; empty = the usual one
   std::optional<double> logit_bytes = {};  // at the loss that the file names; nothing = as the stack has it
+  // What the file asks for where nobody says and there are experts.
+  TokenDispatcher dispatcher = TokenDispatcher::usual;
 };
 
 std::span<const TrainingLauncher> training_launchers();

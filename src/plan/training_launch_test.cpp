@@ -21,9 +21,15 @@ TrainingQuestion launched(const std::string& model = "meta-llama/Llama-3.1-8B") 
   return question;
 }
 
-// With the optimizer that the file asks for, as `plan train` takes it where nobody names one.
+// With the optimizer and the dispatcher that the file asks for, as `plan train` takes them where nobody names any.
 TrainingQuestion as_planned(const char* launcher, TrainingQuestion question) {
   const TrainingLauncher& framework = *find_training_launcher(launcher);
+  if (question.job.model.has_experts() && question.plan.dispatcher == TokenDispatcher::usual) {
+    question.plan.dispatcher = framework.dispatcher;
+  }
+  const Sharding sharding = question.plan.sharding;
+  const bool zero = sharding == Sharding::optimizer || sharding == Sharding::gradients;
+  if (zero && framework.name == "axolotl") return question;  // DeepSpeed's is Adam in fp32
   const std::string_view usual = question.job.lora.rank > 0 ? framework.adapter_optimizer : framework.optimizer;
   if (question.formats.optimizer == OptimizerState{} && !usual.empty()) {
     question.formats.optimizer = optimizer_state_from_name(usual).value();
@@ -64,7 +70,7 @@ void expect_same_offloads(const char* launcher, const TrainingFormats& formats, 
 }
 
 void expect_same_plan(const char* launcher, const TrainingQuestion& question) {
-  const TrainingPlan& plan = question.plan;
+  const TrainingPlan plan = as_planned(launcher, question).plan;
   const ImportedTraining imported = read_back(launcher, question);
   const TrainingPlan read = plan_with({}, imported, plan.devices());
   EXPECT_EQ(read.parallel.tensor, plan.parallel.tensor) << launcher;
@@ -79,6 +85,9 @@ void expect_same_plan(const char* launcher, const TrainingQuestion& question) {
   EXPECT_EQ(read.sharding, plan.sharding) << launcher;
   EXPECT_EQ(read.shard_ranks, plan.shard_ranks) << launcher;
   EXPECT_EQ(read.dispatcher, plan.dispatcher) << launcher;
+  if (plan.parallel.context > 1) {
+    EXPECT_EQ(read.context_exchange, plan.context_exchange) << launcher;
+  }
   EXPECT_EQ(read.recompute_layers, plan.recompute_layers) << launcher;
   if (plan.recompute == Recompute::selective) {
     EXPECT_EQ(read.recompute_modules, plan.recompute_modules) << launcher;
@@ -101,6 +110,9 @@ TEST(TrainingLaunch, every_file_says_the_plan_it_was_written_for) {
   for (const char* launcher : {"megatron-lm", "megatron-bridge", "torchtitan", "axolotl", "torchtune"}) {
     expect_same_plan(launcher, question);
   }
+  question.plan.recompute = Recompute::op;
+  expect_same_plan("torchtitan", question);
+  question.plan.recompute = Recompute::full;
   question.plan.shard_ranks = 8;  // a copy on each node
   for (const char* launcher : {"megatron-lm", "megatron-bridge", "torchtitan", "axolotl", "torchtune"}) {
     expect_same_plan(launcher, question);
@@ -146,11 +158,57 @@ TEST(TrainingLaunch, files_of_megatron_say_what_is_hidden_and_how_gradients_are_
   EXPECT_THAT(bridge_of(4), HasSubstr("grad_reduce_in_fp32: true"));
 }
 
+// megatron/training/arguments.py asserts them.
+TEST(TrainingLaunch, scripts_of_megatron_set_the_queues_that_their_ranks_need) {
+  TrainingQuestion question = launched();
+  const auto script = [&] { return find_training_launcher("megatron-lm")->write(question); };
+  EXPECT_THAT(script(), HasSubstr("\nunset CUDA_DEVICE_MAX_CONNECTIONS\ntorchrun "));
+  EXPECT_THAT(script(), HasSubstr(" --ckpt-format fsdp_dtensor --no-gradient-accumulation-fusion"));
+  question.plan.sharding = Sharding::optimizer;
+  EXPECT_THAT(script(), testing::Not(HasSubstr("CUDA_DEVICE_MAX_CONNECTIONS")));
+  for (const ParallelPlan& parallel :
+       {ParallelPlan{.tensor = 2, .data = 16, .sequence = true}, ParallelPlan{.data = 16, .context = 2}}) {
+    question.plan.parallel = parallel;
+    EXPECT_THAT(script(), HasSubstr("\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\ntorchrun "));
+    expect_same_plan("megatron-lm", question);
+  }
+}
+
+TEST(TrainingLaunch, context_ranks_exchange_as_they_were_priced) {
+  TrainingQuestion question = launched();
+  question.plan.parallel = {.data = 8, .context = 4};
+  for (const ContextExchange exchange : {ContextExchange::ring, ContextExchange::all_gather}) {
+    question.plan.context_exchange = exchange;
+    for (const char* launcher : {"megatron-lm", "megatron-bridge", "torchtitan", "torchtune"}) {
+      expect_same_plan(launcher, question);
+    }
+  }
+  question.plan.context_exchange = ContextExchange::all_to_all;
+  for (const char* launcher : {"megatron-lm", "megatron-bridge"}) expect_same_plan(launcher, question);
+  for (const char* launcher : {"torchtitan", "torchtune"}) {
+    EXPECT_THAT(find_training_launcher(launcher)->refusal(question), HasSubstr("do not share out heads")) << launcher;
+  }
+}
+
+TEST(TrainingLaunch, torchtitan_runs_replicas_that_share_nothing_with_data_ranks_alone) {
+  const auto refusal = [](Sharding sharding, const ParallelPlan& parallel) {
+    TrainingQuestion question = launched();
+    question.plan.sharding = sharding;
+    question.plan.parallel = parallel;
+    return find_training_launcher("torchtitan")->refusal(question);
+  };
+  EXPECT_EQ(refusal(Sharding::none, {.data = 32}), "");
+  EXPECT_EQ(refusal(Sharding::parameters, {.tensor = 4, .data = 8}), "");
+  EXPECT_THAT(refusal(Sharding::none, {.tensor = 4, .data = 8}), HasSubstr("data parallelism alone"));
+  EXPECT_THAT(refusal(Sharding::none, {.data = 8, .context = 4}), HasSubstr("data parallelism alone"));
+  EXPECT_THAT(refusal(Sharding::parameters, {.tensor = 8}), HasSubstr("data parallelism alone")) << "nothing to shard";
+}
+
 TEST(TrainingLaunch, pipelines_and_number_formats) {
   TrainingQuestion question = launched();
   TrainingPlan& plan = question.plan;
   plan.parallel = {.tensor = 4, .pipeline = 4, .data = 2, .sequence = true};
-  plan.sharding = Sharding::none;
+  plan.sharding = Sharding::parameters;
   plan.schedule = "interleaved";
   plan.virtual_stages = 2;
   question.job.recipe = training_recipe("fp8-current");
@@ -170,8 +228,14 @@ TEST(TrainingLaunch, experts_and_recomputed_modules) {
   plan.recompute = Recompute::selective;
   plan.recompute_modules = {LayerModule::layernorm, LayerModule::moe_act};
   for (const char* launcher : {"megatron-lm", "megatron-bridge"}) expect_same_plan(launcher, question);
+  EXPECT_THAT(find_training_launcher("megatron-bridge")->write(question), testing::Not(HasSubstr("dispatcher")))
+      << "the recipe has its own";
   plan.dispatcher = TokenDispatcher::hybridep;
-  expect_same_plan("megatron-lm", question);
+  for (const char* launcher : {"megatron-lm", "megatron-bridge"}) expect_same_plan(launcher, question);
+  plan.parallel = {.tensor = 2, .data = 16, .expert = 8, .sequence = true};
+  for (const char* launcher : {"megatron-lm", "megatron-bridge"}) expect_same_plan(launcher, question);
+  EXPECT_THAT(find_training_launcher("megatron-bridge")->write(question),
+              HasSubstr("\n  expert_tensor_parallel_size: 1\n"));
   const ImportedTraining script = read_back("megatron-lm", question);
   ASSERT_TRUE(script.model.has_value());
   EXPECT_EQ(script.model->layers.size(), question.job.model.layers.size());
@@ -179,6 +243,43 @@ TEST(TrainingLaunch, experts_and_recomputed_modules) {
 
 std::string refusal(const char* launcher, const TrainingQuestion& question) {
   return find_training_launcher(launcher)->refusal(question);
+}
+
+TEST(TrainingLaunch, a_script_of_megatron_names_a_dispatcher_that_was_priced) {
+  TrainingQuestion question = launched("Qwen/Qwen3-30B-A3B");
+  question.plan.parallel = {.data = 32, .expert = 8};
+  question.plan.sharding = Sharding::optimizer;
+  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("{moe_token_dispatcher} alltoall"));
+  question = as_planned("megatron-lm", question);
+  EXPECT_EQ(question.plan.dispatcher, TokenDispatcher::all_to_all);
+  EXPECT_EQ(refusal("megatron-lm", question), "");
+  EXPECT_EQ(as_planned("megatron-lm", launched()).plan.dispatcher, TokenDispatcher::usual) << "no experts";
+}
+
+// megatron/core/transformer/transformer_config.py asserts it.
+TEST(TrainingLaunch, megatron_hides_traffic_of_experts_where_it_can_run_it) {
+  TrainingQuestion question = as_planned("megatron-lm", launched("Qwen/Qwen3-30B-A3B"));
+  TrainingPlan& plan = question.plan;
+  plan.parallel = {.data = 32, .expert = 8};
+  plan.sharding = Sharding::optimizer;
+  plan.overlaps.experts = TrafficOverlap::on;
+  EXPECT_THAT(find_training_launcher("megatron-lm")->write(question), HasSubstr("--overlap-moe-expert-parallel-comm"));
+  EXPECT_EQ(refusal("megatron-lm", question), "");
+  plan.recompute = Recompute::full;
+  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("experts that are recomputed"));
+  plan.recompute = Recompute::selective;
+  plan.recompute_modules = {LayerModule::moe};
+  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("experts that are recomputed"));
+  plan.recompute = Recompute::none;
+  plan.parallel = {.pipeline = 2, .data = 16, .expert = 8};
+  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("virtual stages"));
+  plan.schedule = "interleaved";
+  plan.virtual_stages = 2;
+  EXPECT_EQ(refusal("megatron-lm", question), "");
+  plan.virtual_stages = 1;
+  plan.schedule = "1f1b";
+  plan.overlaps.experts = TrafficOverlap::off;
+  EXPECT_EQ(refusal("megatron-lm", question), "");
 }
 
 TEST(TrainingLaunch, adapters_are_in_the_file_or_it_is_refused) {
@@ -269,6 +370,21 @@ TEST(TrainingLaunch, adam_in_fp32_is_refused_where_the_file_trains_weights_in_16
   EXPECT_THAT(refusal("axolotl", question), HasSubstr("fp32 moments"));
 }
 
+// ZeRO keeps a copy of the weights in fp32, whatever the model was loaded in.
+TEST(TrainingLaunch, axolotl_under_deepspeed_trains_weights_in_fp32) {
+  TrainingQuestion question = launched();
+  for (const Sharding zero : {Sharding::optimizer, Sharding::gradients}) {
+    question.plan.sharding = zero;
+    const ImportedTraining imported = read_back("axolotl", question);
+    EXPECT_EQ(imported.said.stack, "deepspeed");
+    EXPECT_EQ(imported.said.optimizer.value_or("adam"), "adam");
+  }
+  question.formats.optimizer = optimizer_state_from_name("adam-bf16-weights").value();
+  EXPECT_THAT(refusal("axolotl", question), HasSubstr("under DeepSpeed can only ask for Adam with fp32"));
+  EXPECT_EQ(choices_of(*find_training_launcher("axolotl"), {}, question).shardings,
+            (std::vector{Sharding::none, Sharding::parameters}));
+}
+
 TEST(TrainingLaunch, optimizers_are_in_the_file_or_it_is_refused) {
   TrainingQuestion question = launched();
   question.formats.optimizer = optimizer_state_from_name("adam-8bit").value();
@@ -341,6 +457,16 @@ TEST(TrainingLaunch, axolotl_combines_tensor_and_context_ranks_as_its_support_ma
   }
   EXPECT_EQ(refusal(Sharding::parameters, tensor), "");
   EXPECT_EQ(refusal(Sharding::parameters, context), "");
+}
+
+TEST(TrainingLaunch, axolotl_gets_the_settings_of_fsdp_that_it_reads) {
+  TrainingQuestion question = launched();
+  const auto file = [&] { return find_training_launcher("axolotl")->write(question); };
+  const std::string settings =
+      "\nfsdp_config:\n  reshard_after_forward: true\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n";
+  EXPECT_THAT(file(), HasSubstr(settings));
+  question.formats.offloaded_optimizer = question.formats.offloaded_parameters = 1;
+  EXPECT_THAT(file(), HasSubstr(settings + "  offload_params: true\n"));
 }
 
 TEST(TrainingLaunch, a_file_of_axolotl_fills_its_sequences_and_scales_its_adapters) {

@@ -443,7 +443,8 @@ const IterationModel::PlanPieces& IterationModel::pieces_of(const TrainingPlan& 
                     .accumulates = plan.micro_batches() > 1,
                     .gathers = gathers_of(plan),
                     .overlaps = plan.overlaps};
-  if (scatters_micro_batches(plan)) {
+  // Those of parameters also divide the casts of the weights.
+  if (scatters_micro_batches(plan) || plan.sharding == Sharding::parameters) {
     key.shard_ranks = plan.sharded_over();
     key.expert_shard_ranks = expert_replicas(plan).size();
   }

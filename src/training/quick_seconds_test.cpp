@@ -113,6 +113,22 @@ TEST(IterationModel, says_the_same_of_a_plan_whatever_it_was_asked_before) {
   }
 }
 
+// A stack whose pipelines gather once a step: what is sharded there still divides the casts of the weights.
+TEST(IterationModel, tells_shards_apart_that_no_micro_batch_gathers) {
+  const auto machine = roofline_machine(8);
+  const TrainingJob job{.model = step_test::llama_like(), .sequence_length = grid_length};
+  IterationModel kept(job, shipped_stack("torchtitan"), machine->machine());
+  const auto with = [](Sharding sharding, int64_t shard_ranks) {
+    return TrainingPlan{
+        .parallel = {.pipeline = 2, .data = 32}, .global_batch = 512, .sharding = sharding, .shard_ranks = shard_ranks};
+  };
+  for (const TrainingPlan& plan :
+       {with(Sharding::none, 0), with(Sharding::parameters, 8), with(Sharding::parameters, 0)}) {
+    IterationModel fresh(job, shipped_stack("torchtitan"), machine->machine());
+    EXPECT_EQ(kept.quick_seconds(plan), fresh.quick_seconds(plan)) << plan.shard_ranks;
+  }
+}
+
 TEST(IterationModel, forgets_times_of_other_constants) {
   const auto machine = roofline_machine(1);
   const TrainingPlan plan{.parallel = {.tensor = 2, .data = 4}, .global_batch = 8, .sharding = Sharding::parameters};

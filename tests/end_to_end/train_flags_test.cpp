@@ -359,6 +359,9 @@ TEST_F(Train, a_search_says_why_it_refuses_a_flag) {
   expect_refused(run_foretoken("plan train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 "
                                "--global-batch-size 32 --shard-ranks 4"),
                  "it shards over all replicas");
+  expect_refused(run_foretoken("plan train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 "
+                               "--global-batch-size 32 --recompute-modules layernorm"),
+                 "it chooses the modules itself");
 }
 
 TEST_F(Train, a_search_names_sizes_as_the_file_does_that_fixed_them) {

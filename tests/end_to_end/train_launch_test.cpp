@@ -24,8 +24,9 @@ TEST_F(TrainLaunch, files_are_read_back_as_the_plans_that_they_were_written_for)
   const std::string file = write("launch", "");
   for (const auto& [framework, asked] :
        {std::pair("megatron-lm", "-tp 2 -pp 2"), std::pair("megatron-bridge", "-tp 2 -pp 2"),
-        std::pair("torchtitan", "-tp 2"), std::pair("axolotl", "--lora-rank 16"), std::pair("torchtune", "-tp 2"),
-        std::pair("deepspeed", "--precision fp16"), std::pair("megatron-lm", "-tp 2 --precision fp16")}) {
+        std::pair("torchtitan", "-tp 2 --sharding parameters"), std::pair("axolotl", "--lora-rank 16"),
+        std::pair("torchtune", "-tp 2"), std::pair("deepspeed", "--precision fp16"),
+        std::pair("megatron-lm", "-tp 2 --precision fp16")}) {
     SCOPED_TRACE(framework);
     const Json searched =
         json_of(run_foretoken("plan train --model Llama-3.1-8B --global-batch-size 64 --seq-length 4096 "
@@ -46,6 +47,21 @@ TEST_F(TrainLaunch, files_are_read_back_as_the_plans_that_they_were_written_for)
     }
     EXPECT_DOUBLE_EQ(seconds_of(read), best.at("seconds").at("value").number());
   }
+}
+
+// The script names a dispatcher, so that is what the search prices.
+TEST_F(TrainLaunch, experts_are_sent_by_the_dispatcher_that_the_script_names) {
+  const std::string machine = " --device h200_sxm --devices 16 --json", file = write("launch", "");
+  const Json searched = json_of(
+      run_foretoken("plan train --model Qwen/Qwen3-30B-A3B --global-batch-size 64 --seq-length 4096 -tp 2 -pp 1 -ep 8 "
+                    "--recompute-granularity none --best 1 --launch megatron-lm --launch-out " +
+                    file + machine));
+  const JsonView root(searched, "searched");
+  EXPECT_EQ(root.at("best").items().front().at("plan").at("token_dispatcher").string(), "alltoall");
+  const Json read = json_of(run_foretoken("train --model Qwen/Qwen3-30B-A3B --stack " + root.at("stack").string() +
+                                          " --from @" + file + machine));
+  EXPECT_EQ(JsonView(read, "read").at("plan").at("token_dispatcher").string(), "alltoall");
+  EXPECT_EQ(JsonView(read, "read").at("plan").at("expert").integer(), 8);
 }
 
 const char* const megatron_line =

@@ -7,6 +7,11 @@
 namespace foretoken {
 namespace {
 
+// ZeRO's first two stages; FSDP is the third.
+bool is_for_deepspeed(Sharding sharding) {
+  return sharding == Sharding::optimizer || sharding == Sharding::gradients;
+}
+
 // What its support matrix leaves out (docs.axolotl.ai, N-D parallelism).
 std::string unsupported_replicas(const TrainingPlan& plan) {
   const ParallelPlan& p = plan.parallel;
@@ -16,8 +21,9 @@ std::string unsupported_replicas(const TrainingPlan& plan) {
                ? "Axolotl combines tensor and context parallelism with FSDP, not with unsharded replicas"
                : "";
   }
-  const bool deepspeed = plan.sharding != Sharding::parameters;
-  return deepspeed && p.context > 1 ? "Axolotl does not run context parallelism under DeepSpeed's ZeRO" : "";
+  return is_for_deepspeed(plan.sharding) && p.context > 1
+             ? "Axolotl does not run context parallelism under DeepSpeed's ZeRO"
+             : "";
 }
 
 // FSDP moves weights and optimizer state; activations that are recomputed leave their inputs there.
@@ -41,6 +47,23 @@ std::string axolotl_optimizer(const TrainingQuestion& question) {
   return has_eight_bit_moments(question) ? "ao_adamw_8bit" : "adamw_torch_fused";
 }
 
+// Weights are trained as they are loaded, in bf16. PEFT keeps adapters in fp32, and DeepSpeed has a copy in fp32.
+bool trains_bf16_weights(const TrainingQuestion& question, Sharding sharding) {
+  return job_in_bf16(question) && question.job.lora.rank == 0 && !is_for_deepspeed(sharding);
+}
+
+std::string unsupported_optimizer(const TrainingQuestion& question) {
+  const Sharding sharding = question.plan.sharding;
+  if (trains_bf16_weights(question, sharding)) return without_fp32_weights(question, "Axolotl");
+  return without_other_moments(question, is_for_deepspeed(sharding) ? "Axolotl under DeepSpeed" : "Axolotl");
+}
+
+// Weights in bf16 alone are not those of DeepSpeed.
+std::vector<Sharding> axolotl_shardings(const TrainingQuestion& question) {
+  if (question.job.lora.rank > 0 || !has_weights_in_16_bits(question)) return {};
+  return {Sharding::none, Sharding::parameters};
+}
+
 std::string axolotl_refusal(const TrainingQuestion& question) {
   return first_reason({without_pipeline(question, "Axolotl"), without_selection(question, "Axolotl"),
                        without_low_precision(question, "Axolotl"),
@@ -50,11 +73,7 @@ std::string axolotl_refusal(const TrainingQuestion& question) {
                                          has_four_bit_weights(question) ? 4 : 8)
                            : "",
                        without_other_offloads(question, "Axolotl", axolotl_host_memory), unsupported_offloads(question),
-                       // PEFT keeps adapters in fp32.
-                       job_in_bf16(question) && question.job.lora.rank == 0
-                           ? without_fp32_weights(question, "Axolotl")
-                           : without_other_moments(question, "Axolotl"),
-                       unsupported_replicas(question.plan)});
+                       unsupported_optimizer(question), unsupported_replicas(question.plan)});
 }
 
 std::string axolotl_file(const TrainingQuestion& question) {
@@ -91,8 +110,11 @@ std::string axolotl_file(const TrainingQuestion& question) {
   if (plan.parallel.tensor > 1) text += fmt::format("tensor_parallel_size: {}\n", plan.parallel.tensor);
   if (plan.parallel.context > 1) text += fmt::format("context_parallel_size: {}\n", plan.parallel.context);
   if (plan.sharding == Sharding::parameters) {
-    text += "fsdp_version: 2\nfsdp: [full_shard, auto_wrap]\n";
-    if (question.formats.offloaded_parameters > 0) text += "fsdp_config:\n  offload_params: true\n";
+    // Axolotl reads fsdp_config without looking whether there is one.
+    text +=
+        "fsdp_version: 2\nfsdp: [full_shard, auto_wrap]\nfsdp_config:\n  reshard_after_forward: true\n"
+        "  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n";
+    if (question.formats.offloaded_parameters > 0) text += "  offload_params: true\n";
   } else if (plan.sharding != Sharding::none) {
     text += fmt::format("deepspeed: deepspeed_configs/zero{}.json\n", static_cast<int>(plan.sharding));
   }
@@ -110,6 +132,7 @@ TrainingLauncher axolotl_launcher() {
           .refusal = axolotl_refusal,
           .write = axolotl_file,
           .recomputes = {Recompute::none, Recompute::full},
+          .shardings_of = axolotl_shardings,
           .has_pipelines = false,
           .recomputes_some_layers = false,
           .has_experts = false,

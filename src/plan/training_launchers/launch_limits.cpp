@@ -19,6 +19,10 @@ int64_t shard_copies(const TrainingPlan& plan) {
   return plan.parallel.data * plan.parallel.context / plan.shard_ranks;
 }
 
+std::string_view rotate_method(const TrainingPlan& plan) {
+  return plan.context_exchange == ContextExchange::ring ? "alltoall" : "allgather";
+}
+
 std::string without_adapters(const TrainingQuestion& question, std::string_view framework) {
   if (question.job.lora.rank == 0) return "";
   return fmt::format("{} trains no adapters", framework);
@@ -39,6 +43,11 @@ std::string without_selection(const TrainingQuestion& question, std::string_view
   const bool some = plan.recompute == Recompute::full && plan.recompute_layers > 0;
   if (!some && (plan.recompute == Recompute::none || plan.recompute == Recompute::full)) return "";
   return fmt::format("{} recomputes all layers or none", framework);
+}
+
+std::string without_exchange_of_heads(const TrainingPlan& plan, std::string_view framework) {
+  if (plan.parallel.context == 1 || plan.context_exchange != ContextExchange::all_to_all) return "";
+  return fmt::format("context ranks of {} do not share out heads ({{cp_comm_type}} all_to_all)", framework);
 }
 
 std::string without_low_precision(const TrainingQuestion& question, std::string_view framework) {

@@ -16,6 +16,9 @@ int64_t launched_devices_of_a_node(const TrainingQuestion& question);
 // How often what is sharded exists: once among each shard_ranks of the ranks.
 int64_t shard_copies(const TrainingPlan& plan);
 
+// How PyTorch's context parallelism calls the exchange of keys and values.
+std::string_view rotate_method(const TrainingPlan& plan);
+
 // Frozen weights below adapters in fewer bits than the job multiplies in.
 bool has_quantized_base(const TrainingQuestion& question);
 // Adam whose moments take 8 bits each.
@@ -31,6 +34,8 @@ std::string without_adapters(const TrainingQuestion& question, std::string_view 
 std::string without_pipeline(const TrainingQuestion& question, std::string_view framework);
 std::string without_other_schedules(const TrainingPlan& plan, std::string_view framework);    // than Megatron's
 std::string without_selection(const TrainingQuestion& question, std::string_view framework);  // all layers or none
+// Context ranks that share out heads (all_to_all).
+std::string without_exchange_of_heads(const TrainingPlan& plan, std::string_view framework);
 std::string without_low_precision(const TrainingQuestion& question, std::string_view framework);
 std::string without_quantized_base(const TrainingQuestion& question, std::string_view framework);
 std::string without_other_offloads(const TrainingQuestion& question, std::string_view framework,

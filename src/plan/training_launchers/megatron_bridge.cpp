@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/counted.h"
@@ -76,16 +77,36 @@ std::string bridge_adapters(const LoraAdapter& lora) {
   return fmt::format("peft:\n  dim: {}\n  target_modules: [{}]\n", lora.rank, modules);
 }
 
+// Where nothing else was priced, the recipe's own dispatcher stays.
+std::string bridge_exchanges(const TrainingPlan& plan) {
+  std::string text;
+  if (plan.parallel.context > 1) {
+    text += fmt::format("  cp_comm_type: {}\n", megatron_exchange_name(plan.context_exchange));
+  }
+  switch (plan.dispatcher) {
+    case TokenDispatcher::usual:
+      return text;
+    case TokenDispatcher::all_to_all:
+      return text + "  moe_token_dispatcher_type: alltoall\n";
+    case TokenDispatcher::deepep:
+    case TokenDispatcher::hybridep:
+      break;
+  }
+  return text + fmt::format("  moe_token_dispatcher_type: flex\n  moe_flex_dispatcher_backend: {}\n",
+                            token_dispatcher_name(plan.dispatcher));
+}
+
 std::string bridge_file(const TrainingQuestion& question) {
   const TrainingPlan plan = plan_for_megatron(question);
   const ParallelPlan& p = plan.parallel;
   std::string text = fmt::format(
       "# Overrides of Megatron-Bridge's {}recipe of {}, for {} of {} GPUs\nmodel:\n  seq_length: {}\n"
       "  tensor_model_parallel_size: {}\n  pipeline_model_parallel_size: {}\n  context_parallel_size: {}\n"
-      "  expert_model_parallel_size: {}\n  sequence_parallel: {}\n",
+      "  expert_model_parallel_size: {}\n  expert_tensor_parallel_size: {}\n  sequence_parallel: {}\n",
       question.job.lora.rank > 0 ? "LoRA (peft) " : "", question.job.model.name,
       counted(launched_nodes(question), "node"), launched_devices_of_a_node(question), question.job.sequence_length,
-      p.tensor, p.pipeline, p.context, p.expert, p.sequence && p.tensor > 1);
+      p.tensor, p.pipeline, p.context, p.expert, std::max<int64_t>(1, p.tensor / p.expert), p.sequence && p.tensor > 1);
+  text += bridge_exchanges(plan);
   if (plan.virtual_stages > 1) {
     text += fmt::format("  virtual_pipeline_model_parallel_size: {}\n", plan.virtual_stages);
   }

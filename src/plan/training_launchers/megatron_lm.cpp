@@ -12,13 +12,41 @@
 namespace foretoken {
 namespace {
 
+// Tokens travel beside the multiplies of experts.
+bool overlaps_experts(const TrainingQuestion& question, const TrainingPlan& plan) {
+  if (plan.parallel.expert == 1) return false;
+  if (plan.overlaps.experts != TrafficOverlap::published) return plan.overlaps.experts == TrafficOverlap::on;
+  return question.stack.constants_on(question.cluster.node.device)[expert_exposed] < 1;
+}
+
+// What --overlap-moe-expert-parallel-comm is asserted not to meet (megatron/core/transformer/transformer_config.py).
+std::string unsupported_expert_overlap(const TrainingQuestion& question) {
+  const TrainingPlan& plan = question.plan;
+  if (!overlaps_experts(question, plan)) return "";
+  const bool repeats_experts = plan.recompute == Recompute::full ||
+                               (plan.recompute == Recompute::selective && plan.recompute_modules.has(LayerModule::moe));
+  if (repeats_experts) return "Megatron-LM does not hide the traffic of experts that are recomputed";
+  return plan.stages() > 1 && plan.virtual_stages == 1
+             ? "Megatron-LM hides the traffic of experts in pipelines with virtual stages only"
+             : "";
+}
+
+// Its dispatchers are priced by name; that of the stack's published runs may be any of them.
+std::string unnamed_dispatcher(const TrainingPlan& plan) {
+  return plan.parallel.expert > 1 && plan.dispatcher == TokenDispatcher::usual
+             ? "Megatron-LM's script must name what carries tokens to their experts: use {moe_token_dispatcher} "
+               "alltoall, deepep or hybridep"
+             : "";
+}
+
 std::string megatron_refusal(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   return first_reason({without_adapters(question, "Megatron-LM's pretrain_gpt.py"),
                        without_other_schedules(plan, "Megatron-LM"),
                        without_other_offloads(question, "Megatron-LM", megatron_host_memory),
                        without_other_optimizers(question, "Megatron-LM"), unsharded_offload(question),
-                       plan.recompute == Recompute::op ? "Megatron-LM has no recomputation by operator" : ""});
+                       plan.recompute == Recompute::op ? "Megatron-LM has no recomputation by operator" : "",
+                       unnamed_dispatcher(plan), unsupported_expert_overlap(question)});
 }
 
 std::string megatron_precision(std::string_view recipe) {
@@ -89,10 +117,7 @@ std::string overlap_flags(const TrainingQuestion& question, const TrainingPlan& 
   const bool hides_tensor =
       overlaps.tensor == TrafficOverlap::published ? usually_hides_tensor : hides(overlaps.tensor);
   if (plan.parallel.tensor > 1 && plan.parallel.sequence && hides_tensor) flags += " --tp-comm-overlap";
-  const bool usually_hides_experts = question.stack.constants_on(question.cluster.node.device)[expert_exposed] < 1;
-  const bool hides_experts =
-      overlaps.experts == TrafficOverlap::published ? usually_hides_experts : hides(overlaps.experts);
-  if (plan.parallel.expert > 1 && hides_experts) flags += " --overlap-moe-expert-parallel-comm";
+  if (overlaps_experts(question, plan)) flags += " --overlap-moe-expert-parallel-comm";
   return flags;
 }
 
@@ -102,14 +127,23 @@ std::string offload_flags(const TrainingQuestion& question) {
   return fmt::format(" --use-precision-aware-optimizer --optimizer-cpu-offload --optimizer-offload-fraction {}", share);
 }
 
+// What Megatron-LM asserts at the start: with tensor or context ranks, one queue keeps kernels in the order that their
+// communication needs (on devices before Blackwell); FSDP needs more than one.
+std::string connection_line(const TrainingPlan& plan) {
+  if (plan.sharding > Sharding::optimizer) return "unset CUDA_DEVICE_MAX_CONNECTIONS\n";
+  const ParallelPlan& p = plan.parallel;
+  return p.tensor > 1 || p.context > 1 ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" : "";
+}
+
 std::string megatron_script(const TrainingQuestion& question) {
   const std::string sizes = megatron_sizes(question);
   std::string text = fmt::format("#!/bin/bash\n# {}\n", question.job.model.name);
   if (sizes.empty()) text += "# Add the model's own arguments: its layers differ from each other.\n";
+  const TrainingPlan plan = plan_for_megatron(question);
+  text += connection_line(plan);
   text += fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py \\\n", launched_nodes(question),
                       launched_devices_of_a_node(question));
   if (!sizes.empty()) text += fmt::format("    {} \\\n", sizes);
-  const TrainingPlan plan = plan_for_megatron(question);
   return text + fmt::format("    --seq-length {} --max-position-embeddings {} {} \\\n    {}{}{}{} \\\n    \"$@\"\n",
                             question.job.sequence_length,
                             std::max(question.job.model.max_positions, question.job.sequence_length),
@@ -124,7 +158,8 @@ TrainingLauncher megatron_lm_launcher() {
           .summary = "a script of Megatron-LM's pretrain_gpt.py",
           .refusal = megatron_refusal,
           .write = megatron_script,
-          .host_memory = megatron_host_memory};
+          .host_memory = megatron_host_memory,
+          .dispatcher = TokenDispatcher::all_to_all};
 }
 
 }  // namespace foretoken

@@ -22,6 +22,16 @@ std::string titan_schedule(const TrainingPlan& plan) {
 
 constexpr HostMemoryUse titan_host_memory{.weights_with_optimizer = true};
 
+// Its replicas are DDP's, which it combines with nothing else; a single one with tensor or pipeline ranks would train
+// in fp32 (torchtitan/distributed/utils.py).
+std::string unsharded_model_ranks(const TrainingPlan& plan) {
+  const ParallelPlan& p = plan.parallel;
+  const bool whole = plan.sharding == Sharding::none || plan.sharded_over() == 1;
+  return whole && (p.tensor > 1 || p.pipeline > 1 || p.context > 1 || p.expert > 1)
+             ? "torchtitan runs unsharded replicas with data parallelism alone"
+             : "";
+}
+
 std::string titan_refusal(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   const std::string_view recipe = question.job.recipe.name;
@@ -32,6 +42,7 @@ std::string titan_refusal(const TrainingQuestion& question) {
                        plan.sharding == Sharding::none || plan.sharding == Sharding::parameters
                            ? ""
                            : "torchtitan shards parameters or nothing",
+                       unsharded_model_ranks(plan), without_exchange_of_heads(plan, "torchtitan"),
                        without_other_offloads(question, "torchtitan", titan_host_memory),
                        question.formats.offloaded_parameters > 0 && plan.sharding != Sharding::parameters
                            ? "torchtitan keeps weights in host memory with FSDP only"
@@ -58,7 +69,9 @@ std::string titan_file(const TrainingQuestion& question) {
   std::string text = fmt::format("# NGPU={} CONFIG_FILE=this-file.toml ./run_train.sh, on {}\n",
                                  launched_devices_of_a_node(question), counted(launched_nodes(question), "node"));
   text += fmt::format("[model]\nname = \"{}\"\nflavor = \"{}\"\n", name.name, name.flavor);
-  if (recipe != "bf16") text += fmt::format("converters = [\"{}\"]\n", recipe == "mxfp8" ? "mx" : "float8");
+  if (recipe != "bf16") {
+    text += fmt::format("converters = [\"quantize.linear.{}\"]\n", recipe == "mxfp8" ? "mx" : "float8");
+  }
   text += fmt::format("\n[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\n",
                       p.pipeline > 1 ? plan.micro_batch * plan.micro_batches() : plan.micro_batch, plan.global_batch,
                       question.job.sequence_length);
@@ -68,6 +81,7 @@ std::string titan_file(const TrainingQuestion& question) {
       "tensor_parallel_degree = {}\npipeline_parallel_degree = {}\ncontext_parallel_degree = {}\n"
       "expert_parallel_degree = {}\n",
       copies, sharded ? -1 : 1, p.tensor, p.pipeline, p.context, p.expert);
+  if (p.context > 1) text += fmt::format("context_parallel_rotate_method = \"{}\"\n", rotate_method(plan));
   if (p.pipeline > 1) {
     text += fmt::format("pipeline_parallel_schedule = \"{}\"\npipeline_parallel_microbatch_size = {}\n",
                         titan_schedule(plan), plan.micro_batch);
@@ -76,6 +90,7 @@ std::string titan_file(const TrainingQuestion& question) {
                                 : plan.recompute == Recompute::full ? "full"
                                                                     : "selective";
   text += fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n", mode);
+  if (plan.recompute == Recompute::op) text += "selective_ac_option = \"op\"\n";  // left out: every second layer
   return text + fmt::format("\n[compile]\nenable = {}\n", question.stack.name == "torchtitan");
 }
 

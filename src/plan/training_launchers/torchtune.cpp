@@ -51,7 +51,7 @@ std::string tune_refusal(const TrainingQuestion& question) {
   const LoraAdapter& lora = question.job.lora;
   return first_reason(
       {without_pipeline(question, "torchtune"), without_selection(question, "torchtune"),
-       without_low_precision(question, "torchtune"),
+       without_exchange_of_heads(question.plan, "torchtune"), without_low_precision(question, "torchtune"),
        tune_family(question.job.model.name) != nullptr ? "" : "torchtune has no such model",
        question.plan.sharding == Sharding::parameters || question.plan.devices() == 1 ? ""
                                                                                       : "torchtune shards parameters",
@@ -118,7 +118,10 @@ std::string tune_step(const TrainingQuestion& question, const TuneFamily& family
     text += fmt::format("tensor_parallel_dim: {}\ntensor_parallel_plan:\n  _component_: {}\n", plan.parallel.tensor,
                         family.tensor_plan);
   }
-  if (plan.parallel.context > 1) text += fmt::format("context_parallel_dim: {}\n", plan.parallel.context);
+  if (plan.parallel.context > 1) {
+    text += fmt::format("context_parallel_dim: {}\ncontext_parallel_rotate_method: {}\n", plan.parallel.context,
+                        rotate_method(plan));
+  }
   if (plan.shard_ranks > 0) text += fmt::format("data_parallel_replicate_dim: {}\n", shard_copies(plan));
   return text;
 }

@@ -122,6 +122,22 @@ void take_usual_dropout(SaidSettings& said, std::string_view framework, std::vec
   if (!said.attention_dropout) said.attention_dropout = true;
 }
 
+void take_expert_tensor_ranks(SaidSettings& said, std::vector<std::string>& notes) {
+  const int64_t tensor = said.tensor.value_or(1), expert = said.expert.value_or(1);
+  if (!said.experts && expert == 1) return;
+  const int64_t ranks = said.expert_tensor.value_or(tensor), usual = std::max<int64_t>(1, tensor / expert);
+  if (ranks == usual) return;
+  const int64_t cut = expert * ranks;
+  const std::string theirs =
+      fmt::format("expert tensor parallelism of {} with {} tensor and {} expert ranks", ranks, tensor, expert);
+  if (ranks > 1 && cut > tensor && said.experts && *said.experts % cut == 0) {
+    said.expert = cut;
+    notes.push_back(fmt::format("{} is predicted as {} expert ranks, which hold as much", theirs, cut));
+  } else {
+    notes.push_back(fmt::format("{} is not modeled: {} is assumed", theirs, usual));
+  }
+}
+
 void says_optimizer_sharding(SaidSettings& said, const ConfigValue& value) {
   if (value.flag() && !said.sharding) said.sharding = Sharding::optimizer;
 }
@@ -164,7 +180,8 @@ void says_gradient_checkpointing(SaidSettings& said, const ConfigValue& value) {
   const std::string& text = value.text();
   const bool offloads = contains_ignoring_case(text, "offload");
   const bool on = offloads || equal_ignoring_case(text, "unsloth") || value.flag();
-  said.recompute = on ? Recompute::full : Recompute::none;
+  // Some frameworks have a second key for it, and either turns it on.
+  if (on || !said.recompute) said.recompute = on ? Recompute::full : Recompute::none;
   if (offloads) said.offloads_activations = true;
 }
 
@@ -271,6 +288,16 @@ void says_fsdp_strategy(SaidSettings& said, const ConfigValue& value) {
   said.sharding = shardings[word];
   // A hybrid shards inside each node.
   if (word >= 3 && said.devices_per_node) said.shard_ranks = said.devices_per_node;
+}
+
+void says_fsdp_reshard(SaidSettings& said, const ConfigValue& value) {
+  if (contains_ignoring_case(value.text(), "shard")) return says_fsdp_strategy(said, value);
+  said.sharding = value.flag() ? Sharding::parameters : Sharding::gradients;
+}
+
+void says_rotate_method(SaidSettings& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"allgather", "alltoall"};
+  said.context_exchange = one_of(value, words) == 1 ? ContextExchange::ring : ContextExchange::all_gather;
 }
 
 }  // namespace foretoken

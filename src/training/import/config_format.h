@@ -106,6 +106,11 @@ void keep_recompute_layers_of_blocks(SaidSettings& said, const ConfigEntry* meth
 // Megatron-LM, NeMo and Megatron-Core drop 10% of activations and of attention where nothing is said of it.
 void take_usual_dropout(SaidSettings& said, std::string_view framework, std::vector<std::string>& notes);
 
+// Megatron-Core cuts experts over expert x expert-tensor ranks; of the latter there are as many as tensor ranks unless
+// they are given (megatron/core/model_parallel_config.py). Plans here have tensor / expert ranks of them: for others,
+// the expert ranks that hold as much, and a note.
+void take_expert_tensor_ranks(SaidSettings& said, std::vector<std::string>& notes);
+
 // Names of DeepSpeed.
 void says_zero_stage(SaidSettings& said, const ConfigValue& value);  // 0 to 3
 bool is_offloaded(const ConfigValue& value);                         // none, cpu, nvme
@@ -128,6 +133,10 @@ void says_lora_targets(SaidSettings& said, const ConfigValue& value);    // [q_p
 void says_deepspeed_file(SaidSettings& said, const ConfigValue& value);  // zero3_bf16_cpuoffload.json
 void says_fsdp_words(SaidSettings& said, const ConfigValue& value);      // [full_shard, auto_wrap]
 void says_fsdp_strategy(SaidSettings& said, const ConfigValue& value);   // FULL_SHARD, HYBRID_SHARD, ... or 1 to 5
+// FSDP2: true keeps shards between the passes (ZeRO-3), false gathers once (ZeRO-2). FSDP1 names a strategy here.
+void says_fsdp_reshard(SaidSettings& said, const ConfigValue& value);
+// allgather, or alltoall for a ring: the setting of PyTorch's context parallelism.
+void says_rotate_method(SaidSettings& said, const ConfigValue& value);
 // A note where the file has a key and nothing came of it.
 void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entries, std::string_view key,
                             std::vector<std::string>& notes);

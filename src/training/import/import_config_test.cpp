@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "model/weights.h"
 #include "training/import/config_format.h"
@@ -345,6 +347,7 @@ pipeline_parallel_microbatch_size = 2
 enable = true
 [activation_checkpoint]
 mode = "selective"
+selective_ac_option = "op"
 )";
 
 TEST(ImportConfig, meshes_of_torchtitan_must_be_all_devices) {
@@ -369,6 +372,14 @@ TEST(ImportConfig, torchtitan_keys_that_change_time_or_memory_are_read_or_named)
   EXPECT_EQ(every_second.said.recompute, Recompute::full);
   EXPECT_EQ(every_second.said.recompute_every, 2);
   EXPECT_EQ(imported(checkpoints + "\"op\"\n").said.recompute, Recompute::op);
+  for (const char* usual : {"", "[activation_checkpoint]\nmode = \"selective\"\n"}) {  // torchtitan's own option is "2"
+    EXPECT_EQ(imported(usual).said.recompute, Recompute::full) << usual;
+    EXPECT_EQ(imported(usual).said.recompute_every, 2) << usual;
+  }
+  const ImportedTraining budget =
+      imported("[activation_checkpoint]\nmode = \"memory_budget\"\nselective_ac_option = \"2\"\n");
+  EXPECT_EQ(budget.said.recompute, Recompute::op);
+  EXPECT_FALSE(budget.said.recompute_every);
   const ImportedTraining none = imported("[activation_checkpoint]\nmode = \"none\"\nselective_ac_option = \"2\"\n");
   EXPECT_EQ(none.said.recompute, Recompute::none);
   EXPECT_FALSE(none.said.recompute_every);
@@ -423,6 +434,29 @@ TEST(ImportConfig, a_torchtitan_file_says_plan_model_and_formats) {
   EXPECT_EQ(plan.global_batch, 32);  // four sequences of each replica, two at a time
 }
 
+TEST(ImportConfig, a_pipeline_of_torchtitan_may_accumulate_gradients) {
+  const ImportedTraining imported = parse_training_config(
+      "[training]\nlocal_batch_size = 4\nglobal_batch_size = 64\nseq_len = 64\n"
+      "[parallelism]\npipeline_parallel_degree = 2\n",
+      "x.toml");
+  EXPECT_NO_THROW(check_batch_sizes(imported, 8));
+  const TrainingPlan plan = plan_with({}, imported, 16);
+  EXPECT_EQ(plan.micro_batch, 1);
+  EXPECT_EQ(plan.micro_batches(), 8);  // two local batches of four
+}
+
+// The default of both is allgather.
+TEST(ImportConfig, context_ranks_of_torchtitan_and_torchtune_gather_unless_they_rotate) {
+  const std::string titan = "[training]\nseq_len = 64\n[parallelism]\ncontext_parallel_degree = 2\n";
+  EXPECT_EQ(import(titan).said.context_exchange, ContextExchange::all_gather);
+  EXPECT_EQ(import(titan + "context_parallel_rotate_method = \"alltoall\"\n").said.context_exchange,
+            ContextExchange::ring);
+  const std::string tune =
+      "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\ncontext_parallel_dim: 2\n";
+  EXPECT_EQ(import(tune).said.context_exchange, ContextExchange::all_gather);
+  EXPECT_EQ(import(tune + "context_parallel_rotate_method: alltoall\n").said.context_exchange, ContextExchange::ring);
+}
+
 TEST(ImportConfig, torchtitan_holds_a_copy_on_each_replica_with_one_shard) {
   const ImportedTraining imported = parse_training_config(
       "[training]\nlocal_batch_size = 1\nseq_len = 64\n[parallelism]\ndata_parallel_shard_degree = 1\n", "x.toml");
@@ -475,6 +509,28 @@ TEST(ImportConfig, axolotl_shards_by_the_settings_of_fsdp2_alone) {
   EXPECT_EQ(sharding("fsdp_version: 2\nfsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"),
             Sharding::parameters);
   EXPECT_EQ(sharding("fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: false\n"), Sharding::gradients);
+  EXPECT_EQ(sharding("fsdp_version: 2\nfsdp_config:\n  fsdp_reshard_after_forward: false\n"), Sharding::gradients);
+}
+
+// DeepSpeed and PEFT keep what they train in fp32; else it is trained as the model was loaded.
+TEST(ImportConfig, axolotl_trains_weights_in_16_bits_unless_deepspeed_has_a_copy) {
+  const std::string whole = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\noptimizer: adamw_torch_fused\n";
+  EXPECT_EQ(import(whole).said.optimizer, "adam-bf16-weights");
+  EXPECT_EQ(import(whole + "fsdp_version: 2\n").said.optimizer, "adam-bf16-weights");
+  EXPECT_EQ(import(whole + "deepspeed: deepspeed_configs/zero2.json\n").said.optimizer, "adam");
+  EXPECT_EQ(import(whole + "adapter: lora\nlora_r: 8\n").said.optimizer, "adam");
+}
+
+TEST(ImportConfig, fsdp_may_recompute_by_its_own_key) {
+  const std::string trainer = "model_name_or_path: a/b\nper_device_train_batch_size: 1\nfsdp: full_shard\n";
+  const std::string axolotl = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\nfsdp_version: 2\n";
+  for (const std::string& file : {trainer, axolotl}) {
+    EXPECT_EQ(import(file).said.recompute, Recompute::none);
+    for (const char* key : {"activation_checkpointing", "fsdp_activation_checkpointing"}) {
+      const std::string on = fmt::format("{}fsdp_config:\n  {}: true\ngradient_checkpointing: false\n", file, key);
+      EXPECT_EQ(import(on).said.recompute, Recompute::full) << on;
+    }
+  }
 }
 
 TEST(ImportConfig, axolotl_without_an_adapter_trains_all_weights) {
@@ -541,6 +597,17 @@ TEST(ImportConfig, accelerate_says_who_shards_what) {
   EXPECT_EQ(fsdp.said.stack, "transformers");
 }
 
+TEST(ImportConfig, a_hybrid_of_accelerate_shards_inside_each_machine) {
+  const std::string machines = "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 2\nnum_processes: 16\n";
+  for (const char* strategy : {"fsdp_sharding_strategy: HYBRID_SHARD", "fsdp_sharding_strategy: 5",
+                               "fsdp_reshard_after_forward: HYBRID_SHARD"}) {
+    const ImportedTraining imported = import(machines + "fsdp_config:\n  " + strategy + "\n");
+    EXPECT_EQ(plan_with({}, imported, 0).shard_ranks, 8) << strategy;
+  }
+  const std::string whole = machines + "fsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n";
+  EXPECT_EQ(plan_with({}, import(whole), 0).shard_ranks, 0);
+}
+
 TEST(ImportConfig, arguments_of_the_trainer) {
   const ImportedTraining imported = parse_training_config(
       "model_name_or_path: a/b\nfinetuning_type: lora\nlora_target: all\ncutoff_len: 2048\n"
@@ -551,6 +618,41 @@ TEST(ImportConfig, arguments_of_the_trainer) {
   EXPECT_EQ(imported.said.base_weights, "nf4");
   EXPECT_EQ(imported.said.micro_batch, 4);
   EXPECT_EQ(imported.said.offloads_parameters, true);
+}
+
+// src/llamafactory/hparams/model_args.py: disable_gradient_checkpointing = False.
+TEST(ImportConfig, llama_factory_recomputes_unless_it_is_told_not_to) {
+  const std::string trl = "model_name_or_path: a/b\nper_device_train_batch_size: 1\n";
+  EXPECT_EQ(import(trl).said.recompute, Recompute::none);
+  for (const char* own : {"finetuning_type: full\n", "stage: sft\n", "template: llama3\n", "cutoff_len: 64\n"}) {
+    EXPECT_EQ(import(trl + own).said.recompute, Recompute::full) << own;
+    EXPECT_TRUE(import(trl + own).notes.empty());
+    EXPECT_EQ(import(trl + own + "disable_gradient_checkpointing: true\n").said.recompute, Recompute::none) << own;
+  }
+  const ImportedTraining still_on = import(trl + "cutoff_len: 64\ngradient_checkpointing: false\n");
+  EXPECT_EQ(still_on.said.recompute, Recompute::full);
+  EXPECT_THAT(still_on.notes, testing::ElementsAre(testing::HasSubstr("disable_gradient_checkpointing: true")));
+}
+
+// As many expert-tensor ranks as tensor ranks, unless they are given (megatron/core/model_parallel_config.py).
+TEST(ImportConfig, experts_of_megatron_are_cut_by_tensor_ranks_too) {
+  const auto read = [](const std::string& more) {
+    return import(
+        "--num-experts 64 --tensor-model-parallel-size 2 --hidden-dropout 0 --attention-dropout 0 "
+        "--overlap-grad-reduce --expert-model-parallel-size " +
+        more);
+  };
+  EXPECT_EQ(read("8").said.expert, 16);
+  EXPECT_THAT(read("8").notes, testing::ElementsAre(testing::HasSubstr("predicted as 16 expert ranks")));
+  EXPECT_EQ(read("8 --expert-tensor-parallel-size 1").said.expert, 8);
+  EXPECT_TRUE(read("8 --expert-tensor-parallel-size 1").notes.empty());
+  EXPECT_TRUE(read("1").notes.empty()) << "two ranks cut each expert";
+  EXPECT_EQ(read("64").said.expert, 64);  // there are no 128 experts
+  EXPECT_THAT(read("64").notes, testing::ElementsAre(testing::HasSubstr("is not modeled: 1 is assumed")));
+  const std::string bridge =
+      "model:\n  tensor_model_parallel_size: 2\n  expert_model_parallel_size: 8\n  num_moe_experts: 64\n";
+  EXPECT_EQ(import(bridge).said.expert, 8) << "the recipe says";
+  EXPECT_EQ(import(bridge + "  expert_tensor_parallel_size: 2\n").said.expert, 16);
 }
 
 TEST(ImportConfig, training_on_preferences_is_named) {

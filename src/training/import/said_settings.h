@@ -23,6 +23,7 @@ struct SaidSettings {
   std::optional<int64_t> devices;         // of all nodes together
   std::optional<int64_t> sharded_copies;  // of the model, each sharded over its part of the replicas (HSDP)
   std::optional<int64_t> tensor, pipeline, context, expert, virtual_stages, layers_per_virtual_stage;
+  std::optional<int64_t> expert_tensor;  // ranks that cut each expert
   std::optional<int64_t> first_stage_layers, last_stage_layers;
   std::optional<bool> sequence_parallel, embedding_in_split, loss_in_split;
   std::optional<ContextExchange> context_exchange;

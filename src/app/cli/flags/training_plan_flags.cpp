@@ -344,6 +344,8 @@ TrainingPlanFlags::OpenPlan TrainingPlanFlags::open_plan(const ImportedTraining*
   options_->refuse({"--data-parallel-size"}, {}, "a plan search (replicas are what other ranks leave)");
   options_->refuse({"--recompute-method", "--recompute-num-layers"}, {},
                    "a plan search (it tries different numbers of layers; --recompute-granularity can be fixed)");
+  options_->refuse({"--recompute-modules"}, {},
+                   "a plan search (it chooses the modules itself; --recompute-granularity can be fixed)");
   options_->refuse({"--shard-ranks"}, {}, "a plan search (it shards over all replicas, and also inside each node)");
   options_->refuse({"--gradient-accumulation-steps"}, {}, "a plan search (plans are compared at the same batch size)");
   if (!given("--global-batch-size") && imported == nullptr) {

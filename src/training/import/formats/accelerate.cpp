@@ -18,10 +18,14 @@ void fsdp_offload(S& said, const ConfigValue& value) {
   said.offloads_parameters = said.offloads_optimizer = value.flag();
 }
 
-// FSDP2: true keeps shards between the passes (ZeRO-3), false gathers once (ZeRO-2). FSDP1 names a strategy here.
-void reshard(S& said, const ConfigValue& value) {
-  if (contains_ignoring_case(value.text(), "shard")) return says_fsdp_strategy(said, value);
-  said.sharding = value.flag() ? Sharding::parameters : Sharding::gradients;
+// Shards inside each node; FSDP1 may name its strategy in either key.
+bool asks_for_hybrid(const ConfigEntries& entries) {
+  for (const char* key : {"fsdp_config.fsdp_sharding_strategy", "fsdp_config.fsdp_reshard_after_forward"}) {
+    const ConfigEntry* entry = entries.find(key);
+    if (entry == nullptr) continue;
+    if (contains_ignoring_case(entry->value, "hybrid") || entry->value == "4" || entry->value == "5") return true;
+  }
+  return false;
 }
 
 void checkpointing(S& said, const ConfigValue& value) {
@@ -44,6 +48,9 @@ void complete_accelerate(S& said, const ConfigEntries& entries, std::vector<std:
   if (equal_ignoring_case(kind, "FSDP") && !said.sharding) said.sharding = Sharding::parameters;
   if (!said.sharding) said.sharding = Sharding::none;
   if (said.sharded_copies == 1) said.sharded_copies.reset();
+  if (said.devices && said.nodes.value_or(1) > 1 && *said.devices % *said.nodes == 0 && asks_for_hybrid(entries)) {
+    said.shard_ranks = *said.devices / *said.nodes;
+  }
   if (megatron) said.micro_batch.reset();
 }
 
@@ -54,7 +61,7 @@ constexpr KeyRule accelerate_rules[] = {
     {"mixed_precision", mixed},
     {"gradient_accumulation_steps", says_small_count<&S::accumulation>},
     {"fsdp_config.fsdp_sharding_strategy", says_fsdp_strategy},
-    {"fsdp_config.fsdp_reshard_after_forward", reshard},
+    {"fsdp_config.fsdp_reshard_after_forward", says_fsdp_reshard},
     {"fsdp_config.fsdp_offload_params", fsdp_offload},
     {"fsdp_config.fsdp_activation_checkpointing", checkpointing},
     {"deepspeed_config.zero_stage", says_zero_stage},

@@ -34,16 +34,12 @@ void complete_axolotl(S& said, const ConfigEntries& entries, std::vector<std::st
   if (!said.sharding) said.sharding = has_fsdp ? Sharding::parameters : Sharding::none;
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   note_unknown_optimizer(said, entries, "optimizer", notes);
-  if (!said.lora_rank) keeps_weights_in_16_bits(said);  // as the model is loaded; PEFT keeps adapters in fp32
+  // As the model is loaded; PEFT keeps adapters in fp32, and DeepSpeed a copy of the weights.
+  if (!said.lora_rank && said.stack != "deepspeed") keeps_weights_in_16_bits(said);
 }
 
 void shard_size(S& said, const ConfigValue& value) {
   if (value.count(1, 100'000) > 1) said.sharding = Sharding::parameters;
-}
-
-// Parameters that stay after the forward pass are those of ZeRO-2.
-void reshards(S& said, const ConfigValue& value) {
-  said.sharding = value.flag() ? Sharding::parameters : Sharding::gradients;
 }
 
 // FSDP keeps the optimizer where the parameters are.
@@ -71,10 +67,12 @@ constexpr KeyRule axolotl_rules[] = {
     {"deepspeed", says_deepspeed_file},
     {"fsdp", says_fsdp_words},
     {"fsdp_config.fsdp_sharding_strategy", says_fsdp_strategy},
-    {"fsdp_config.reshard_after_forward", reshards},
+    {"fsdp_config.reshard_after_forward", says_fsdp_reshard},
+    {"fsdp_config.fsdp_reshard_after_forward", says_fsdp_reshard},  // Axolotl drops the prefix
     {"fsdp_config.fsdp_offload_params", offloads_params},
     {"fsdp_config.offload_params", offloads_params},
     {"fsdp_config.activation_checkpointing", says_gradient_checkpointing},
+    {"fsdp_config.fsdp_activation_checkpointing", says_gradient_checkpointing},
     {"tensor_parallel_size", says_small_count<&S::tensor>},
     {"context_parallel_size", says_small_count<&S::context>},
     {"sequence_parallel_degree", says_small_count<&S::context>},

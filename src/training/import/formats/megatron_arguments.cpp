@@ -87,6 +87,7 @@ int64_t gradient_bytes(const ConfigEntries& entries) {
 void complete_megatron(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
   keep_recompute_layers_of_blocks(said, entries.find("recompute-method"));
   take_usual_dropout(said, "Megatron-LM", notes);
+  take_expert_tensor_ranks(said, notes);
   complete_overlaps(said, entries, notes);
   said.gradient_bytes = gradient_bytes(entries);
   if (!said.gated) said.gated = false;
@@ -137,7 +138,7 @@ constexpr KeyRule megatron_rules[] = {
     {"pipeline-model-parallel-size", says_small_count<&S::pipeline>},
     {"context-parallel-size", says_small_count<&S::context>},
     {"expert-model-parallel-size", says_small_count<&S::expert>},
-    {"expert-tensor-parallel-size", says_nothing},  // follows from the tensor and expert ranks
+    {"expert-tensor-parallel-size", says_small_count<&S::expert_tensor>},
     {"cp-comm-type", says_context_exchange},
     {"num-layers-per-virtual-pipeline-stage", says_small_count<&S::layers_per_virtual_stage>},
     {"num-virtual-stages-per-pipeline-rank", says_small_count<&S::virtual_stages>},
@@ -242,6 +243,7 @@ constexpr std::string_view megatron_not_modeled[] = {"attention-backend",
                                                      "cuda-graph-*",
                                                      "enable-cuda-graph",
                                                      "empty-unused-memory-level",
+                                                     "microbatch-group-size-per-virtual-pipeline-stage",
                                                      "no-bias-*",
                                                      "no-gradient-accumulation-fusion",
                                                      "no-masked-softmax-fusion",

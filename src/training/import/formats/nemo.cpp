@@ -53,6 +53,7 @@ void complete_nemo(S& said, const ConfigEntries& entries, std::vector<std::strin
                                   method != nullptr ? method : entries.find("model.activations_checkpoint_method"));
   // A file without sizes changes a recipe that has its own; those of Llama, Qwen and DeepSeek drop nothing.
   if (said.hidden) take_usual_dropout(said, "NeMo", notes);
+  if (said.hidden || said.expert_tensor) take_expert_tensor_ranks(said, notes);
   if (!said.gated) said.gated = false;
   if (!said.learned_positions) said.learned_positions = true;
   if (!said.tied_embeddings) said.tied_embeddings = true;
@@ -107,6 +108,7 @@ constexpr KeyRule nemo_rules[] = {
     {"model.virtual_pipeline_model_parallel_size", says_small_count<&S::virtual_stages>},
     {"model.context_parallel_size", says_small_count<&S::context>},
     {"model.expert_model_parallel_size", says_small_count<&S::expert>},
+    {"model.expert_tensor_parallel_size", says_small_count<&S::expert_tensor>},
     {"model.cp_comm_type", says_context_exchange},
     {"model.sequence_parallel", says_flag<&S::sequence_parallel>},
     {"model.num_layers_in_first_pipeline_stage", says_small_count<&S::first_stage_layers>},

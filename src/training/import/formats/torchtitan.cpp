@@ -89,8 +89,19 @@ void cut_batch(S& said, const ConfigEntries& entries) {
   const ConfigEntry* entry = entries.find("parallelism.pipeline_parallel_microbatch_size");
   const int64_t piece = entry == nullptr ? 1 : ConfigValue(entries.source, *entry).count(1, 100'000);
   if (*said.micro_batch % piece != 0) return;
-  said.accumulation = *said.micro_batch / piece;
+  // A global batch counts further accumulation in.
+  if (!said.global_batch) said.accumulation = *said.micro_batch / piece;
   said.micro_batch = piece;
+}
+
+// The usual mode is the selective one, and its usual option every second layer as a whole. Other modes have none.
+void complete_recompute_option(S& said, const ConfigEntries& entries) {
+  const std::string mode = text_at(entries, "activation_checkpoint.mode");
+  const bool selective = mode.empty() || equal_ignoring_case(mode, "selective");
+  if (!said.recompute) said.recompute = Recompute::op;
+  if (!selective) said.recompute_every.reset();
+  if (selective && text_at(entries, "activation_checkpoint.selective_ac_option").empty()) said.recompute_every = 2;
+  if (said.recompute_every) said.recompute = Recompute::full;
 }
 
 void complete_torchtitan(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
@@ -99,10 +110,8 @@ void complete_torchtitan(S& said, const ConfigEntries& entries, std::vector<std:
   if (!said.sequence_length) said.sequence_length = 2048;
   if (!said.stack) said.stack = "torchtitan-eager";
   if (said.stack == "torchtitan-eager") said.logit_bytes.reset();
-  if (!said.recompute) said.recompute = Recompute::op;
-  // The option says how the selective mode selects.
-  if (said.recompute != Recompute::op) said.recompute_every.reset();
-  if (said.recompute_every) said.recompute = Recompute::full;
+  complete_recompute_option(said, entries);
+  if (!said.context_exchange) said.context_exchange = ContextExchange::all_gather;
   if (said.fp8_gathers && said.precision.value_or("bf16") == "bf16") said.fp8_gathers.reset();
   if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;
   // FSDP over all replicas unless a degree of 1 says that each holds a copy.
@@ -140,6 +149,8 @@ constexpr KeyRule torchtitan_rules[] = {
     {"parallelism.pipeline_parallel_schedule", pipeline_schedule},
     {"parallelism.pipeline_parallel_layers_per_stage", says_count<&S::layers_per_virtual_stage>},
     {"parallelism.context_parallel_degree", degree<&S::context>},
+    {"parallelism.context_parallel_rotate_method", says_rotate_method},
+    {"experimental.context_parallel_rotate_method", says_rotate_method},
     {"parallelism.expert_parallel_degree", degree<&S::expert>},
     {"parallelism.data_parallel_replicate_degree", degree<&S::sharded_copies>},
     {"parallelism.data_parallel_shard_degree", degree<&S::shard_ranks>},
@@ -192,7 +203,6 @@ constexpr std::string_view torchtitan_not_modeled[] = {"optimizer.fused",
                                                        "parallelism.pipeline_parallel_first_stage_less_layers",
                                                        "parallelism.pipeline_parallel_last_stage_less_layers",
                                                        "parallelism.module_fqns_per_model_part",
-                                                       "parallelism.context_parallel_rotate_method",
                                                        "parallelism.fsdp_reshard_after_forward",
                                                        "parallelism.enable_async_tensor_parallel",
                                                        "parallelism.disable_loss_parallel",

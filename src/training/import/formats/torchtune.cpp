@@ -62,6 +62,7 @@ void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::
   if (!said.stack) said.stack = "torchtitan-eager";
   if (!said.sharding) said.sharding = Sharding::parameters;
   if (!said.accumulation) said.accumulation = 1;
+  if (!said.context_exchange) said.context_exchange = ContextExchange::all_gather;
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   if (!said.recompute) said.recompute = Recompute::none;
   if (!said.clips_gradients) said.clips_gradients = false;
@@ -95,6 +96,7 @@ constexpr KeyRule torchtune_rules[] = {
     {"enable_fp8_training", tune_float8},
     {"tensor_parallel_dim", says_small_count<&S::tensor>},
     {"context_parallel_dim", says_small_count<&S::context>},
+    {"context_parallel_rotate_method", says_rotate_method},
     {"expert_parallel_degree", says_small_count<&S::expert>},
     {"data_parallel_replicate_dim", says_count_or_none<&S::sharded_copies>},
 };

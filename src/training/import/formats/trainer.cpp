@@ -27,6 +27,36 @@ bool asks_for_adapters(const ConfigEntries& entries) {
          (kind != nullptr && equal_ignoring_case(kind->value, "lora"));
 }
 
+bool is_switched_on(const ConfigEntries& entries, std::string_view key) {
+  const ConfigEntry* entry = entries.find(key);
+  if (entry == nullptr || entry->computed || equal_ignoring_case(entry->value, "auto")) return false;
+  return ConfigValue(entries.source, *entry).flag();
+}
+
+void checks_switch(S&, const ConfigValue& value) {
+  value.flag();
+}
+
+bool is_of_llama_factory(const ConfigEntries& entries) {
+  for (const char* key : {"finetuning_type", "stage", "template", "cutoff_len", "disable_gradient_checkpointing"}) {
+    if (entries.find(key) != nullptr) return true;
+  }
+  return false;
+}
+
+// LLaMA-Factory turns recomputation on unless its own key says no, before the Trainer looks at gradient_checkpointing
+// (src/llamafactory/model/model_utils/checkpointing.py).
+void complete_recompute(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
+  const bool by_default = is_of_llama_factory(entries) && !is_switched_on(entries, "disable_gradient_checkpointing");
+  if (by_default && said.recompute == Recompute::none && entries.find("gradient_checkpointing") != nullptr) {
+    notes.emplace_back(
+        "gradient_checkpointing: false leaves LLaMA-Factory's own recomputation on, which "
+        "disable_gradient_checkpointing: true turns off");
+  }
+  if (by_default) said.recompute = Recompute::full;
+  if (!said.recompute) said.recompute = Recompute::none;
+}
+
 void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
   if (!said.stack) said.stack = "transformers";
   if (!asks_for_adapters(entries)) {
@@ -34,7 +64,7 @@ void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::st
     said.base_weights.reset();
   }
   if (!said.accumulation) said.accumulation = 1;
-  if (!said.recompute) said.recompute = Recompute::none;
+  complete_recompute(said, entries, notes);
   if (!said.sharding) said.sharding = Sharding::none;
   note_unknown_optimizer(said, entries, "optim", notes);
   const ConfigEntry* const stage = entries.find("stage");  // of LLaMA-Factory: pt, sft, rm, ppo, dpo, kto
@@ -53,6 +83,9 @@ constexpr KeyRule trainer_rules[] = {
     {"per_device_train_batch_size", says_small_count<&S::micro_batch>},
     {"gradient_accumulation_steps", says_small_count<&S::accumulation>},
     {"gradient_checkpointing", says_gradient_checkpointing},
+    {"disable_gradient_checkpointing", checks_switch},
+    {"fsdp_config.activation_checkpointing", says_gradient_checkpointing},
+    {"fsdp_config.fsdp_activation_checkpointing", says_gradient_checkpointing},
     {"packing", says_flag<&S::packed>},
     {"use_peft", uses_adapter},
     {"finetuning_type", finetuning},

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "app/cli/commands/plan/list.h"
@@ -76,8 +78,8 @@ class PlanTrain : public Command {
         "Parallel sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are searched unless "
         "given.\nNot accepted: --sequence-parallel (tensor parallelism always splits sequences), --shard-ranks (the "
         "search "
-        "shards\nover all replicas, and also inside each node), uneven stages, layers per chunk and "
-        "--recompute-num-layers (the search chooses "
+        "shards\nover all replicas, and also inside each node), uneven stages, layers per chunk, --recompute-modules "
+        "and\n--recompute-num-layers (the search chooses "
         "them).\nWith --pool given twice or more, the search divides the job among kinds of GPU, by replicas or by "
         "pipeline stages.\nExamples:\n  foretoken plan train --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 "
         "--seq-length 8192\n      --global-batch-size 128\n  foretoken plan train --model Llama-3.1-405B --cluster "
@@ -107,6 +109,10 @@ class PlanTrain : public Command {
           {.source = "--launch-out", .value = launch_out_, .expected = "--launch too, with the framework of the file"});
     }
     if (launcher != nullptr) request.choices = choices_of(*launcher, std::move(request.choices), question);
+    if (framework.dispatcher != TokenDispatcher::usual && question.job.model.has_experts() &&
+        question.plan.dispatcher == TokenDispatcher::usual && !options_->was_given("--moe-token-dispatcher")) {
+      question.plan.dispatcher = framework.dispatcher;
+    }
     OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     show_progress("searching plans");
     const bool shows_megatron_flags =
