@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "command_test.h"
 #include "plan/store/result_store.h"
 
@@ -114,6 +115,40 @@ TEST_F(PlanStudy, wrong_files_are_refused_before_anything_is_answered) {
   expect_refused(study("models: [Llama-3.1-8B]" + rest + "settings: {name: x}\n"), "name");
   expect_refused(study("models: {"), "wrong.yaml");
   expect_refused(run_foretoken("study " + path("missing.yaml")), "missing.yaml");
+}
+
+TEST_F(PlanStudy, a_case_is_answered_again_when_the_file_of_its_device_changed) {
+  const auto device = [&](int bandwidth) {
+    return write("my_gpu.json", R"({
+      "name": "my_gpu", "title": "My GPU", "vendor": "NVIDIA", "kind": "gpu", "architecture": "Rubin",
+      "instruction_set": "sm_140", "like": "b200_sxm",
+      "processors": {"value": 224, "source": "made up"},
+      "boost_clock_mhz": {"value": 2100, "source": "made up"},
+      "last_level_cache_mib": {"value": 192, "source": "made up"},
+      "memory_type": {"value": "hbm4", "source": "made up"},
+      "memory_gb": {"value": 288, "source": "made up"},
+      "memory_bandwidth_gb_per_s": {"value": )" +
+                                    std::to_string(bandwidth) + R"(, "source": "made up"},
+      "power_limit_w": {"value": 1800, "source": "made up"},
+      "host_bandwidth_gb_per_s": {"value": 256, "source": "made up"},
+      "dense_peak_tflops": {"fp32": {"value": 130, "source": "made up"}, "bf16": {"value": 4000, "source": "made up"}}
+    })");
+  };
+  const std::string study = write("mine.yaml", "models: Llama-3.1-8B\nhardware: '" + device(4000) +
+                                                   ":1'\ntraffic:\n  - {traffic: chat, request_rate: 0.1}\n"
+                                                   "engines: vllm\nsettings: {quick: true, quantizations: config,\n"
+                                                   "  slo: 'ttft:5000,tpot:500'}\n");
+  const auto capacity = [&] {
+    const Outcome run = run_foretoken("study " + study + " --json --store " + path("kept.sqlite"));
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json json = parse_json(run.out, "out");
+    return json.find("cases")->items().at(0).find("capacity_requests_per_s")->number();
+  };
+  const double slow = capacity();
+  device(16000);
+  const double fast = capacity();
+  EXPECT_GT(fast, slow);
+  EXPECT_EQ(capacity(), fast);
 }
 
 TEST_F(PlanStudy, that_is_killed_and_asked_again_ends_with_the_same_bytes) {

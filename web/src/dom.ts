@@ -96,6 +96,35 @@ export function download(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
+// Whether it worked. Over plain http from another machine the browser offers no clipboard, but still copies a selection.
+async function copyText(text: string): Promise<boolean> {
+  try {
+    if (navigator.clipboard) {
+      await navigator.clipboard.writeText(text);
+      return true;
+    }
+  } catch {
+    // The page may not use it: a selection may still work.
+  }
+  const focused = document.activeElement;
+  const area = h('textarea', { value: text, readonly: true, 'aria-hidden': 'true', style: 'position: fixed; opacity: 0' });
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand('copy');
+  area.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return copied;
+}
+
+// A button that copies a text and then says for a moment whether it did.
+export function copyButton(label: string, done: string, text: () => string, properties: Properties = {}): HTMLButtonElement {
+  const button = h('button', { type: 'button', ...properties, onclick: async () => {
+    button.textContent = await copyText(text()) ? done : 'Not copied';
+    setTimeout(() => { button.textContent = label; }, 1500);
+  } }, label);
+  return button;
+}
+
 // What a form's submission does once the form is complete.
 export function submits(work: () => void): (event: Event) => void {
   return (event) => {

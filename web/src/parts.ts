@@ -1,6 +1,6 @@
 // Pieces of answers that several tabs show.
 import type { DeviceNotes, Estimate, Fields, ServeAnswer } from './api';
-import { download, h, table, type Column } from './dom';
+import { copyButton, download, h, table, type Column } from './dom';
 import { compact } from './format';
 
 // A value and its 90% interval.
@@ -46,11 +46,7 @@ export function withoutDrawn(line: string, drawn: Fields): string {
 // The command that gives the same answer in a terminal.
 export function commandCard(commandLines: string[], further: HTMLElement[] = [], title = 'The same in a terminal'): HTMLElement {
   const text = commandLines.join('\n');
-  const copy = h('button', { type: 'button', class: 'small', onclick: async () => {
-    await navigator.clipboard.writeText(text);
-    copy.textContent = 'Copied';
-    setTimeout(() => { copy.textContent = 'Copy'; }, 1500);
-  } }, 'Copy');
+  const copy = copyButton('Copy', 'Copied', () => text, { class: 'small' });
   return h('section', { class: 'card', 'aria-label': title },
     h('h2', {}, title),
     h('div', { class: 'command' }, h('pre', { tabindex: 0, 'aria-label': 'Command line' }, text), copy),

@@ -3,6 +3,7 @@ import type { BestIn, Facts, Fields, PlanAnswer, PlanRun, RunResult } from './ap
 import { h, table } from './dom';
 import { compact, dollars, milliseconds } from './format';
 import { rangeNote, tableCard } from './parts';
+import { commandOf, plannedModelLen } from './plan_command';
 import { axis, below, Plot, room, type PlotContent } from './plot';
 import { verdictCard, type BigFigure } from './verdict';
 
@@ -78,34 +79,12 @@ function launchPart(commands: PlanAnswer['commands']): HTMLElement {
 
 const bestIn: Record<BestIn, string> = { work: 'throughput per device', cost: 'cost', energy: 'energy' };
 
-interface Layout { device: string; engine: string; scheme: string; cache: string; tensor: string; pipeline: string; data: string; replicas: string; sequences: string; tokens: string }
-
-const layoutPattern = /^(?<device>[^/]+)\/(?<engine>[^/]+)\/(?<scheme>[^/]+)\/kv-(?<cache>[^/]+)\/tp(?<tensor>\d+)\/pp(?<pipeline>\d+)\/dp(?<data>\d+)\/x(?<replicas>\d+)\/seqs(?<sequences>\d+)\/tokens(?<tokens>\d+)$/;
-const layoutOf = (key: string): Layout | undefined => layoutPattern.exec(key)?.groups as Layout | undefined;
-
-// A pool as the program takes it: "count=2,tp=4".
-const poolText = ({ device, replicas, tensor, pipeline, data }: Layout, first: Layout): string =>
-  [['count', replicas, ''], ['device', device, first.device], ['tp', tensor, '1'], ['pp', pipeline, '1'], ['dp', data, '1']].filter(([, value, usual]) => value !== usual).map(([name, value]) => `${name}=${value}`).join(',');
-
-// The run of a point as a command: "h100_sxm/vllm/fp8/kv-fp8/tp2/pp1/dp1/x4/seqs0/tokens0", or two such for separate pools.
-function commandOf(key: string, rate: number, question: Fields): string {
-  const [, prefill = key, decode] = /^prefill:(.+)\+decode:(.+)$/.exec(key) ?? [];
-  const layout = layoutOf(prefill), second = decode ? layoutOf(decode) : undefined;
-  if (!layout || (decode && !second)) return '';
-  const flags: [string, string, string][] = [['engine', layout.engine, 'vllm'], ['quantization', layout.scheme, 'config'], ['kv-cache-dtype', layout.cache, 'bf16'],
-    ...(second ? [['prefill-pool', poolText(layout, layout), ''], ['decode-pool', poolText(second, layout), '']] as [string, string, string][]
-      : [['tensor-parallel-size', layout.tensor, '1'], ['pipeline-parallel-size', layout.pipeline, '1'], ['data-parallel-size', layout.data, '1'], ['replicas', layout.replicas, '1']] as [string, string, string][]),
-    ['max-num-seqs', layout.sequences, '0'], ['max-num-batched-tokens', layout.tokens, '0']];
-  const load = ['random_input_len', 'random_output_len', 'random_range_ratio', 'max_model_len'].filter((name) => question[name] !== undefined).map((name) => `--${name.replaceAll('_', '-')} ${String(question[name])}`);
-  return ['foretoken serve', `--model ${String(question.model)}`, `--device ${layout.device}`, ...flags.filter(([, value, usual]) => value !== usual).map(([name, value]) => `--${name} ${value}`),
-    `--request-rate ${compact(rate)} --num-prompts 1000`, ...load].join(' ');
-}
-
 interface DrawnRun extends PlanRun { key: string; group: string }
 
 // Every simulated run within the goals, by device and engine; the line goes through those that no other beats in speed and throughput.
 function frontier(answer: PlanAnswer, question: Fields): PlotContent {
   const best = answer.frontier;
+  const maxModelLen = plannedModelLen(answer.commands);
   const groupOf = (key: string) => key.replace(/^prefill:/, '').split('/').slice(0, 2).join(', ');
   const others: DrawnRun[] = answer.points.filter((point) => point.run?.attained && !best.some(({ key }) => key === point.key)).map((point) => ({ ...point.run!, key: point.key, group: groupOf(point.key) }));
   const all: DrawnRun[] = [...best.map((point) => ({ ...point, group: groupOf(point.key) })), ...others];
@@ -125,7 +104,7 @@ function frontier(answer: PlanAnswer, question: Fields): PlotContent {
       money(point.usd_per_million_output_tokens), energy(point), point.best_in.map((name) => bestIn[name]).join(', ')]),
     clicked: (name) => {
       const run = byLabel.get(name);
-      return run ? commandOf(run.key, run.rate, question) || run.key : '';
+      return run ? commandOf(run.key, run.rate, question, maxModelLen) || run.key : '';
     },
     option: (theme) => ({
       grid: { ...room, top: groups.length > 5 ? 70 : 48 },

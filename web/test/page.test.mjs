@@ -518,6 +518,29 @@ test('every example is answered, and its address gives it back', { skip }, async
   }
 });
 
+test('a command and a link are copied where the browser has no clipboard', { skip }, async () => {
+  const page = await openAsk();
+  // Over plain http from another machine.
+  await page.evaluate(() => {
+    Object.defineProperty(navigator, 'clipboard', { value: undefined });
+    document.execCommand = (name) => {
+      window.copied = name === 'copy' && document.activeElement.value;
+      return true;
+    };
+  });
+  await press(page, 'Copy');
+  await page.waitForSelector(`${shown} ::-p-xpath(.//button[normalize-space()="Copied"])`);
+  assert.equal(await page.evaluate(() => window.copied), await textOf(page, '.command pre'));
+  await press(page, 'Copy link');
+  await page.waitForSelector(`${shown} ::-p-xpath(.//button[normalize-space()="Link copied"])`);
+  assert.match(await page.evaluate(() => window.copied), /^http:.*#ask\?command=serve/);
+  await page.evaluate(() => { document.execCommand = () => false; });
+  await press(page, 'Copy');
+  await page.waitForSelector(`${shown} ::-p-xpath(.//button[normalize-space()="Not copied"])`);
+  assert.equal(await page.$('body > textarea'), null);
+  await page.close();
+});
+
 test('a question in words fills the fields and is answered', { skip }, async () => {
   const page = await openAsk();
   await page.type(`${shown} form.search input`, 'llama 70b on 8 h100, 5 req/s');

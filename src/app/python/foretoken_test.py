@@ -47,6 +47,10 @@ class Flags(unittest.TestCase):
         self.assertEqual(flag_words("serve", request_rate=float("inf")), ["--request-rate", "inf"])
         self.assertEqual(flag_words("serve", trace=pathlib.Path("a.csv")), ["--trace", "a.csv"])
 
+    def test_a_path_is_a_word(self):
+        with self.assertRaisesRegex(foretoken.InputError, "no_such_study.yaml"):
+            foretoken.study(pathlib.Path("no_such_study.yaml"))
+
     def test_any_name_of_a_flag_will_do(self):
         for name in ("tp", "tensor_parallel_size"):
             self.assertEqual(flag_words("serve", **{name: 8}), ["--tensor-parallel-size", "8"])
@@ -321,12 +325,39 @@ class Steps(unittest.TestCase):
             return types.SimpleNamespace(seq_len=lambda: tokens)
 
         recorder = adapters.SglangStepTimes(self.steps)
-        idle = types.SimpleNamespace(running_requests=[])
-        busy = types.SimpleNamespace(running_requests=[request(1001)] * 16)
+        idle = types.SimpleNamespace(running_requests=[], pending_requests=[])
+        busy = types.SimpleNamespace(running_requests=[request(1001)] * 16, pending_requests=[])
         recorder.on_step_end(0, [idle, busy])
-        recorder.on_step_end(1, [idle, idle])
-        self.assertEqual(recorder.seconds, [self.steps.predict([[16, 1000, 0, 0, 0]])[0], 0])
+        self.assertEqual(recorder.seconds, [self.steps.predict([[16, 1000, 0, 0, 0]])[0]])
+        recorder.on_step_end(0, [idle, idle])  # another run begins
+        self.assertEqual(recorder.seconds[1:], [0])
         self.assertEqual(recorder.get_summary(), {"seconds": recorder.seconds[0]})
+
+    def test_the_step_in_which_requests_finish_in_sglangs_simulator_counts_them(self):
+        class Request:
+            def __init__(self, tokens, left):
+                self.tokens, self.left = tokens, left
+
+            def seq_len(self):
+                return self.tokens
+
+        def step(gpu):
+            """As the simulator does it: finished requests are gone before recorders look."""
+            gpu.running_requests += gpu.pending_requests[: 2 - len(gpu.running_requests)]
+            gpu.pending_requests = [one for one in gpu.pending_requests if one not in gpu.running_requests]
+            for one in gpu.running_requests:
+                one.tokens, one.left = one.tokens + 1, one.left - 1
+            gpu.running_requests = [one for one in gpu.running_requests if one.left > 0]
+
+        gpu = types.SimpleNamespace(
+            running_requests=[], pending_requests=[Request(1000, 2), Request(3000, 3), Request(500, 1)]
+        )
+        recorder = adapters.SglangStepTimes(self.steps)
+        for number in range(3):
+            step(gpu)
+            recorder.on_step_end(number, [gpu])
+        contexts = [2000, 2001, 1751]  # of two requests each: the third waits for a place
+        self.assertEqual(recorder.seconds, [self.steps.predict([[2, mean, 0, 0, 0]])[0] for mean in contexts])
 
 
 SWEEP = [{"command": "step", "model": "Llama-3.1-8B", "device": "h100_sxm", "batch": batch} for batch in (1, 8, 64)]

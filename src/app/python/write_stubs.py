@@ -19,7 +19,7 @@ from foretoken.result import Result
 
 Text = str | PathLike[str] | int | float | Mapping[str, Any]
 
-def run(command: str, *words: str, **flags: Any) -> Result: ...
+def run(command: str, *words: str | PathLike[str], **flags: Any) -> Result: ...
 def ask(spec: Mapping[str, Any]) -> Result: ...
 def help(*command: str) -> None: ...
 def python_name(name: str) -> str: ...
@@ -64,9 +64,9 @@ def stub(command: dict[str, Any], python_name: Any) -> str:
     words = [flag for flag in command["flags"] if not flag["names"][0].startswith("-")]
     if command["subcommands"]:
         names = ", ".join(repr(subcommand["name"]) for subcommand in command["subcommands"])
-        first = f"    subcommand: Literal[{names}],\n    /,\n    *words: str,\n"
+        first = f"    subcommand: Literal[{names}],\n    /,\n    *words: str | PathLike[str],\n"
     elif words:
-        first = "    *words: str,\n"
+        first = "    *words: str | PathLike[str],\n"
     else:
         first = "    *,\n"
     flags = parameters(command, python_name)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -113,9 +115,19 @@ std::string latencies_cell(const Json& row) {
   return text;
 }
 
+// The most that a token may cost: infinite where the layout may serve nothing at the bad end of its interval, which
+// JSON has no number for. Nothing where there is no interval.
+std::optional<double> usd_high(const Json& row) {
+  if (member_of(row, "usd_low").kind() == Json::Kind::null) return std::nullopt;
+  const Json& high = member_of(row, "usd_high");
+  return high.kind() == Json::Kind::null ? std::numeric_limits<double>::infinity() : high.number();
+}
+
 std::string usd_cell(const Json& row) {
   const auto text = [&](const char* column) { return number_cell(row, column, "{:.3g}"); };
   const std::string value = text("usd_per_million_output_tokens"), low = text("usd_low"), high = text("usd_high");
+  const std::optional<double> most = usd_high(row);
+  if (most && std::isinf(*most)) return fmt::format("{} ({} or more)", value, low);
   return low == high ? value : fmt::format("{} ({}-{})", value, low, high);
 }
 
@@ -161,7 +173,7 @@ struct BestCase {
 bool is_tied(const BestCase& best, const Json& other) {
   if (best.by_cost) {
     const double own = *cost_of(*best.row), theirs = *cost_of(other);
-    return number_or(other, "usd_low", theirs) <= number_or(*best.row, "usd_high", own);
+    return number_or(other, "usd_low", theirs) <= usd_high(*best.row).value_or(own);
   }
   const double own = capacity_of_gpu(*best.row), theirs = capacity_of_gpu(other);
   const auto end = [](const Json& row, const char* column, double each) {
@@ -301,9 +313,9 @@ std::string costs_svg(const StudyReport& report) {
   for (const Json* row : priced) {
     const double usd = *cost_of(*row);
     svg.text({left - 8, y + 4}, name_of_case(*row), {.size = 11, .anchor = SvgAnchor::end});
-    if (member_of(*row, "usd_low").kind() != Json::Kind::null) {
-      svg.line({axis.position(member_of(*row, "usd_low").number()), y},
-               {axis.position(member_of(*row, "usd_high").number()), y}, {.stroke = "#7b8794", .width = 2});
+    if (const std::optional<double> high = usd_high(*row)) {
+      const double end = std::isinf(*high) ? width - right : axis.position(*high);
+      svg.line({axis.position(member_of(*row, "usd_low").number()), y}, {end, y}, {.stroke = "#7b8794", .width = 2});
     }
     svg.circle({axis.position(usd), y}, 4.5, {.fill = "#2563eb"},
                fmt::format("{}: ${:.3g} for a million output tokens", name_of_case(*row), usd));

@@ -5,7 +5,7 @@ import { partKinds } from '../ask_parts';
 import { phrases, understand } from '../ask_text';
 import { CollectiveForm } from '../collective_form';
 import { collectiveParts } from '../collective_answer';
-import { fill, h, submits } from '../dom';
+import { copyButton, fill, h, submits } from '../dom';
 import { MemoryGauge } from '../gauge';
 import { GoalFields } from '../goal_fields';
 import { commandCard, exportButtons, withoutDrawn } from '../parts';
@@ -133,12 +133,7 @@ export function askTab(facts: Facts): Tab {
 }
 
 function shareButton(hash: string): HTMLElement {
-  const button = h('button', { type: 'button', onclick: async () => {
-    await navigator.clipboard.writeText(new URL(hash, location.href).href);
-    button.textContent = 'Link copied';
-    setTimeout(() => { button.textContent = 'Copy link'; }, 1500);
-  } }, 'Copy link');
-  return button;
+  return copyButton('Copy link', 'Link copied', () => new URL(hash, location.href).href);
 }
 
 // How far a run is, by what the server tells of it.

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -48,21 +49,30 @@ void add_texts_of(const Json& value, std::set<std::filesystem::path>& texts) {
   for (const auto& [key, member] : value.members()) add_texts_of(member, texts);
 }
 
-// About how long a search takes beside others: it grows with the devices to share out and the engines to try.
-int64_t expected_work(const StudyCase& one, const std::string& source, const Library& library) {
-  const JsonView fields(one.question, source);
-  int64_t devices = 0;
-  const JsonView hardware = fields.at("hardware");
+// Names and numbers of the devices that a case offers.
+std::vector<std::pair<std::string, std::string>> offered_devices(const StudyCase& one, const std::string& source,
+                                                                 const Library& library) {
+  std::vector<std::pair<std::string, std::string>> devices;
+  const JsonView hardware = JsonView(one.question, source).at("hardware");
   const std::vector<JsonView> choices =
       hardware.is(Json::Kind::array) ? hardware.items() : std::vector<JsonView>{hardware};
   for (const JsonView& choice : choices) {
     const std::string names = choice.string();
     for (const std::string_view name : split(names, ",")) {
-      devices +=
-          parse_size("--hardware", device_and_count(std::string(name), library.hardware()).second, device_counts);
+      devices.push_back(device_and_count(std::string(name), library.hardware()));
     }
   }
-  return fields.has("engines") ? devices : devices * std::ssize(engine_kinds());
+  return devices;
+}
+
+// About how long a search takes beside others: it grows with the devices to share out and the engines to try.
+int64_t expected_work(const StudyCase& one, const std::string& source, const Library& library) {
+  int64_t devices = 0;
+  for (const auto& [name, count] : offered_devices(one, source, library)) {
+    devices += parse_size("--hardware", count, device_counts);
+  }
+  const bool names_engines = JsonView(one.question, source).has("engines");
+  return names_engines ? devices : devices * std::ssize(engine_kinds());
 }
 
 // Places of the cases, those that take longest first: nobody is left with a long one at the end.
@@ -217,14 +227,16 @@ class StudyCommand : public Command {
     return rows;
   }
 
-  static std::vector<std::string> stored(const Study& study, const std::vector<size_t>& order, const std::string& store,
-                                         unsigned threads, const Library& library,
-                                         const std::function<std::string(size_t)>& work) {
+  std::vector<std::string> stored(const Study& study, const std::vector<size_t>& order, const std::string& store,
+                                  unsigned threads, const Library& library,
+                                  const std::function<std::string(size_t)>& work) const {
     std::set<std::filesystem::path> files;
     std::vector<std::string> keys;
     for (const size_t i : order) {
       const StudyCase& one = study.cases[i];
       add_texts_of(one.question, files);
+      // A device's file stands in one text with the number of devices.
+      for (const auto& [device, count] : offered_devices(one, file_, library)) files.insert(device);
       keys.push_back(fmt::format("{} | {} | {} | {} | {}", one.model, one.hardware, one.traffic, one.engines,
                                  one.question.dump(0)));
     }

@@ -27,7 +27,11 @@ void PlanFileFlags::write(const ServingPlanner& planner, const ServingPlanReport
   if (!html.empty()) write_report(html, page(planner, report));
   if (!csv.empty()) write_report(csv, serving_plan_csv(report));
   const PlanPoint* winner = report.result.winner();
-  if (trace_out.empty() || winner == nullptr) return;
+  if (trace_out.empty()) return;
+  if (winner == nullptr) {
+    remove_if_empty(trace_out);  // check() made it
+    return;
+  }
   const double rate = planner.question.rate.value_or(winner->capacity.value);
   write_file(trace_out, layout_trace(planner, winner->layout, rate).dump(0) + "\n");
 }

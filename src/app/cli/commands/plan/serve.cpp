@@ -78,11 +78,11 @@ class PlanServe : public Command {
     const SearchStop stop(time_limit_, store_.store.empty());
     const ProcessRank rank = store_.own_rank();
     if (launch_ == "lines") options_->refuse({"--launch-out"}, {}, "--launch lines");
-    if (rank.answers()) files_.check();
-    if (rank.answers()) OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     if (!also_.empty()) return run_together(library, rank, stop);
     ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)}, stop);
     day_.check_least_replicas(planner.question);
+    if (rank.answers()) files_.check();
+    if (rank.answers()) OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
     const ServingSearchResult result = searched(planner, library);
     if (!rank.answers()) return {.text = {}, .json = {}};
     const std::optional<LayoutExplanation> explanation = planner.explain(result);
@@ -99,7 +99,11 @@ class PlanServe : public Command {
     Answer answer{.text = serving_plan_text(report),
                   .json = serving_plan_json(report),
                   .failure = result.winner() == nullptr ? without_line_end(serving_plan_sentence(report)) : ""};
-    if (launch_ != "lines" && result.winner() != nullptr) add_launch_file(planner, result.winner()->layout, answer);
+    if (result.winner() == nullptr) {
+      tell_unwritten(answer);
+    } else if (launch_ != "lines") {
+      add_launch_file(planner, result.winner()->layout, answer);
+    }
     return answer;
   }
 
@@ -201,6 +205,15 @@ class PlanServe : public Command {
     answer.json.set("manifest", with_literal_braces(manifest));
   }
 
+  // Files of the winner, where there is none: one of an earlier run stays as it is.
+  void tell_unwritten(Answer& answer) const {
+    remove_if_empty(launch_out_);  // made to see whether it can be written
+    for (const std::string& file : {files_.trace_out, launch_out_}) {
+      if (file.empty()) continue;
+      answer.text += with_literal_braces(fmt::format("\n{} was not written: no layout was found.\n", file));
+    }
+  }
+
   // The search took its time, and its answer stands without the file.
   void refuse_launch_file(const InputProblem& problem, Answer& answer) const {
     const std::string note =
@@ -208,7 +221,7 @@ class PlanServe : public Command {
     answer.text += wrap_lines("\nnote: " + note + "\n", page_width(), 2);
     answer.json.set("manifest", Json());
     answer.json.set("manifest_note", note);
-    remove_if_empty(launch_out_);  // check() made it
+    remove_if_empty(launch_out_);  // made to see whether it can be written
   }
 
   // Closed forms know nothing of caches that conversations leave behind, and days only of requests that stand alone.

@@ -13,21 +13,28 @@ class SglangStepTimes:
         recorder = SglangStepTimes(StepPredictor(model=..., device=..., engine="sglang"))
         Simulator(..., recorders=[recorder]).run(requests).summary["seconds"]
 
-    The simulator counts steps of decodes. Each takes as long as its slowest GPU.
+    The simulator counts steps of decodes. Each takes as long as its slowest GPU. Requests that the very first step
+    finishes are not counted: the simulator shows them to no recorder.
     """
 
     def __init__(self, steps: StepPredictor) -> None:
         self._steps = steps
         #: Of each step.
         self.seconds: list[float] = []
+        self._unfinished: list[list[Any]] = []  # requests of each GPU after the step before
 
     def on_step_end(self, step: int, gpu_states: list[Any]) -> None:
+        # The simulator has taken requests that finished in this step out of both lists.
+        unfinished = [[*gpu.running_requests, *gpu.pending_requests] for gpu in gpu_states]
+        still_there = {id(request) for of_gpu in unfinished for request in of_gpu}
         rows = []
-        for gpu in gpu_states:
-            running = gpu.running_requests
-            if running:
-                mean = sum(request.seq_len() for request in running) / len(running)
-                rows.append([len(running), max(0.0, mean - 1), 0, 0, 0])
+        for place, gpu in enumerate(gpu_states):
+            before = self._unfinished[place] if step > 0 and place < len(self._unfinished) else []
+            batch = [*gpu.running_requests, *(request for request in before if id(request) not in still_there)]
+            if batch:
+                mean = sum(request.seq_len() for request in batch) / len(batch)
+                rows.append([len(batch), max(0.0, mean - 1), 0, 0, 0])
+        self._unfinished = unfinished
         self.seconds.append(max(map(float, self._steps.predict(rows))) if rows else 0.0)
 
     def get_summary(self) -> dict[str, float]:

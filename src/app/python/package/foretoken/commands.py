@@ -15,10 +15,10 @@ from foretoken.result import Result
 __all__: list[str] = []  # one for each command, added below
 
 
-def run(command: str, *words: str, **flags: Any) -> Result:
+def run(command: str, *words: str | os.PathLike[str], **flags: Any) -> Result:
     """Answers a command, as its function does: run("kernel", "gemm", device="h100_sxm", m=1, n=1, k=1).
 
-    Words are what a command line has without dashes: a subcommand or a name. Keywords are flags with _ for -:
+    Words are what a command line has without dashes: a subcommand, a name or a path. Keywords are flags with _ for -:
 
         request_rate=4       --request-rate 4
         energy=True          --energy, and False --no-energy
@@ -28,7 +28,8 @@ def run(command: str, *words: str, **flags: Any) -> Result:
         speculative_config={"method": "ngram"}     a dict is JSON, where it takes one
         trace=None           as if it were not there
     """
-    return _result(*_foretoken.ask([command, *words], _fields(flags), _foretoken.__file__))
+    texts = [str(_plain(word)) for word in words]
+    return _result(*_foretoken.ask([command, *texts], _fields(flags), _foretoken.__file__))
 
 
 def ask(spec: Mapping[str, Any]) -> Result:
@@ -79,7 +80,7 @@ def _plain(value: Any) -> Any:
 
 
 def _function(name: str, summary: str) -> Callable[..., Result]:
-    def command(*words: str, **flags: Any) -> Result:
+    def command(*words: str | os.PathLike[str], **flags: Any) -> Result:
         return run(name, *words, **flags)
 
     command.__name__ = command.__qualname__ = python_name(name)
