@@ -94,6 +94,7 @@ Model run_on(Model model, const Device& device) {
       const std::string asked = fmt::format("{} weights of {}", facts(scheme).name, model.served_name());
       check_multiplies_in("device", scheme, device, asked);
     }
+    if (form == Scheme::int4_wo) model.int4_bytes = facts(scheme).weight_bytes;  // with the scales of the checkpoint
     if (std::find(changed.begin(), changed.end(), scheme) == changed.end()) changed.push_back(scheme);
     return form;
   };

@@ -105,6 +105,7 @@ constexpr EngineKind vllm = {.name = "vllm",
                              .decodes_share_token_budget = true,
                              .limits_of_all_ranks = false,
                              .sends_tokens = TokenSending::one_kind,  // --all2all-backend
+                             .ranks_share_experts = true,             // layers/fused_moe/config.py
                              .prompts_stop_drafting_ranks = false,
                              .block_size = 16,
                              .latent_block_size = 64,                     // FlashMLA's pages
@@ -174,6 +175,7 @@ constexpr EngineKind kinds[] = {
      .decodes_share_token_budget = true,
      .limits_of_all_ranks = false,
      .sequences_of_each_stage = true,  // _torch/pyexecutor/_util.py: max_num_sequences = max_batch_size * pp_size
+     .cuts_prompts = false,            // llmapi/llm_args.py: enable_chunked_prefill
      .prompts_stop_drafting_ranks = false,
      .block_size = 32,
      .latent_block_size = 32,

@@ -156,7 +156,7 @@ TEST_F(Observe, writes_a_run_that_is_a_trace) {
 TEST_F(Observe, chats_failures_and_retries_are_counted) {
   ServerProcess server("endpoint --model Llama-3.1-8B --device h100_sxm --time-scale 50 --failure-rate 0.3 --seed 5");
   const std::string line = fmt::format(
-      "observe --url http://127.0.0.1:{}/v1 --api chat --request-rate inf --max-concurrency 8 --num-prompts 60 "
+      "observe --url http://127.0.0.1:{}/v1 --api chat --max-concurrency 8 --num-prompts 60 "
       "--random-input-len 64 --random-output-len 16 --num-warmups 8 --json",
       server.port);
   const Outcome run = run_foretoken(line);
@@ -166,6 +166,33 @@ TEST_F(Observe, chats_failures_and_retries_are_counted) {
   EXPECT_EQ(answer.at("completed").integer() + answer.at("failed").integer(), 60);
   EXPECT_GT(answer.at("failed").integer(), 5);
   EXPECT_THAT(answer.at("errors").members().front().first, HasSubstr("status 500"));
+}
+
+// A request a second would take 20 seconds, and never have two in flight.
+TEST_F(Observe, a_limit_on_those_in_flight_without_a_rate_is_reached) {
+  ServerProcess server("endpoint --model Llama-3.1-8B --device l4 --max-model-len 8192 --time-scale 20");
+  const std::string out = path("run");
+  const std::string line = fmt::format(
+      "observe --url http://127.0.0.1:{} --max-concurrency 5 --num-prompts 20 --random-input-len 64 "
+      "--random-output-len 64 --metrics-interval 0 --json --out {}",
+      server.port, out);
+  const Outcome run = run_foretoken(line);
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "answer");
+  EXPECT_LT(JsonView(json, "answer").at("duration").number(), 15);
+  const MeasuredRun written = read_run_folder(out);
+  ASSERT_EQ(written.requests.size(), 20U);
+  const double first_end = written.requests.front().sent() + written.requests.front().e2e_s.value();
+  EXPECT_LT(written.requests[4].sent(), first_end);
+}
+
+TEST_F(Observe, each_address_of_a_host_is_tried) {
+  ServerProcess server("endpoint --model Llama-3.1-8B --device l4 --max-model-len 8192");
+  const Outcome run = run_foretoken(
+      fmt::format("observe --url http://localhost:{} --request-rate inf --num-prompts 2 --random-input-len 16 "
+                  "--random-output-len 2 --json",
+                  server.port));
+  ASSERT_EQ(run.status, 0) << run.err << " where localhost is ::1 too";
 }
 
 TEST_F(Observe, a_run_ends_when_it_must) {

@@ -66,6 +66,21 @@ TEST(ServeEnergy, a_pool_may_have_caps_of_its_own) {
   EXPECT_LT(replica_joules(capped, 1), replica_joules(plain, 1));
 }
 
+// The rating of the usual node is known, that of the other is not.
+TEST(ServeEnergy, the_rest_of_the_node_that_was_named_draws_its_share) {
+  const auto joules = [](const std::string& node) {
+    const Outcome run = run_foretoken(
+        "serve --model Llama-3.1-8B --device a100_sxm --num-prompts 20 --request-rate 5 --random-output-len 20 "
+        "--no-intervals --energy --json" +
+        node);
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json answer = parse_json(run.out, "answer");
+    return answer.find("energy")->find("facility_joules_per_output_token")->find("value")->number();
+  };
+  EXPECT_LT(joules(" --node hgx_a100_4nic"), joules(""));
+  EXPECT_EQ(joules(" --node hgx_a100"), joules(""));
+}
+
 TEST(ServeEnergy, the_clock_that_saves_most_energy_within_goals_is_found) {
   const std::string load =
       "--num-prompts 20 --request-rate 2 --random-input-len 500 --random-output-len 20 --gpu-clock auto ";

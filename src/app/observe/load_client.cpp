@@ -18,6 +18,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -46,7 +47,8 @@ struct Address {
   socklen_t size = 0;
 };
 
-Address resolve(const ServerAddress& server) {
+// All of the host, at least one: localhost is often ::1 as well as 127.0.0.1, and servers listen on one of them.
+std::vector<Address> resolve(const ServerAddress& server) {
   const addrinfo hints{.ai_flags = AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
   addrinfo* found = nullptr;
   const int failed = getaddrinfo(server.host.c_str(), fmt::format("{}", server.port).c_str(), &hints, &found);
@@ -55,10 +57,14 @@ Address resolve(const ServerAddress& server) {
                       .value = printable(server.host),
                       .expected = fmt::format("the name of a host ({})", gai_strerror(failed))});
   }
-  Address address{.size = found->ai_addrlen};
-  std::memcpy(&address.bytes, found->ai_addr, found->ai_addrlen);
+  std::vector<Address> addresses;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    Address& address = addresses.emplace_back();
+    address.size = one->ai_addrlen;
+    std::memcpy(&address.bytes, one->ai_addr, one->ai_addrlen);
+  }
   freeaddrinfo(found);
-  return address;
+  return addresses;
 }
 
 // Null where the server is asked in the open.
@@ -81,6 +87,7 @@ struct Exchange {
 struct ClientConnection {
   ClientStream stream;
   bool connected = false, reused = false, wants_write = false;
+  size_t first_address = 0, addresses_tried = 0;  // of the server's
   std::string unsent;
   size_t sent_bytes = 0;
   HttpResponseParser parser;
@@ -123,7 +130,7 @@ class LoadClient {
  public:
   explicit LoadClient(const LoadClientSettings& settings)
       : settings_(settings),
-        address_(resolve(settings.server)),
+        addresses_(resolve(settings.server)),
         trust_(trust_of(settings)),
         poll_(epoll_create1(EPOLL_CLOEXEC)),
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
@@ -283,7 +290,10 @@ class LoadClient {
     }
     auto& connection = connections_[place];
     const bool is_new = connection == nullptr;
-    if (is_new) connection = std::make_unique<ClientConnection>();
+    if (is_new) {
+      connection = std::make_unique<ClientConnection>();
+      connection->first_address = answering_;
+    }
     connection->unsent = std::move(message);
     connection->sent_bytes = 0;
     connection->exchange = std::move(exchange);
@@ -291,24 +301,37 @@ class LoadClient {
     if (connection->connected) flush(place);
   }
 
+  // To the first of the addresses that it has not tried; false where none is left, which ends its exchange.
   bool connect_to(ClientConnection& connection, size_t place) {
-    FileDescriptor opened(socket(address_.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (opened.get() < 0) {
-      end_exchange(place, std::string("no socket: ") + std::strerror(errno), true);
-      return false;
+    std::string why;
+    while (connection.addresses_tried < addresses_.size()) {
+      ++connection.addresses_tried;
+      const Address& address = addresses_[address_of(connection)];
+      FileDescriptor opened(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      if (opened.get() < 0) {
+        why = std::string("no socket: ") + std::strerror(errno);
+        continue;
+      }
+      const int on = 1;
+      setsockopt(opened.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      const int done = connect(opened.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size);
+      if (done != 0 && errno != EINPROGRESS) {
+        why = std::strerror(errno);
+        continue;
+      }
+      connection.stream = ClientStream(std::move(opened), trust_.get(), settings_.server.host);
+      connection.connected = done == 0;
+      connection.wants_write = true;
+      watch(connection.stream.descriptor(), EPOLLIN | EPOLLOUT, place);
+      return true;
     }
-    const int on = 1;
-    setsockopt(opened.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    const int done = connect(opened.get(), reinterpret_cast<const sockaddr*>(&address_.bytes), address_.size);
-    if (done != 0 && errno != EINPROGRESS) {
-      end_exchange(place, std::strerror(errno), true);
-      return false;
-    }
-    connection.stream = ClientStream(std::move(opened), trust_.get(), settings_.server.host);
-    connection.connected = done == 0;
-    connection.wants_write = true;
-    watch(connection.stream.descriptor(), EPOLLIN | EPOLLOUT, place);
-    return true;
+    end_exchange(place, why, true);
+    return false;
+  }
+
+  // That it tried last.
+  size_t address_of(const ClientConnection& connection) const {
+    return (connection.first_address + connection.addresses_tried - 1) % addresses_.size();
   }
 
   void listen_for_write(ClientConnection& connection, size_t place, bool wanted) const {
@@ -338,15 +361,22 @@ class LoadClient {
     listen_for_write(connection, place, false);
   }
 
+  void try_other_address(size_t place, int error) {
+    ClientConnection& connection = *connections_[place];
+    if (connection.addresses_tried == addresses_.size()) return lose(place, std::strerror(error));
+    if (connect_to(connection, place) && connection.connected) flush(place);
+  }
+
   void handle(size_t place, uint32_t events) {
     if (connections_[place] == nullptr) return;
     if (!connections_[place]->connected) {
       int error = 0;
       socklen_t size = sizeof error;
       getsockopt(connections_[place]->stream.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
-      if (error != 0) return lose(place, std::strerror(error));
+      if (error != 0) return try_other_address(place, error);
       if ((events & EPOLLOUT) == 0U) return;
       connections_[place]->connected = true;
+      answering_ = address_of(*connections_[place]);
     }
     const ClientConnection& connection = *connections_[place];
     // A handshake of TLS reads before the first byte can be sent.
@@ -569,7 +599,8 @@ class LoadClient {
   }
 
   LoadClientSettings settings_;
-  Address address_;
+  std::vector<Address> addresses_;
+  size_t answering_ = 0;  // of these: the one that was reached last
   std::unique_ptr<const TlsTrust> trust_;
   FileDescriptor poll_, timer_, signals_;
   sigset_t mask_before_{};
@@ -588,11 +619,19 @@ class LoadClient {
 
 // One small question, answered whole.
 std::string get(const LoadClientSettings& settings, std::string_view path) {
-  const Address address = resolve(settings.server);
-  FileDescriptor connection(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval patience{.tv_sec = 10, .tv_usec = 0};
-  setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  FileDescriptor connection;
+  int why_not = 0;
+  for (const Address& address : resolve(settings.server)) {
+    FileDescriptor opened(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const timeval patience{.tv_sec = 10, .tv_usec = 0};
+    setsockopt(opened.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(opened.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect(opened.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) == 0) {
+      connection = std::move(opened);
+      break;
+    }
+    why_not = errno;
+  }
   const ServerAddress& server = settings.server;
   const auto fail = [&](const std::string& why) {
     throw InputError({.source = "--url",
@@ -600,9 +639,7 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
                       .expected = fmt::format("an OpenAI-compatible server that answers {} ({})", path, why)});
   };
   const std::unique_ptr<const TlsTrust> trust = trust_of(settings);
-  if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) != 0) {
-    fail(std::strerror(errno));
-  }
+  if (connection.get() < 0) fail(std::strerror(why_not));
   std::string message = fmt::format("GET {}{} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\n", server.path, path,
                                     server.host, server.port);
   if (!settings.api_key.empty()) message += fmt::format("Authorization: Bearer {}\r\n", settings.api_key);

@@ -135,16 +135,34 @@ std::string with_article(std::string_view format) {
 // What TensorRT-LLM reads from one map of its options file.
 using CacheOptions = std::vector<std::string>;
 
-void add_cache_format(const EngineChoice& engine, LaunchStyle style, const LaunchPlatform& platform, std::string& line,
-                      CacheOptions& cache) {
-  const bool is_fp8 = engine.kv_dtype == DType::fp8;
-  std::string_view type = dtype_name(engine.kv_dtype);
-  if (is_fp8 && style == LaunchStyle::sglang) type = "fp8_e4m3";
-  if (is_fp8 && style == LaunchStyle::vllm) type = platform.fp8_cache;
-  if (launch_flag_name(style, "kv_cache_dtype").empty()) {
-    cache.push_back(fmt::format("dtype: {}", type));
-  } else if (!type.empty()) {
-    add_flag(style, "kv_cache_dtype", type, line);
+// The engine's own word for a format of its cache; nothing where it has none. An empty word needs no flag.
+std::optional<std::string_view> cache_word(DType type, LaunchStyle style, const LaunchPlatform& platform) {
+  using Word = std::optional<std::string_view>;
+  const bool is_vllm = style == LaunchStyle::vllm, is_sglang = style == LaunchStyle::sglang;
+  switch (type) {
+    case DType::fp8:
+      return is_vllm ? Word(platform.fp8_cache) : is_sglang ? Word("fp8_e4m3") : Word("fp8");
+    case DType::fp4:
+      return is_sglang ? Word("fp4_e2m1") : Word("nvfp4");
+    case DType::bf16:
+      return is_vllm ? Word("bfloat16") : Word("bf16");
+    case DType::fp16:
+      return is_vllm ? Word("float16") : is_sglang ? Word() : Word("fp16");
+    default:
+      return std::nullopt;
+  }
+}
+
+void add_cache_format(const EngineChoice& engine, LaunchStyle style, const LaunchPlatform& platform,
+                      LaunchCommand& command, CacheOptions& cache) {
+  const std::optional<std::string_view> word = cache_word(engine.kv_dtype, style, platform);
+  if (!word) {
+    command.note += fmt::format("no flag of {} keeps the KV cache in {}, as simulated; ", engine.engine,
+                                dtype_name(engine.kv_dtype));
+  } else if (launch_flag_name(style, "kv_cache_dtype").empty()) {
+    cache.push_back(fmt::format("dtype: {}", *word));
+  } else if (!word->empty()) {
+    add_flag(style, "kv_cache_dtype", *word, command.line);
   }
 }
 
@@ -152,7 +170,9 @@ void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyl
                       LaunchCommand& command, CacheOptions& cache) {
   std::string &line = command.line, &note = command.note;
   const bool makes_fp8 = engine.scheme == Scheme::fp8 && *engine.scheme != model.scheme;
-  const bool other_cache = engine.kv_dtype != model.kv_cache_dtype();
+  // vLLM refuses to choose the cache of DeepSeek-V4 itself.
+  const bool must_say_cache = style == LaunchStyle::vllm && model.has_compressed_attention();
+  const bool other_cache = engine.kv_dtype != model.kv_cache_dtype() || must_say_cache;
   if (!platform.fp8_note.empty() && (makes_fp8 || (other_cache && engine.kv_dtype == DType::fp8))) {
     note += fmt::format("{}; ", platform.fp8_note);
   }
@@ -171,7 +191,7 @@ void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyl
       line.replace(name, served.size(), "MODEL");
     }
   }
-  if (other_cache) add_cache_format(engine, style, platform, line, cache);
+  if (other_cache) add_cache_format(engine, style, platform, command, cache);
 }
 
 void add_host_cache(const EnginePool& pool, LaunchStyle style, std::string& line, CacheOptions& cache) {
@@ -225,6 +245,10 @@ void add_role_flags(std::string_view role, LaunchStyle style, const std::optiona
     if (place) line += fmt::format(" --disaggregation-bootstrap-port {}", place->bootstrap_port());
   } else {
     add_option_of_file("cache_transceiver_config: {backend: UCX}", command);
+    command.note += "each pool has an options.yaml of its own; ";
+    if (role == "prefill") {
+      command.note += "releases before 1.3 also need `disable_overlap_scheduler: true` in that of prefill servers; ";
+    }
   }
 }
 
@@ -286,6 +310,22 @@ void add_draft_flags(const SpeculativeConfig& drafts, LaunchStyle style, LaunchC
   }
 }
 
+// What TensorRT-LLM does otherwise by itself: it refuses prompts longer than a step, and captures fewer graphs than
+// were simulated.
+void add_simulated_options(const ServingQuestion& question, const EnginePool& pool, int64_t max_model_len,
+                           LaunchCommand& command) {
+  const EngineChoice& engine = pool.engine;
+  const EngineFlags flags = resolved({.engine = engine.engine,
+                                      .max_num_batched_tokens = pool.max_num_batched_tokens,
+                                      .max_num_seqs = pool.max_num_seqs,
+                                      .max_model_len = max_model_len,
+                                      .kv_dtype = engine.kv_dtype},
+                                     question.model, question.hardware_of(engine.device).device, engine.plan());
+  add_option_of_file("enable_chunked_prefill: true", command);
+  add_option_of_file(
+      fmt::format("cuda_graph_config: {{enable_padding: true, max_batch_size: {}}}", largest_graph(flags)), command);
+}
+
 LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, std::string_view role,
                      int64_t max_model_len, const std::optional<ServerPlace>& place, const NodePlace& node = {}) {
   const EngineChoice& engine = pool.engine;
@@ -303,6 +343,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   add_format_flags(engine, question.model, style, platform, command, cache);
   add_host_cache(pool, style, line, cache);
   if (!cache.empty()) add_option_of_file(fmt::format("kv_cache_config: {{{}}}", fmt::join(cache, ", ")), command);
+  if (style == LaunchStyle::trtllm) add_simulated_options(question, pool, max_model_len, command);
   add_flag(style, "max_model_len", max_model_len, line);
   if (pool.max_num_seqs > 0) add_flag(style, "max_num_seqs", pool.max_num_seqs, line);
   if (pool.max_num_batched_tokens > 0) add_flag(style, "max_num_batched_tokens", pool.max_num_batched_tokens, line);

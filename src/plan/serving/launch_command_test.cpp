@@ -57,6 +57,11 @@ void expect_same(const EnginePool& pool, const Json& fields, const std::string& 
   EXPECT_EQ(text(fields, "gpu_memory_utilization"), pool.memory_fraction > 0 ? "0.8" : "0.85") << line;
   EXPECT_EQ(text(fields, "quantization"), engine.scheme ? "fp8" : "") << line;
   EXPECT_EQ(text(fields, "kv_cache_dtype"), engine.kv_dtype == DType::fp8 ? "fp8" : "") << line;
+  const bool needs_options = engine.engine == "trtllm";  // which has them off by itself
+  const Json* chunks = fields.find("enable_chunked_prefill");
+  EXPECT_EQ(chunks != nullptr && chunks->boolean(), needs_options) << line;
+  const int64_t graph = !needs_options ? 0 : pool.max_num_seqs > 0 ? pool.max_num_seqs : 2048;
+  EXPECT_EQ(whole(fields, "max_cudagraph_capture_size", 0), graph) << line;
 }
 
 // What TensorRT-LLM takes in a file stands in the note, in backquotes.
@@ -385,6 +390,36 @@ TEST(LaunchCommand, each_platform_has_its_own_variable_and_words_for_fp8) {
   EXPECT_THAT(fp8_on("gaudi3").note, HasSubstr("QUANT_CONFIG"));
   EXPECT_THAT(fp8_on("trainium2").line, Not(HasSubstr("fp8")));
   EXPECT_THAT(fp8_on("trainium2").note, HasSubstr("replace MODEL with an fp8 checkpoint of"));
+}
+
+TEST(LaunchCommand, vllm_is_told_the_cache_of_compressed_attention) {
+  ServingQuestion question = question_on("h100_sxm");
+  const auto line = [&](const char* name) {
+    EngineChoice engine{.device = "h100_sxm", .engine = name};
+    engine.kv_dtype = DType::fp8;
+    return launch_commands(question, {.pool = {.engine = engine}, .decode = {}}, 4096).front().line;
+  };
+  question.model.cache_dtype = DType::fp8;
+  EXPECT_THAT(line("vllm"), Not(HasSubstr("--kv-cache-dtype")));
+  question.model.layers.back().mixer = CompressedAttention{.heads = 16, .head_dim = 64, .rope_dim = 32};
+  EXPECT_THAT(line("vllm"), HasSubstr("--kv-cache-dtype fp8 "));
+  EXPECT_THAT(line("sglang"), Not(HasSubstr("--kv-cache-dtype")));
+}
+
+TEST(LaunchCommand, formats_of_the_cache_are_named_as_the_engine_does) {
+  ServingQuestion question = question_on("b200_sxm");
+  const auto command = [&](const char* name, DType type) {
+    EngineChoice engine{.device = "b200_sxm", .engine = name};
+    engine.kv_dtype = type;
+    return launch_commands(question, {.pool = {.engine = engine}, .decode = {}}, 4096).front();
+  };
+  EXPECT_THAT(command("vllm", DType::fp4).line, HasSubstr("--kv-cache-dtype nvfp4 "));
+  EXPECT_THAT(command("sglang", DType::fp4).line, HasSubstr("--kv-cache-dtype fp4_e2m1 "));
+  EXPECT_THAT(command("vllm", DType::int8).line, Not(HasSubstr("--kv-cache-dtype")));
+  EXPECT_THAT(command("vllm", DType::int8).note, HasSubstr("no flag of vllm keeps the KV cache in int8"));
+  question.model.cache_dtype = DType::fp8;
+  EXPECT_THAT(command("vllm", DType::bf16).line, HasSubstr("--kv-cache-dtype bfloat16 "));
+  EXPECT_THAT(command("sglang", DType::bf16).line, HasSubstr("--kv-cache-dtype bf16 "));
 }
 
 TEST(LaunchCommand, drafts_by_a_network_of_their_own_name_a_model) {

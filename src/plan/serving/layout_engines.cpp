@@ -76,6 +76,7 @@ EngineSpec EngineShelf::spec_of(const EnginePool& pool) const {
                 .max_num_seqs = pool.max_num_seqs,
                 .max_model_len = max_model_len_,
                 .kv_dtype = choice.kv_dtype},
+      .scheduling = {.enable_chunked_prefill = true},  // as launch lines say
       .boards = BoardState::metered};
   if (question_->lora) {
     spec.lora = question_->lora;

@@ -436,7 +436,7 @@ Json serving_json(const ServingReport& report) {
   for (size_t i = 1; i < rejection_kinds; ++i) {
     const auto why = static_cast<Rejection>(i);
     const int64_t count = report.run.metrics.rejected_for[i];
-    if (why <= last_unservable || count > 0) failures.set(std::string(rejection_text(why)), count);
+    if (why <= Rejection::beyond_kv_cache || count > 0) failures.set(std::string(rejection_text(why)), count);
   }
   if (report.run.has_intervals()) result.set("intervals", intervals_json(report));
   const ReplicaSummary& first = report.replicas.front();

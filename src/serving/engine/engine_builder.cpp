@@ -89,7 +89,6 @@ std::unique_ptr<StepTimes> steps_without_drafts(const EngineSpec& spec, const Co
 void apply(const SchedulingChoices& choices, SchedulerOptions& options) {
   options.policy = choices.policy;
   options.ttft_goals = choices.ttft_goals;
-  options.enable_chunked_prefill = choices.enable_chunked_prefill;
   options.enable_prefix_caching = choices.enable_prefix_caching;
   options.scheduler_reserve_full_isl = choices.scheduler_reserve_full_isl;
   options.long_prefill_token_threshold = choices.long_prefill_token_threshold;
@@ -107,6 +106,39 @@ std::string model_key(const Model& model) {
   return fmt::format("{} {} {} {} {}", model.name, static_cast<int>(model.scheme),
                      static_cast<int>(model.mixer_scheme()), static_cast<int>(model.expert_scheme),
                      static_cast<int>(model.dtype));
+}
+
+int64_t experts_in_a_layer(const Model& model) {
+  for (const Layer& layer : model.layers) {
+    if (const Moe* moe = std::get_if<Moe>(&layer.feed_forward)) return moe->experts;
+  }
+  return 0;
+}
+
+// Where data-parallel ranks share the experts though nobody said so. Nothing = as it was asked for.
+std::optional<EngineSpec> with_shared_experts(const EngineSpec& asked) {
+  const ParallelPlan& plan = asked.plan;
+  const bool shares = engine_kind(asked.flags.engine).ranks_share_experts && plan.data > 1 && plan.expert == 1;
+  if (!shares || !asked.model.has_experts()) return std::nullopt;
+  const int64_t ranks = plan.tensor * plan.data;
+  std::string apart;  // why they cannot be simulated so
+  if (plan.context > 1) apart = "experts are not divided over context-parallel ranks";
+  if (asked.lora) apart = "adapters are not simulated on ranks that run together";
+  if (asked.ffn || asked.steps.is_measured()) apart = "their steps come from elsewhere";
+  if (experts_in_a_layer(asked.model) % ranks != 0) apart = fmt::format("{} ranks do not divide the experts", ranks);
+  EngineSpec spec = asked;
+  std::string& note = spec.model.notes.emplace_back();
+  note = fmt::format(
+      "This engine cuts each expert over all {} ranks of {{data_parallel_size}} {}, which therefore run together. ",
+      ranks, plan.data);
+  if (apart.empty()) {
+    spec.plan.expert = ranks;
+    spec.plan.exchange = ExpertExchange::all_gather;
+    note += "They are simulated with whole experts divided over the ranks, as with {enable_expert_parallel}.";
+  } else {
+    note += fmt::format("They are simulated as {} independent servers, because {}.", plan.data, apart);
+  }
+  return spec;
 }
 
 // Of what two engines of one builder can differ in, and step times depend on.
@@ -214,6 +246,8 @@ EngineSetup EngineBuilder::started(const EngineSpec& spec, const ParallelPlan& p
        .offline = spec.offline || spec.steps.is_measured()});
   SchedulerOptions& options = setup.config.options;
   apply(spec.scheduling, options);
+  options.enable_chunked_prefill =
+      spec.scheduling.enable_chunked_prefill.value_or(engine_kind(spec.flags.engine).cuts_prompts);
   options.async_scheduling = spec.scheduling.async_scheduling.value_or(schedules_ahead(spec.flags.engine));
   if (spec.ffn) options.num_gpu_blocks *= spec.ffn->attention_groups;
   options.speculation = denoising(spec.diffusion);
@@ -259,7 +293,9 @@ void EngineBuilder::Family::give_drafts(const EngineSpec& spec, const ComposedSt
   group.config.times = group.drafting_times.get();
 }
 
-ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
+ReplicaGroup EngineBuilder::build(const EngineSpec& asked) {
+  const std::optional<EngineSpec> shared = with_shared_experts(asked);
+  const EngineSpec& spec = shared ? *shared : asked;
   const auto [plan, ranks] = engine_ranks(spec.plan);
   DeviceModels models = models_of(spec.device, plan, spec.placement);
   if (spec.power) models.power = spec.power;
@@ -280,6 +316,7 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
                      .data_parallel_ranks = ranks,
                      .model = spec.model,
                      .plan = plan,
+                     .placement = spec.placement,
                      .models = std::move(models),
                      .memory = std::move(setup.memory),
                      .stack = std::move(setup.stack),

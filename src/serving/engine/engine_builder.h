@@ -46,7 +46,8 @@ struct ReplicaGroup {
   int64_t count = 1;
   int64_t data_parallel_ranks = 1;  // of one server; `count` has them all
   Model model;
-  ParallelPlan plan;  // of one replica
+  ParallelPlan plan;             // of one replica
+  PlacementSpec placement = {};  // as it was asked for
   DeviceModels models;
   ServingMemory memory;
   Stack stack;  // as this engine captures graphs

@@ -26,6 +26,43 @@ TEST(EngineBuilder, engines_of_one_builder_accept_their_own_drafts) {
   EXPECT_DOUBLE_EQ(accepted(0.8), Acceptance::constant(0.8, 3).expected_tokens(3));
 }
 
+TEST(EngineBuilder, data_parallel_ranks_of_vllm_share_a_mixture_of_experts) {
+  const Library library = Library::open();
+  EngineBuilder builder(serving_facts(library));
+  const auto built = [&](const char* model, const char* engine) {
+    EngineSpec spec = spec_of(library, model);
+    spec.flags.engine = engine;
+    spec.flags.max_model_len = 4096;
+    spec.plan.data = 2;
+    spec.replicas = 3;
+    return builder.build(spec);
+  };
+  const ReplicaGroup shared = built("Qwen3-30B-A3B", "vllm");
+  EXPECT_EQ(shared.count, 3) << "replicas are servers of their own";
+  EXPECT_EQ(shared.config.options.lock_step_ranks, 2);
+  EXPECT_NE(shared.model.notes.back().find("run together"), std::string::npos);
+  for (const auto& [model, engine] : {std::pair("Qwen3-30B-A3B", "sglang"), std::pair("Llama-3.1-8B", "vllm")}) {
+    const ReplicaGroup apart = built(model, engine);
+    EXPECT_EQ(apart.count, 6) << engine;
+    EXPECT_EQ(apart.config.options.lock_step_ranks, 1) << engine;
+  }
+}
+
+TEST(EngineBuilder, tensorrt_llm_cuts_prompts_only_when_it_is_told_to) {
+  const Library library = Library::open();
+  EngineBuilder builder(serving_facts(library));
+  EngineSpec spec = spec_of(library, "Llama-3.1-8B");
+  const auto cuts = [&](const char* engine, std::optional<bool> said) {
+    spec.flags.engine = engine;
+    spec.scheduling.enable_chunked_prefill = said;
+    return builder.build(spec).config.options.enable_chunked_prefill;
+  };
+  EXPECT_TRUE(cuts("vllm", std::nullopt));
+  EXPECT_TRUE(cuts("sglang", std::nullopt));
+  EXPECT_FALSE(cuts("trtllm", std::nullopt));
+  EXPECT_TRUE(cuts("trtllm", true));
+}
+
 TEST(EngineBuilder, experts_over_context_ranks_are_refused) {
   const Library library = Library::open();
   EngineBuilder builder(serving_facts(library));

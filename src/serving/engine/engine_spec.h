@@ -24,8 +24,8 @@ namespace foretoken {
 // What a scheduler is told. Names as in vLLM, or in TensorRT-LLM where only that has it.
 struct SchedulingChoices {
   QueuePolicy policy = QueuePolicy::fcfs;
-  std::vector<Picoseconds> ttft_goals = {};  // deadline: by priority, the last for all that follow
-  bool enable_chunked_prefill = true;
+  std::vector<Picoseconds> ttft_goals = {};         // deadline: by priority, the last for all that follow
+  std::optional<bool> enable_chunked_prefill = {};  // nothing = as the engine does
   bool enable_prefix_caching = true;
   std::optional<bool> async_scheduling = {};  // nothing = as the release does it
   bool scheduler_reserve_full_isl = true;

@@ -11,19 +11,26 @@ struct DraftWord {
   LaunchStyle style;
   std::string_view method, word;
 };
-// Methods that TensorRT-LLM's PyTorch backend lacks (eagle, medusa) have no word there.
+// Lines are written with the first. Methods that TensorRT-LLM's PyTorch backend lacks (eagle, medusa) have no word
+// there: its Eagle is EAGLE-3.
 constexpr DraftWord words[] = {
-    {LaunchStyle::sglang, "mtp", "NEXTN"},     {LaunchStyle::sglang, "draft_model", "STANDALONE"},
-    {LaunchStyle::sglang, "eagle", "EAGLE"},   {LaunchStyle::sglang, "eagle3", "EAGLE3"},
-    {LaunchStyle::sglang, "dspark", "DSPARK"}, {LaunchStyle::sglang, "dflash", "DFLASH"},
-    {LaunchStyle::sglang, "ngram", "NGRAM"},   {LaunchStyle::trtllm, "mtp", "MTP"},
-    {LaunchStyle::trtllm, "eagle3", "Eagle3"}, {LaunchStyle::trtllm, "draft_model", "Draft_Target"},
+    {LaunchStyle::sglang, "mtp", "NEXTN"},
+    {LaunchStyle::sglang, "draft_model", "STANDALONE"},
+    {LaunchStyle::sglang, "eagle", "EAGLE"},
+    {LaunchStyle::sglang, "eagle3", "EAGLE3"},
+    {LaunchStyle::sglang, "dspark", "DSPARK"},
+    {LaunchStyle::sglang, "dflash", "DFLASH"},
+    {LaunchStyle::sglang, "ngram", "NGRAM"},
+    {LaunchStyle::trtllm, "mtp", "MTP"},
+    {LaunchStyle::trtllm, "eagle3", "Eagle3"},
+    {LaunchStyle::trtllm, "eagle3", "Eagle"},
+    {LaunchStyle::trtllm, "draft_model", "Draft_Target"},
     {LaunchStyle::trtllm, "ngram", "NGram"},
 };
 
-std::string method_of_word(std::string_view word) {
+std::string method_of_word(LaunchStyle style, std::string_view word) {
   for (const DraftWord& known : words) {
-    if (equal_ignoring_case(known.word, word)) return std::string(known.method);
+    if (known.style == style && equal_ignoring_case(known.word, word)) return std::string(known.method);
   }
   return lower_case(word);
 }
@@ -31,7 +38,7 @@ std::string method_of_word(std::string_view word) {
 }  // namespace
 
 Json draft_config(LaunchStyle style, const SaidDrafts& said) {
-  const std::string method = method_of_word(said.algorithm);
+  const std::string method = method_of_word(style, said.algorithm);
   Json config = Json::object({{"method", method}});
   if (said.top_k.value_or(1) > 1 && said.draft_tokens) config.set("tree_tokens", *said.draft_tokens);
   if (said.steps) {

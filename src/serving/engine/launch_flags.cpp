@@ -52,6 +52,10 @@ constexpr LaunchFlag listed_flags[] = {
     {LaunchStyle::vllm, "--num-redundant-experts", "num_redundant_experts", LaunchFlagUse::derived},
     {LaunchStyle::vllm, "--disaggregation-mode", "role", LaunchFlagUse::derived},
     {LaunchStyle::vllm, "--config", "config_file", LaunchFlagUse::derived},
+    {LaunchStyle::vllm, "--task", "task", LaunchFlagUse::derived},
+    {LaunchStyle::vllm, "--runner", "runner", LaunchFlagUse::derived},
+    {LaunchStyle::vllm, "--convert", "convert", LaunchFlagUse::derived},
+    {LaunchStyle::vllm, "--disable-hybrid-kv-cache-manager", "equal_cache_groups", LaunchFlagUse::derived_on},
     {LaunchStyle::vllm, "--is-prefill-worker", "is_prefill", LaunchFlagUse::derived_on},
     {LaunchStyle::vllm, "--is-decode-worker", "is_decode", LaunchFlagUse::derived_on},
     {LaunchStyle::vllm, "--cudagraph-capture-sizes --cuda-graph-sizes", "graph_sizes", LaunchFlagUse::derived_list},
@@ -96,6 +100,7 @@ constexpr LaunchFlag listed_flags[] = {
     {LaunchStyle::sglang, "--enable-hierarchical-cache", "enable_host_cache", LaunchFlagUse::derived_on},
     {LaunchStyle::sglang, "--enable-deepep-moe", "enable_deepep_moe", LaunchFlagUse::derived_on},
     {LaunchStyle::sglang, "--enable-ep-moe", "enable_ep_moe", LaunchFlagUse::derived_on},
+    {LaunchStyle::sglang, "--is-embedding", "is_embedding", LaunchFlagUse::derived_on},
     {LaunchStyle::sglang, "--cuda-graph-bs --cuda-graph-bs-decode", "graph_sizes", LaunchFlagUse::derived_list},
     {LaunchStyle::trtllm, "--max-batch-size", "max_num_seqs", LaunchFlagUse::value},
     {LaunchStyle::trtllm, "--max-num-tokens", "max_num_batched_tokens", LaunchFlagUse::value},
@@ -129,11 +134,12 @@ constexpr LaunchFlag listed_flags[] = {
      LaunchFlagUse::derived},
     {LaunchStyle::trtllm, "--server-role --disaggregation-mode", "role", LaunchFlagUse::derived},
     {LaunchStyle::trtllm, "--enable-attention-dp", "enable_dp_attention", LaunchFlagUse::derived_on},
+    {LaunchStyle::trtllm, "--cuda-graph-config.enable-padding", "graph_padding", LaunchFlagUse::derived},
     {LaunchStyle::trtllm, "--cuda-graph-config.batch-sizes", "graph_sizes", LaunchFlagUse::derived_list},
     {LaunchStyle::vllm,
      "--allowed-headers --allowed-local-media-path --allowed-methods --allowed-origins --api-key "
      "--api-server-count --chat-template --chat-template-content-format --code-revision "
-     "--collect-detailed-traces --config-format --connector --convert --custom-jinja-template "
+     "--collect-detailed-traces --config-format --connector --custom-jinja-template "
      "--data-parallel-address --data-parallel-backend --data-parallel-rank --data-parallel-rpc-port "
      "--data-parallel-size-local --data-parallel-start-rank --default-chat-template-kwargs --device "
      "--discovery-backend --distributed-executor-backend --distributed-timeout-seconds --download-dir "
@@ -145,16 +151,16 @@ constexpr LaunchFlag listed_flags[] = {
      "--nnodes --node-rank --num-scheduler-steps --otlp-traces-endpoint --override-generation-config --port "
      "--preemption-mode --prefix-caching-hash-algo --profiler-config --pt-load-map-location --reasoning-config "
      "--reasoning-parser --reasoning-parser-plugin --request-plane --response-role --revision --root-path "
-     "--runner --safetensors-load-strategy --scheduler-cls --seed --served-model-name-prefix "
+     "--safetensors-load-strategy --scheduler-cls --seed --served-model-name-prefix "
      "--show-hidden-metrics-for-version --shutdown-timeout --ssl-ca-certs --ssl-cert-reqs --ssl-certfile "
-     "--ssl-ciphers --ssl-keyfile --store-kv --structured-outputs-config --swap-space --task "
+     "--ssl-ciphers --ssl-keyfile --store-kv --structured-outputs-config --swap-space "
      "--tokenizer --tokenizer-mode --tokenizer-revision --tool-call-parser --tool-parser-plugin --tool-server "
      "--uds --uvicorn-log-level --worker-cls --worker-extension-cls -asc -dpa -dpb -dpl -dpn -dpp -dpr -n -r",
      "", LaunchFlagUse::harmless},
     {LaunchStyle::vllm,
      "--aggregate-engine-logging --allow-credentials --cudagraph-metrics --data-parallel-external-lb "
      "--data-parallel-hybrid-lb --disable-fastapi-docs --disable-frontend-multiprocessing "
-     "--disable-hybrid-kv-cache-manager --disable-log-requests --disable-log-stats "
+     "--disable-log-requests --disable-log-stats "
      "--disable-uvicorn-access-log --enable-auto-tool-choice --enable-eplb --enable-force-include-usage "
      "--enable-local-indexer --enable-log-deltas --enable-log-outputs --enable-log-requests "
      "--enable-mfu-metrics --enable-mm-embeds --enable-prompt-tokens-details --enable-reasoning "
@@ -199,7 +205,7 @@ constexpr LaunchFlag listed_flags[] = {
      "--enable-cache-report --enable-custom-logit-processor --enable-eplb --enable-expert-distribution-metrics "
      "--enable-memory-saver --enable-metrics --enable-metrics-for-all-schedulers --enable-mfu-metrics "
      "--enable-multimodal --enable-p2p-check --enable-request-time-stats-logging --enable-return-hidden-states "
-     "--enable-trace --is-embedding --log-requests --show-time-cost --skip-server-warmup --skip-tokenizer-init "
+     "--enable-trace --log-requests --show-time-cost --skip-server-warmup --skip-tokenizer-init "
      "--sleep-on-idle --trust-remote-code --use-sglang-tokenizer",
      "", LaunchFlagUse::harmless_on},
     {LaunchStyle::sglang,
@@ -233,7 +239,7 @@ constexpr LaunchFlag listed_flags[] = {
      "--served-model-name --tokenizer --tool-parser",
      "", LaunchFlagUse::harmless},
     {LaunchStyle::trtllm,
-     "--cuda-graph-config.enable-padding --enable-iter-perf-stats --enable-iter-req-stats "
+     "--enable-iter-perf-stats --enable-iter-req-stats "
      "--fail-fast-on-attention-window-too-large --print-iter-log --return-perf-metrics --trust-remote-code",
      "", LaunchFlagUse::harmless_on},
     {LaunchStyle::trtllm,

@@ -102,6 +102,54 @@ TEST(LaunchLine, experts_are_divided_over_all_ranks_where_attention_is_data_para
   EXPECT_THAT(unknown.remarks.not_simulated, ElementsAre(HasSubstr("the model is not known")));
 }
 
+TEST(LaunchLine, data_parallel_ranks_of_vllm_share_experts) {
+  const auto with_experts = [](const std::string& flags, int64_t experts) {
+    return read_launch_line("vllm serve some/model -tp 2 -dp 4" + flags, "a", {},
+                            [=](const std::string&) { return std::optional(experts); });
+  };
+  const LaunchLine cut = with_experts("", 64), undivided = with_experts("", 60);
+  EXPECT_EQ(cut.fields.dump(0),
+            R"({"tensor_parallel_size":"2","data_parallel_size":"4","engine":"vllm","model":"some/model",)"
+            R"("expert_parallel_size":8})");
+  EXPECT_THAT(cut.remarks.not_simulated, ElementsAre(HasSubstr("as with --enable-expert-parallel")));
+  EXPECT_EQ(undivided.fields.find("expert_parallel_size"), nullptr);
+  EXPECT_THAT(undivided.remarks.not_simulated, ElementsAre(HasSubstr("8 ranks do not divide them")));
+  for (const LaunchLine& line : {with_experts("", 0), with_experts(" --enable-expert-parallel", 64)}) {
+    EXPECT_EQ(line.fields.find("expert_parallel_size"), nullptr);
+    EXPECT_THAT(line.remarks.not_simulated, IsEmpty());
+  }
+}
+
+TEST(LaunchLine, pooling_models_are_asked_for_embeddings_or_scores) {
+  for (const char* flags : {"--task embed", "--task embedding", "--runner pooling", "--convert embed",
+                            "--runner=pooling --convert=embed"}) {
+    EXPECT_THAT(fields(std::string("vllm serve m ") + flags), HasSubstr(R"("task":"embed")")) << flags;
+  }
+  for (const char* flags :
+       {"--task score", "--task classify", "--task reward", "--runner pooling --convert classify"}) {
+    EXPECT_THAT(fields(std::string("vllm serve m ") + flags), HasSubstr(R"("task":"score")")) << flags;
+  }
+  EXPECT_THAT(fields("sglang serve --model-path m --is-embedding"), HasSubstr(R"("task":"embed")"));
+  const LaunchLine generates = read_launch_line("vllm serve m --task generate --runner auto", "line");
+  EXPECT_EQ(generates.fields.find("task"), nullptr);
+  EXPECT_THAT(generates.remarks.without_effect, ElementsAre("--runner", "--task"));
+}
+
+TEST(LaunchLine, windows_that_are_kept_like_full_layers_are_not_simulated) {
+  EXPECT_THAT(read_launch_line("vllm serve m --disable-hybrid-kv-cache-manager", "line").remarks.not_simulated,
+              ElementsAre(HasSubstr("--disable-hybrid-kv-cache-manager (layers with windows")));
+  const LaunchLine on = read_launch_line("vllm serve m --no-disable-hybrid-kv-cache-manager", "line");
+  EXPECT_THAT(on.remarks.not_simulated, IsEmpty());
+  EXPECT_THAT(on.remarks.unknown, IsEmpty());
+}
+
+TEST(LaunchLine, a_cache_in_four_bits_has_another_name_in_each_engine) {
+  EXPECT_THAT(fields("sglang serve --model-path m --kv-cache-dtype fp4_e2m1"), HasSubstr(R"("kv_cache_dtype":"fp4")"));
+  const auto file = [](const std::string&) { return std::optional<std::string>("kv_cache_config: {dtype: nvfp4}\n"); };
+  EXPECT_THAT(read_launch_line("trtllm-serve m --config o.yaml", "line", file).fields.dump(0),
+              HasSubstr(R"("kv_cache_dtype":"fp4")"));
+}
+
 TEST(LaunchLine, a_placeholder_names_no_model) {
   EXPECT_THAT(fields("trtllm-serve MODEL --tp_size 4"), testing::Not(HasSubstr("MODEL")));
 }
@@ -155,6 +203,48 @@ TEST(LaunchLine, options_of_tensorrt_llm_may_lie_in_a_file) {
   EXPECT_THAT(line.remarks.unknown, ElementsAre("new_option"));
   EXPECT_THAT(read_launch_line(text + "other.yaml", "line", file).remarks.not_simulated,
               ElementsAre(HasSubstr("other.yaml (the file was not found)")));
+}
+
+LaunchLine with_options(const std::string& options) {
+  return read_launch_line("trtllm-serve m --config options.yaml", "line",
+                          [=](const std::string&) { return std::optional(options); });
+}
+
+TEST(LaunchLine, graphs_of_tensorrt_llm_can_be_turned_off_or_left_without_padding) {
+  const LaunchLine eager = with_options("cuda_graph_config: null\n");
+  EXPECT_THAT(eager.fields.dump(0), HasSubstr(R"("enforce_eager":true)"));
+  EXPECT_THAT(with_options("kv_cache_config: null\n").fields.dump(0), testing::Not(HasSubstr("enforce_eager")));
+  const LaunchLine padded = with_options("cuda_graph_config: {enable_padding: true, max_batch_size: 64}\n");
+  EXPECT_THAT(padded.fields.dump(0), HasSubstr(R"("max_cudagraph_capture_size":"64")"));
+  EXPECT_THAT(padded.remarks.not_simulated, IsEmpty());
+  EXPECT_THAT(with_options("cuda_graph_config: {enable_padding: false}\n").remarks.not_simulated,
+              ElementsAre(HasSubstr("enable_padding false (batches between")));
+}
+
+TEST(LaunchLine, eagle_of_tensorrt_llm_is_eagle3) {
+  for (const std::string word : {"Eagle", "Eagle3", "EAGLE3"}) {
+    const LaunchLine line = with_options("speculative_config: {decoding_type: " + word +
+                                         ", max_draft_len: 3, speculative_model_dir: org/head}\n");
+    EXPECT_THAT(line.fields.dump(0), HasSubstr(R"({"method":"eagle3","num_speculative_tokens":3})")) << word;
+  }
+  EXPECT_THAT(fields("sglang serve --model-path m --speculative-algorithm EAGLE"), HasSubstr(R"("method":"eagle",)"));
+}
+
+TEST(LaunchLine, the_name_of_a_drafter_says_how_it_drafts_and_keys_that_nothing_follows_are_named) {
+  const auto read = [](const std::string& config) {
+    return read_launch_line("vllm serve m --speculative-config '" + config + "'", "line");
+  };
+  const LaunchLine line =
+      read(R"({"model":"AngelSlim/Qwen3-8B_eagle3","num_speculative_tokens":3,"max_model_len":4096,"revision":null})");
+  EXPECT_THAT(line.fields.dump(0), HasSubstr(R"("speculative_config":{"num_speculative_tokens":3,"method":"eagle3"})"));
+  EXPECT_THAT(line.remarks.not_simulated, ElementsAre("--speculative-config with max_model_len 4096",
+                                                      HasSubstr("the draft AngelSlim/Qwen3-8B_eagle3")));
+  const auto method = [&](const std::string& model) {
+    return read(R"({"num_speculative_tokens":3,"model":")" + model + R"("})").fields.dump(0);
+  };
+  EXPECT_THAT(method("yuhuili/EAGLE-LLaMA3-Instruct-8B"), HasSubstr(R"("method":"eagle")"));
+  EXPECT_THAT(method("deepseek-ai/dspark_qwen3_8b_block7"), HasSubstr(R"("method":"dspark")"));
+  EXPECT_THAT(method("Qwen/Qwen3-0.6B"), HasSubstr(R"("model":"Qwen/Qwen3-0.6B","method":"draft_model")"));
 }
 
 TEST(LaunchLine, containers_are_looked_through) {

@@ -13,6 +13,7 @@
 #include "serving/engine/launch_drafts.h"
 #include "serving/engine/launch_flags.h"
 #include "serving/speculation/draft_method.h"
+#include "serving/speculation/speculative_config.h"
 
 namespace foretoken {
 namespace {
@@ -55,6 +56,7 @@ class ServerReader {
     set_limits();
     set_host_cache();
     set_speculation();
+    set_task();
     set_role();
     return std::move(server_);
   }
@@ -223,7 +225,10 @@ class ServerReader {
         take_members(value, name + ".");
         continue;
       }
-      if (value.is(Json::Kind::null)) continue;
+      if (value.is(Json::Kind::null)) {  // as if it were not there, but TensorRT-LLM then captures no graphs
+        if (name == "--cuda_graph_config") set("enforce_eager", true);
+        continue;
+      }
       if (flag == nullptr) {
         remarks_.unknown.push_back(name.substr(2));
         continue;
@@ -287,7 +292,8 @@ class ServerReader {
 
   void set_formats() {
     if (const auto type = said("kv_cache_dtype"); type && *type != "auto") {
-      set("kv_cache_dtype", type->starts_with("fp8") ? "fp8" : *type);
+      const bool is_fp4 = type->starts_with("fp4") || *type == "nvfp4";
+      set("kv_cache_dtype", type->starts_with("fp8") ? "fp8" : is_fp4 ? "fp4" : *type);
     }
     if (const auto type = said("dtype"); type && (*type == "float32" || *type == "float")) {
       set("quantization", "fp32");
@@ -325,6 +331,7 @@ class ServerReader {
 
   void set_parallelism() {
     if (server_.style == LaunchStyle::vllm) {
+      set_slices_of_vllm();
       set_exchange(said("all2all_backend").value_or(""), "all2all_backend");
       set_redundant_experts();
       return;
@@ -364,6 +371,20 @@ class ServerReader {
     set_exchange(exchange, said("all2all_backend") ? "all2all_backend" : "enable_deepep_moe");
   }
 
+  // vLLM, layers/fused_moe/config.py: without expert parallelism each expert is cut over all tensor-parallel ranks of
+  // all data-parallel ones.
+  void set_slices_of_vllm() {
+    const auto size = [&](const char* field) {
+      const Json* value = server_.fields.find(field);
+      constexpr int64_t most = 1'000'000;  // far beyond what any command takes
+      return value == nullptr ? 1 : std::clamp<int64_t>(parse_integer(value->string()).value_or(1), 1, most);
+    };
+    const Json* shares_experts = server_.fields.find("enable_expert_parallel");
+    const int64_t data = size("data_parallel_size");
+    if (data < 2 || (shares_experts != nullptr && shares_experts->boolean())) return;
+    if (const auto ranks = ranks_of_slices(size("tensor_parallel_size") * data)) set("expert_parallel_size", *ranks);
+  }
+
   // A rank holds a slice of every expert: as many bytes as whole ones would take, where they divide. A dense model has
   // none.
   std::optional<int64_t> ranks_of_slices(int64_t ranks) {
@@ -385,9 +406,10 @@ class ServerReader {
           experts, ranks));
       return std::nullopt;
     }
+    const std::string flag =
+        server_.style == LaunchStyle::vllm ? "--enable-expert-parallel" : fmt::format("--ep-size {}", ranks);
     remarks_.not_simulated.push_back(fmt::format(
-        "experts sliced over all ranks (simulated as whole experts divided over {} ranks, as with --ep-size {})", ranks,
-        ranks));
+        "experts sliced over all ranks (simulated as whole experts divided over {} ranks, as with {})", ranks, flag));
     return ranks;
   }
 
@@ -446,6 +468,12 @@ class ServerReader {
       const Json* page = server_.fields.find("block_size");
       const int64_t page_tokens = page == nullptr ? 1 : parse_integer(page->string()).value_or(1);
       set("num_gpu_blocks_override", *tokens / std::max<int64_t>(1, page_tokens));
+    }
+    if (said("equal_cache_groups")) not_simulated("equal_cache_groups", "(layers with windows would keep all tokens)");
+    if (const auto padding = said("graph_padding"); padding && is_true(padding)) {
+      remarks_.without_effect.push_back(written_as_["graph_padding"]);
+    } else if (padding) {
+      not_simulated("graph_padding", *padding + " (batches between the captured sizes would run without graphs)");
     }
     if (const auto sizes = said("graph_sizes")) set_graph_sizes(*sizes);
     const Json compilation = object_of("compilation_config");
@@ -509,7 +537,7 @@ class ServerReader {
   }
 
   void set_speculation() {
-    Json config = object_of("speculative_config");
+    Json config = with_known_keys(object_of("speculative_config"));
     if (const auto algorithm = said("speculative_algorithm")) {
       const Json drafts = draft_config(server_.style, {.algorithm = *algorithm,
                                                        .steps = number("speculative_num_steps"),
@@ -519,7 +547,40 @@ class ServerReader {
       for (const auto& [key, value] : drafts.members()) config.set(key, value);
     }
     if (config.members().empty()) return;
-    set("speculative_config", without_head(config));
+    set("speculative_config", without_head(with_method(std::move(config))));
+  }
+
+  // vLLM has more than are followed.
+  Json with_known_keys(const Json& config) {
+    Json known = Json::object();
+    for (const auto& [key, value] : config.members()) {
+      if (value.kind() == Json::Kind::null) continue;
+      if (is_speculative_key(key)) {
+        known.set(key, value);
+      } else {
+        not_simulated("speculative_config", fmt::format("with {} {}", key, text_of(value)));
+      }
+    }
+    return known;
+  }
+
+  // vLLM, config/speculative.py: the name of a drafter says how it drafts; all others are smaller models.
+  static Json with_method(Json config) {
+    struct Part {
+      std::string_view of_name, method;
+    };
+    constexpr Part parts[] = {{"eagle-", "eagle"}, {"eagle3", "eagle3"}, {"dflash", "dflash"}, {"dspark", "dspark"}};
+    const Json* model = config.find("model");
+    if (config.find("method") != nullptr || model == nullptr) return config;
+    const std::string name = lower_case(text_of(*model));
+    std::string_view method = "draft_model";
+    for (const Part& part : parts) {
+      if (name.find(part.of_name) == std::string::npos) continue;
+      method = part.method;
+      break;
+    }
+    config.set("method", method);
+    return config;
   }
 
   // Draft heads are on nobody's list of models: those that a method can copy from the target are left out.
@@ -537,6 +598,24 @@ class ServerReader {
       if (key != "model") changed.set(key, value);
     }
     return changed;
+  }
+
+  // Requests of a pooling model ask for an embedding or a score.
+  void set_task() {
+    constexpr std::string_view scores[] = {"score", "classify", "reward"};
+    std::string task = said("is_embedding") ? "embed" : "";
+    for (const char* field : {"runner", "convert", "task"}) {
+      const auto word = said(field);
+      if (!word) continue;
+      if (*word == "embed" || *word == "embedding" || *word == "pooling") {
+        task = "embed";
+      } else if (std::find(std::begin(scores), std::end(scores), *word) != std::end(scores)) {
+        task = "score";
+      } else {
+        remarks_.without_effect.push_back(written_as_[field]);
+      }
+    }
+    if (!task.empty()) set("task", task);
   }
 
   void set_role() {

@@ -19,6 +19,8 @@ std::string_view rejection_text(Rejection why) {
       return "prompt of {max_model_len} or more";
     case Rejection::beyond_kv_cache:
       return "more tokens than the KV cache holds";
+    case Rejection::beyond_step:
+      return "a prompt longer than {max_num_batched_tokens}, without chunked prefill";
     case Rejection::too_many:
       return "too many requests at their replica";
     case Rejection::predicted_late:

@@ -74,14 +74,15 @@ enum class Rejection : uint8_t {
   no_output,
   beyond_model_length,
   beyond_kv_cache,
+  beyond_step,     // its prompt, where no prompt is cut
   too_many,        // admission: its replica has as many as it may (fleet/admission.h)
   predicted_late,  // admission: it would wait too long
   shed,            // it can no longer meet its TTFT goal
   lost             // its replica failed
 };
-inline constexpr size_t rejection_kinds = 9;
-inline constexpr Rejection last_unservable = Rejection::beyond_kv_cache;  // those up to here no engine could serve
-std::string_view rejection_text(Rejection why);                           // "no output tokens"; empty for none
+inline constexpr size_t rejection_kinds = 10;
+inline constexpr Rejection last_unservable = Rejection::beyond_step;  // those up to here no engine could serve
+std::string_view rejection_text(Rejection why);                       // "no output tokens"; empty for none
 
 struct RequestRecord {
   int64_t id = 0;

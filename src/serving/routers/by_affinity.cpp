@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "serving/routers/list.h"
+#include "serving/scheduling/block_chain.h"
 
 namespace foretoken {
 namespace {
@@ -50,22 +51,28 @@ class PrefixAware final : public RequestRouter {
     const auto fewest = static_cast<double>(replicas[least].outstanding);
     const auto there = static_cast<double>(replicas[chosen].outstanding);
     if (there > fewest + overload_requests && there > fewest * overload_ratio) chosen = least;
-    for (const int64_t block : request.prefix_blocks) remember(block, replicas[chosen].replica);
+    remember(request, replicas[chosen].replica);
     return chosen;
   }
 
  private:
+  // A prompt up to the end of a block (block_chain.h).
+  using Prefix = uint64_t;
+  static Prefix longer(Prefix prefix, int64_t block) { return chained(prefix, static_cast<uint64_t>(block)); }
+
   struct Home {
     int32_t replica = 0;
-    std::list<int64_t>::iterator use;
+    std::list<Prefix>::iterator use;
   };
 
   // Blocks of a prompt lie where the last prompt with them went: the replica of the last one that is known.
   std::optional<int32_t> longest_match(const Request& request) const {
     std::optional<int32_t> match;
     int64_t tokens = 0;
+    Prefix prefix = 0;
     for (const int64_t block : request.prefix_blocks) {
-      const auto home = homes_.find(block);
+      prefix = longer(prefix, block);
+      const auto home = homes_.find(prefix);
       if (home == homes_.end()) break;
       match = home->second.replica;
       tokens += request.prefix_block_tokens;
@@ -73,21 +80,29 @@ class PrefixAware final : public RequestRouter {
     return 2 * tokens > request.input_tokens ? match : std::nullopt;
   }
 
-  void remember(int64_t block, int32_t replica) {
-    const auto [found, is_new] = homes_.try_emplace(block);
+  void remember(const Request& request, int32_t replica) {
+    Prefix prefix = 0;
+    for (const int64_t block : request.prefix_blocks) {
+      prefix = longer(prefix, block);
+      remember(prefix, replica);
+    }
+  }
+
+  void remember(Prefix prefix, int32_t replica) {
+    const auto [found, is_new] = homes_.try_emplace(prefix);
     found->second.replica = replica;
     if (!is_new) {
       uses_.splice(uses_.end(), uses_, found->second.use);
       return;
     }
-    found->second.use = uses_.insert(uses_.end(), block);
+    found->second.use = uses_.insert(uses_.end(), prefix);
     if (uses_.size() <= most_known_blocks) return;
     homes_.erase(uses_.front());
     uses_.pop_front();
   }
 
-  std::unordered_map<int64_t, Home> homes_;  // never iterated
-  std::list<int64_t> uses_;                  // the blocks, the one not seen for longest first
+  std::unordered_map<Prefix, Home> homes_;  // never iterated
+  std::list<Prefix> uses_;                  // the one not seen for longest first
 };
 
 }  // namespace

@@ -148,6 +148,15 @@ TEST(RequestRouter, a_system_prompt_that_all_share_does_not_bring_them_all_to_on
   EXPECT_EQ(router->choose(with_blocks(0, 10, 319), loads), 2U) << "where it went last";
 }
 
+TEST(RequestRouter, a_block_is_known_only_behind_the_same_blocks) {
+  const auto router = router_kind("prefix_aware").make(0);
+  std::vector<ReplicaLoad> loads = idle_replicas(2);
+  EXPECT_EQ(router->choose(with_blocks(0, 10, 160), loads), 0U);
+  loads[0].outstanding = 1;
+  EXPECT_EQ(router->choose(with_blocks(4, 6, 96), loads), 1U) << "the end of a prompt is no prefix";
+  EXPECT_EQ(router->choose(with_blocks(0, 8, 128), loads), 0U);
+}
+
 TEST(RequestRouter, prefixes_not_seen_for_long_are_forgotten) {
   const auto router = router_kind("prefix_aware").make(0);
   std::vector<ReplicaLoad> loads = idle_replicas(2);

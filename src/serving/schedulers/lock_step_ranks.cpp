@@ -30,6 +30,7 @@ class LockStepRanks final : public Scheduler {
   }
 
   int64_t capacity_tokens() const override { return ranks_.front()->capacity_tokens(); }
+  int64_t longest_prompt() const override { return ranks_.front()->longest_prompt(); }
 
   void add(Sequence& sequence) override {
     choose_rank(sequence);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t most_prefill_tokens = 16384;  // max_prefill_tokens
 constexpr int64_t most_counted_output = 4096;   // SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION
-constexpr int64_t retract_steps = 20;           // SGLANG_RETRACT_DECODE_STEPS
+constexpr int64_t retract_steps = 20;           // SGLANG_RETRACT_DECODE_STEPS: only the new ratio counts on them
 constexpr double first_ratio = 0.7, least_ratio = 0.14 * first_ratio;
 constexpr double ratio_decay = (first_ratio - least_ratio) / 600;
 
@@ -105,14 +105,19 @@ class SglangScheduler final : public PagedScheduler {
            (sequence.steps_in_flight == 0 || overlaps);
   }
 
+  // For the next step of all these.
+  int64_t missing_blocks(const std::vector<Sequence*>& ready) const {
+    int64_t blocks = 0;
+    for (const Sequence* sequence : ready) blocks += kv_.missing(*sequence, tokens_after(*sequence, 1));
+    return blocks;
+  }
+
   void decode(Batch& batch) {
     std::vector<Sequence*> ready;
     for (Sequence* sequence : running_) {
       if (decodes(*sequence)) ready.push_back(sequence);
     }
-    int64_t blocks = 0;
-    for (const Sequence* sequence : ready) blocks += kv_.missing(*sequence, tokens_after(*sequence, 1));
-    if (blocks > kv_.free()) {
+    if (missing_blocks(ready) > kv_.free()) {
       retract(ready);
     } else {
       ++steps_since_retraction_;
@@ -124,21 +129,23 @@ class SglangScheduler final : public PagedScheduler {
     }
   }
 
-  // Takes sequences out, those with the shortest outputs (of these the longest inputs) first, until each that is left
-  // has room for some steps; one always stays.
+  // Takes sequences out, at least one, until those that are left have room for their next step; one always stays. Those
+  // with the shortest outputs (of these the longest inputs) go first, with drafts the last of the batch.
   void retract(std::vector<Sequence*>& ready) {
-    std::vector<Sequence*> order = ready;
-    std::sort(order.begin(), order.end(), [](const Sequence* a, const Sequence* b) {
-      return std::tuple(a->promised, -a->request.input_tokens, a->request.id) <
-             std::tuple(b->promised, -b->request.input_tokens, b->request.id);
-    });
+    std::vector<Sequence*> order(ready.rbegin(), ready.rend());
+    if (options_.speculation.verified_tokens == 0) {
+      std::sort(order.begin(), order.end(), [](const Sequence* a, const Sequence* b) {
+        return std::tuple(a->promised, -a->request.input_tokens, a->request.id) <
+               std::tuple(b->promised, -b->request.input_tokens, b->request.id);
+      });
+    }
     for (Sequence* sequence : order) {
-      const int64_t wanted = static_cast<int64_t>(ready.size()) * kv_.blocks_for(retract_steps);
-      if (ready.size() == 1 || wanted <= kv_.free()) break;
+      if (ready.size() == 1) break;
       ready.erase(std::find(ready.begin(), ready.end(), sequence));
       preempt(*sequence);
       waiting_.pop_front();
       waiting_.push_back(sequence);
+      if (missing_blocks(ready) <= kv_.free()) break;
     }
     double known = 0, most = 0;
     for (const Sequence* sequence : ready) {

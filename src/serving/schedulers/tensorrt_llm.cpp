@@ -20,6 +20,11 @@ class TensorrtLlmScheduler final : public PagedScheduler {
   TensorrtLlmScheduler(const SchedulerOptions& options, Capacity capacity)
       : PagedScheduler(options, options.num_gpu_blocks, 0), capacity_(capacity) {}
 
+  // llmapi/llm.py: without chunks a prompt that no step holds is an error.
+  int64_t longest_prompt() const override {
+    return options_.enable_chunked_prefill ? unlimited : options_.max_num_batched_tokens;
+  }
+
   void schedule(Batch& batch) override {
     int64_t budget = options_.max_num_batched_tokens;
     stays_blocked_ = false;
@@ -123,7 +128,7 @@ class TensorrtLlmScheduler final : public PagedScheduler {
       const int64_t known = sequence.known_tokens();
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
       const int64_t fresh = known - prefix.tokens;
-      // A prompt longer than a step would never start without chunks: it runs alone.
+      // What a paused sequence computes again, its output too, may be longer than a step: it then runs alone.
       const bool waits_for_step = !options_.enable_chunked_prefill && fresh > budget && !batch.empty();
       if (waits_for_step && !chooses_whole_batch) return;
       if (!guaranteed(sequence) || !admit(known, known, prefix)) {

@@ -36,6 +36,21 @@ TEST(TensorrtLlmBatchWaiting, ends_when_the_step_would_be_full_enough) {
   EXPECT_EQ(first_tokens(8, 20, 0.81).back(), 22);
 }
 
+TEST(TensorrtLlmChunks, without_chunks_a_prompt_longer_than_a_step_is_refused_and_outputs_may_be_longer) {
+  for (const bool chunks : {true, false}) {
+    LinearTimes times({});
+    ListedRequests source({{.id = 0, .input_tokens = 101, .output_tokens = 5, .prefix_blocks = {}},
+                           {.id = 1, .input_tokens = 100, .output_tokens = 300, .prefix_blocks = {}}});
+    RecordedRun run;
+    SchedulerOptions options{.max_num_batched_tokens = 100, .num_gpu_blocks = 1000};
+    options.enable_chunked_prefill = chunks;
+    simulate({.replicas = {{.scheduler = "trtllm", .options = options, .times = &times}}}, source, run);
+    const std::vector<RequestRecord> records = run.sorted();
+    EXPECT_EQ(records[0].rejection, chunks ? Rejection::none : Rejection::beyond_step);
+    EXPECT_EQ(records[1].output_tokens, 300);
+  }
+}
+
 TEST(TensorrtLlmStatic, a_batch_has_as_many_requests_as_may_run_whatever_fits_in_one_step) {
   for (const bool chunks : {true, false}) {
     std::vector<Request> requests;

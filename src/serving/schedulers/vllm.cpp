@@ -82,11 +82,13 @@ class VllmScheduler final : public PagedScheduler {
     waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), &sequence, before), &sequence);
   }
 
-  // Tokens of a running sequence that can be computed next.
+  // Tokens of a running sequence that can be computed next. Through pipeline stages the chunks of a prompt follow each
+  // other; only a decode needs the token of the step before.
   int64_t wanted(const Sequence& sequence) const {
     if (sequence.all_promised()) return 0;
     const bool overlaps = options_.async_scheduling && options_.pipeline_stages == 1;
-    if (sequence.steps_in_flight > 0 && !overlaps) return 0;
+    const bool decodes = sequence.computed >= sequence.prompt_end;
+    if (decodes && sequence.steps_in_flight > 0 && !overlaps) return 0;
     return limited(sequence.tokens_left());
   }
 

@@ -189,6 +189,48 @@ TEST_F(VllmScheduler, step_by_step_a_sequence_in_flight_is_left_alone) {
   EXPECT_THAT(schedule(), IsEmpty());
 }
 
+TEST_F(VllmScheduler, chunks_of_a_prompt_follow_each_other_through_pipeline_stages_and_decodes_do_not) {
+  use({.max_num_batched_tokens = 100, .num_gpu_blocks = 100, .pipeline_stages = 4});
+  Sequence& one = add(250, 10);
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 100)));
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 100)));
+  EXPECT_EQ(one.promised, 0);
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 50)));
+  EXPECT_EQ(one.promised, 1);  // by the last chunk alone
+  EXPECT_THAT(schedule(), IsEmpty());
+  in_flight_.pop_back();
+  for (int chunk = 0; chunk < 3; ++chunk) {
+    EXPECT_EQ(one.produced, 0);
+    end_step();
+  }
+  EXPECT_EQ(one.produced, 1);
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 1)));
+  EXPECT_THAT(schedule(), IsEmpty());  // the next token goes on from this one
+}
+
+TEST_F(VllmScheduler, a_prompt_preempted_with_several_chunks_in_flight_starts_again_once_they_have_ended) {
+  use({.max_num_batched_tokens = 49,
+       .num_gpu_blocks = 1 + 8,
+       .enable_prefix_caching = false,
+       .scheduler_reserve_full_isl = false,
+       .long_prefill_token_threshold = 16,
+       .pipeline_stages = 4});
+  add(16, 60);
+  run_step();
+  Sequence& last = add(110, 2);
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 1), Pair(1, 16)));  // 2 + 1 blocks
+  for (int chunk = 1; chunk < 6; ++chunk) EXPECT_THAT(schedule(), ElementsAre(Pair(1, 16)));
+  EXPECT_THAT(schedule(), IsEmpty());  // no block is free
+  in_flight_.pop_back();
+  EXPECT_EQ(last.record.preemptions, 1);
+  EXPECT_EQ(last.steps_in_flight, 6);
+  for (int step = 0; step < 6; ++step) {
+    EXPECT_THAT(scheduler_->load().waiting, 1);
+    end_step();
+  }
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 1), Pair(1, 16)));
+}
+
 TEST_F(VllmScheduler, decodes_repeat_until_one_ends_or_blocks_run_out) {
   use({.num_gpu_blocks = 100});
   add(10, 20);

@@ -7,18 +7,13 @@
 
 #include "base/error.h"
 #include "base/look_ahead.h"
-#include "base/random.h"
+#include "serving/scheduling/block_chain.h"
 #include "serving/tiers/replica_tiers.h"
 
 namespace foretoken {
 namespace {
 
 constexpr int64_t longest_sequence = int64_t{1} << 40;  // windows and states alone hold any
-
-uint64_t mixed(uint64_t a, uint64_t b) {
-  uint64_t state = a ^ (b * 0x9e3779b97f4a7c15U);
-  return splitmix64(state);
-}
 
 // Blocks that hold one block_size of tokens in all groups that keep every token; 0 where contents cannot be told apart
 // so.
@@ -78,14 +73,14 @@ void KvBlocks::describe(Sequence& sequence) const {
   if (block_size_ == 1) sequence.content_rows = request.prefix_block_tokens;
   const int64_t each = content_tokens(sequence);
   // Tokens that went through an adapter have other keys and values (vLLM hashes its name with each block).
-  uint64_t chain = request.adapter < 0 ? 1 : mixed(1, static_cast<uint64_t>(request.adapter));
+  uint64_t chain = request.adapter < 0 ? 1 : chained(1, static_cast<uint64_t>(request.adapter));
   size_t next_number = 0;
   // A block's content is everything up to its end, so a number that reaches beyond the block belongs to it.
   for (int64_t end = each; end <= described && end <= sequence.final_tokens(); end += each) {
     while (static_cast<int64_t>(next_number) * request.prefix_block_tokens < end) {
-      chain = mixed(chain, static_cast<uint64_t>(request.prefix_blocks[next_number++]));
+      chain = chained(chain, static_cast<uint64_t>(request.prefix_blocks[next_number++]));
     }
-    sequence.block_hashes.push_back(mixed(chain, static_cast<uint64_t>(end)));
+    sequence.block_hashes.push_back(chained(chain, static_cast<uint64_t>(end)));
   }
   set_next_content(sequence);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -71,6 +72,8 @@ class Scheduler {
 
   // The longest sequence that can run alone: more can never be served.
   virtual int64_t capacity_tokens() const = 0;
+  // The longest prompt that it takes, whatever its cache holds.
+  virtual int64_t longest_prompt() const { return std::numeric_limits<int64_t>::max(); }
 
   virtual void add(Sequence& sequence) = 0;
 

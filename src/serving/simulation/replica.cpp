@@ -1,6 +1,7 @@
 #include "serving/simulation/replica.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -90,6 +91,7 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       gap_observer_(run.token_gaps ? &observer : nullptr),
       scheduler_name_(config.scheduler),
       scheduler_(make_scheduler(scheduler_name_, options_)),
+      longest_prompt_(config.only_decodes ? std::numeric_limits<int64_t>::max() : scheduler_->longest_prompt()),
       adapters_(config.adapters),
       most_in_flight_(steps_in_flight(config)),
       schedules_on_arrival_(scheduler_kind(scheduler_name_).schedules_on_arrival),

@@ -35,9 +35,14 @@ class Replica {
   struct Limits {
     int64_t max_model_len = 0;  // 0 = none
     int64_t capacity_tokens = 0;
+    int64_t longest_prompt = 0;
     bool operator==(const Limits&) const = default;
   };
-  Limits limits() const { return {options_.max_model_len, scheduler_->capacity_tokens()}; }
+  Limits limits() const {
+    return {.max_model_len = options_.max_model_len,
+            .capacity_tokens = scheduler_->capacity_tokens(),
+            .longest_prompt = longest_prompt_};
+  }
 
   // Ends a request that was not served here.
   void reject(const Request& request, Rejection why, Picoseconds now);
@@ -158,6 +163,7 @@ class Replica {
   RunObserver* gap_observer_;  // null = nobody asks for gaps between tokens
   std::string scheduler_name_;
   std::unique_ptr<Scheduler> scheduler_;
+  int64_t longest_prompt_;  // that it takes
   AdapterCache adapters_;
   size_t most_in_flight_;
   bool schedules_on_arrival_;

@@ -163,6 +163,7 @@ void Replica::hand_in(Sequence& sequence, Picoseconds now) {
 Rejection Replica::rejection(const Request& request) const {
   if (request.input_tokens < 1) return Rejection::no_input;
   if (request.output_tokens < 1) return Rejection::no_output;
+  if (request.input_tokens > longest_prompt_) return Rejection::beyond_step;
   int64_t most = request.input_tokens + request.output_tokens;
   if (options_.max_model_len > 0) {
     const int64_t least_output = request.pooled ? 0 : 1;

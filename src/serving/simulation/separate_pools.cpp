@@ -52,6 +52,7 @@ class SeparatePools final : public Site, public Component, public EngineListener
       const bool prefills = i < prefill_count_;
       ReplicaConfig replica = config.replicas[i];
       replica.keeps_cache = prefills;
+      replica.only_decodes = !prefills;
       if (prefills) replica.front.piece = Seconds(0);  // decode workers send the answers
       engines_.add(replica, prefills ? static_cast<RunObserver&>(prefill_observer_) : observer, prefills);
     }

@@ -35,6 +35,7 @@ struct ReplicaConfig {
   AdapterLoading adapters = {};  // slots for LoRA adapters
   bool ffn_apart = false;        // its feed-forward layers run on devices of their own
   bool keeps_cache = false;      // a prompt's blocks stay when it has its last token: until they have been moved
+  bool only_decodes = false;     // prompts are computed elsewhere
 };
 
 struct SimulationConfig {

@@ -72,6 +72,14 @@ TEST(Simulation, pipeline_stages_work_on_different_steps) {
   EXPECT_EQ(records[1].first_token, 3 * one_second / 2);
 }
 
+TEST(Simulation, chunks_of_a_prompt_are_in_different_pipeline_stages_at_once) {
+  const SchedulerOptions two{.max_num_batched_tokens = 5, .num_gpu_blocks = 100, .pipeline_stages = 2};
+  for (const char* scheduler : {"vllm", "sglang"}) {
+    EXPECT_EQ(serve({request_at(0, 0, 1)}, two, scheduler)[0].first_token, 3 * one_second / 2) << scheduler;
+  }
+  EXPECT_EQ(serve({request_at(0, 0, 1)}, two, "trtllm")[0].first_token, 2 * one_second);
+}
+
 TEST(Simulation, a_free_pipeline_stage_takes_a_request_on_arrival_where_the_scheduler_looks_then) {
   const SchedulerOptions two{.num_gpu_blocks = 200, .pipeline_stages = 2};
   const std::vector<Request> requests{request_at(0, 0, 1), request_at(1, 0.125, 1)};

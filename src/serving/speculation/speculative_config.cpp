@@ -13,6 +13,25 @@ namespace {
 constexpr int64_t most_drafts = 1000;
 constexpr Range<double> a_chance{.least = 0, .most = 1};
 
+const std::initializer_list<std::string_view> keys = {"method",
+                                                      "model",
+                                                      "num_speculative_tokens",
+                                                      "draft_tensor_parallel_size",
+                                                      "quantization",
+                                                      "disable_by_batch_size",
+                                                      "tree_tokens",
+                                                      "draft_context",
+                                                      "prompt_lookup_max",
+                                                      "prompt_lookup_min",
+                                                      "rejection_sample_method",
+                                                      "synthetic_acceptance_rates",
+                                                      "synthetic_acceptance_length",
+                                                      "synthetic_acceptance_rate",
+                                                      "acceptance_rate",
+                                                      "acceptance_decay",
+                                                      "acceptance_spread",
+                                                      "acceptance_distribution"};
+
 std::vector<double> numbers_of(const JsonView& list, Range<double> allowed) {
   std::vector<double> values;
   for (const JsonView& item : list.items()) values.push_back(item.number(allowed));
@@ -92,14 +111,14 @@ void SpeculativeConfig::use_own_layer_of(const Model& target) {
   if (method == &draft_method("eagle") && model.empty() && !target.draft_layers.empty()) method = &draft_method("mtp");
 }
 
+bool is_speculative_key(std::string_view key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
 SpeculativeConfig parse_speculative_config(std::string_view text, const std::string& source) {
   const Json document = parse_json(text, source);
   const JsonView config(document, source);
-  config.allow_only({"method", "model", "num_speculative_tokens", "draft_tensor_parallel_size", "quantization",
-                     "disable_by_batch_size", "tree_tokens", "draft_context", "prompt_lookup_max", "prompt_lookup_min",
-                     "rejection_sample_method", "synthetic_acceptance_rates", "synthetic_acceptance_length",
-                     "synthetic_acceptance_rate", "acceptance_rate", "acceptance_decay", "acceptance_spread",
-                     "acceptance_distribution"});
+  config.allow_only(keys);
   const auto text_or_empty = [&](std::string_view key) {
     const auto found = config.find(key);
     return found ? found->string() : std::string();

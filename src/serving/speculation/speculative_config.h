@@ -49,5 +49,7 @@ int64_t tokens_of_decode(const std::optional<SpeculativeConfig>& config);
 // num_speculative_tokens may be left out for methods that draft a block: the method's usual one less its first token.
 // InputError with path, value and expectation.
 SpeculativeConfig parse_speculative_config(std::string_view text, const std::string& source);
+// Whether it reads such a key.
+bool is_speculative_key(std::string_view key);
 
 }  // namespace foretoken

@@ -200,7 +200,9 @@ EngineSpec ServingSpecMaker::engine_of(const ServingCase& point, const CasePool&
                   .replicas = pool.replicas,
                   .stack = point.stack,
                   .scheduler = point.scheduler,
-                  .scheduling = {.enable_prefix_caching = point.prefix_caching,
+                  // On for every engine: runs had prompts longer than a step, and all were answered.
+                  .scheduling = {.enable_chunked_prefill = true,
+                                 .enable_prefix_caching = point.prefix_caching,
                                  .async_scheduling = point.async_scheduling,
                                  .batch_wait_timeout_iters = point.batch_wait_timeout_iters,
                                  .batch_wait_max_tokens_ratio = point.batch_wait_max_tokens_ratio},

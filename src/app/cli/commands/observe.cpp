@@ -72,7 +72,8 @@ class ObserveCommand : public Command {
                         "--max-concurrency", "--dataset-name", "--random-input-len", "--random-output-len", "--trace",
                         "--out", "--goodput"});
     options.footer(
-        "Sends real requests: by default one per second, 60 in total, for at most 10 minutes.\nCtrl-C ends the run and "
+        "Sends real requests: by default one per second (with --max-concurrency as many as may be in flight), 60 in "
+        "total, for at most 10 minutes.\nCtrl-C ends the run and "
         "writes what was measured so far.\nExamples:\n  foretoken observe --url http://localhost:8000 --request-rate 4 "
         "--num-prompts 400 --out path/to/run\n  foretoken observe --url http://localhost:8000 --api chat "
         "--max-concurrency 16 --num-prompts 320 \\\n      --random-input-len 1000 --random-output-len 200 --out "
@@ -112,8 +113,9 @@ class ObserveCommand : public Command {
       check_still_wanted();
     };
     const std::string started = now_text();
-    MeasuredRun run = run_load(settings, load_.load());
-    describe(run, settings, std::move(deployment));
+    const LoadFlags load = sent_load();
+    MeasuredRun run = run_load(settings, load.load());
+    describe(run, load, settings, std::move(deployment));
     run.started = started;
 
     const MeasuredRunReport report{.run = run,
@@ -136,7 +138,14 @@ class ObserveCommand : public Command {
   }
 
  private:
-  void describe(MeasuredRun& run, const LoadClientSettings& settings, Json deployment) const {
+  // With a limit on those in flight and no rate, requests come as soon as they may, as in `serve`.
+  LoadFlags sent_load() const {
+    LoadFlags load = load_;
+    if (load.max_concurrency > 0 && !options_->was_given("--request-rate")) load.request_rate = "inf";
+    return load;
+  }
+
+  void describe(MeasuredRun& run, const LoadFlags& load, const LoadClientSettings& settings, Json deployment) const {
     run.name = name_;
     run.tool = "foretoken observe";
     run.tool_version = FORETOKEN_VERSION;
@@ -144,13 +153,13 @@ class ObserveCommand : public Command {
     run.device = device_;
     if (deployment.find("model") == nullptr) deployment.set("model", settings.model);
     run.deployment = std::move(deployment);
-    if (load_.trace.empty()) {
-      run.load.request_rate = load_.rate();
-      run.load.burstiness = load_.arrivals.burstiness;
+    if (load.trace.empty()) {
+      run.load.request_rate = load.rate();
+      run.load.burstiness = load.arrivals.burstiness;
     }
-    if (load_.max_concurrency > 0) run.load.max_concurrency = load_.max_concurrency;
+    if (load.max_concurrency > 0) run.load.max_concurrency = load.max_concurrency;
     run.load.num_prompts = static_cast<int64_t>(run.requests.size());
-    run.load.dataset = load_.trace.empty() ? load_.dataset : load_.trace;
+    run.load.dataset = load.trace.empty() ? load.dataset : load.trace;
     double begin = 0, end = 0, input = 0, output = 0;
     int64_t completed = 0;
     for (const MeasuredRequest& request : run.requests) {

@@ -35,7 +35,7 @@ bool EnergyFlags::wanted(const Options& options) const {
 MeteredBoards EnergyFlags::boards_of(const ReplicaGroup& group, const Library& library) const {
   const Device& device = group.models.kernels.device();
   MeteredBoards boards =
-      metered_boards(device, library.hardware().node_with(device), *group.models.power, rates.supply_efficiency);
+      metered_boards(device, library.node_of(device, group.placement), *group.models.power, rates.supply_efficiency);
   boards.replicas = group.count;
   boards.boards_each = group.cache_devices();
   if (host_watts >= 0) boards.host_watts = host_watts;

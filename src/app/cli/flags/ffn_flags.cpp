@@ -17,7 +17,8 @@ constexpr double usual_latency_us = 20;
 // Weights beside what a runtime and the tokens in flight need.
 constexpr double usable_memory = 0.9;
 
-BytesPerSecond port(const Device& device, int64_t all_devices, const std::string& given, const Library& library) {
+BytesPerSecond port(const Device& device, const PlacementSpec& placement, int64_t all_devices, const std::string& given,
+                    const Library& library) {
   if (!given.empty()) {
     const std::optional<double> bytes = parse_bytes(given, true);
     if (!bytes || *bytes < 1e6) {
@@ -26,7 +27,7 @@ BytesPerSecond port(const Device& device, int64_t all_devices, const std::string
     }
     return BytesPerSecond(*bytes);
   }
-  if (const std::optional<Node> node = library.hardware().node_with(device)) {
+  if (const std::optional<Node> node = library.node_of(device, placement)) {
     if (const auto bandwidth = transfer_bandwidth_per_device(*node, all_devices)) return *bandwidth;
   }
   throw InputError({.source = pool_flag,
@@ -60,7 +61,7 @@ void FfnFlags::declare(Options& options) {
 }
 
 FfnPool FfnFlags::read(const Model& model, const Device& attention_device, const ParallelPlan& attention_plan,
-                       Tier tier, const Library& library) const {
+                       const PlacementSpec& placement, Tier tier, const Library& library) const {
   std::string device = attention_device.name, bandwidth;
   int64_t count = 0, groups = 1, micro_batches = 3;
   double latency_us = usual_latency_us;
@@ -89,8 +90,12 @@ FfnPool FfnFlags::read(const Model& model, const Device& attention_device, const
                  .micro_batches = micro_batches,
                  .latency = Seconds(latency_us * 1e-6)};
   const int64_t all = count + groups * attention_plan.tensor;
-  result.attention_port = port(attention_device, all, bandwidth, library);
-  result.ffn_port = port(result.models.kernels.device(), all, bandwidth, library);
+  result.attention_port = port(attention_device, placement, all, bandwidth, library);
+  const Device& ffn_device = result.models.kernels.device();
+  PlacementSpec of_ffn = placement;
+  // A machine that was named has the attention devices.
+  if (ffn_device.name != attention_device.name) of_ffn.node = of_ffn.cluster = "";
+  result.ffn_port = port(ffn_device, of_ffn, all, bandwidth, library);
   check_memory(model, result);
   return result;
 }

@@ -14,10 +14,10 @@ struct FfnFlags {
 
   void declare(Options& options);
   bool given() const { return !pool.empty(); }
-  // Beside one group of attention devices with this plan. InputError where the layers do not fit, or the way between
-  // the devices is neither given nor known.
-  FfnPool read(const Model& model, const Device& attention_device, const ParallelPlan& attention_plan, Tier tier,
-               const Library& library) const;
+  // Beside one group of attention devices with this plan, placed so. InputError where the layers do not fit, or the way
+  // between the devices is neither given nor known.
+  FfnPool read(const Model& model, const Device& attention_device, const ParallelPlan& attention_plan,
+               const PlacementSpec& placement, Tier tier, const Library& library) const;
 };
 
 }  // namespace foretoken

@@ -131,7 +131,7 @@ KvTierSettings KvTierFlags::settings(const std::vector<ReplicaGroup>& groups, bo
                       .value = "with several --replica",
                       .expected = "replicas of a single kind when KV tiers are used"});
   }
-  const std::optional<Node> node = library.hardware().node_with(group.models.kernels.device());
+  const std::optional<Node> node = library.node_of(group.models.kernels.device(), group.placement);
   KvTierSettings result = tier_settings(group, node);
   if (offloading_gib > 0) {
     const std::string size = fmt::format("kind=host,size={}GiB", number_text(offloading_gib));

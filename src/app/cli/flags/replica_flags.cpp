@@ -128,7 +128,8 @@ EngineSpec ReplicaFlags::spec(const Library& library, bool offline) const {
     spec.power = board_power(*this, device, library);
   }
   if (ffn.given()) {
-    spec.ffn = ffn.read(spec.model, device, engine_ranks(spec.plan).plan, tier_from_name(tier).value(), library);
+    spec.ffn = ffn.read(spec.model, device, engine_ranks(spec.plan).plan, spec.placement, tier_from_name(tier).value(),
+                        library);
   }
   if (speculation.given()) {
     spec.speculation = speculation.read(spec.model);

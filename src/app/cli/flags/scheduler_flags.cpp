@@ -31,7 +31,9 @@ void SchedulerFlags::declare(Options& options) {
   options.list("--ttft-goals", ttft_goals,
                "With --scheduling-policy deadline: TTFT goals in milliseconds by priority; the last one applies to all "
                "remaining priorities");
-  options.flag("--enable-chunked-prefill", chunked_prefill, "Split prompts into chunks to fill each step [on]");
+  options.flag("--enable-chunked-prefill", chunked_prefill,
+               "Split prompts into chunks to fill each step [on; off in TensorRT-LLM, which then refuses prompts "
+               "longer than --max-num-batched-tokens]");
   options.flag("--enable-prefix-caching", prefix_caching,
                "Reuse the KV cache of prompts that start with the same tokens [on]");
   options.flag("--async-scheduling", async_scheduling,

@@ -15,8 +15,8 @@ struct SchedulerFlags {
   std::string scheduler;  // empty = the engine's
   std::string policy = "fcfs";
   std::vector<std::string> ttft_goals;  // ms, by priority
-  bool chunked_prefill = true, prefix_caching = true, reserve_full_isl = true;
-  std::optional<bool> async_scheduling;  // nothing = as the engine's release does it
+  bool prefix_caching = true, reserve_full_isl = true;
+  std::optional<bool> chunked_prefill, async_scheduling;  // nothing = as the engine's release does it
   int64_t long_prefill = 0;
   int64_t batch_wait_iters = 0;
   double batch_wait_ratio = 0;
