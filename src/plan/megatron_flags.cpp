@@ -48,8 +48,7 @@ std::string exchange_flags(const TrainingPlan& plan) {
   }
   switch (plan.dispatcher) {
     case TokenDispatcher::usual:
-      // Left out, it would be Megatron-LM's default, which gathers the tokens of all expert ranks.
-      return plan.parallel.expert > 1 ? flags + " --moe-token-dispatcher-type alltoall" : flags;
+      return flags;  // scripts of Megatron-LM name another (megatron_lm.cpp): its own default gathers all tokens
     case TokenDispatcher::all_to_all:
       return flags + " --moe-token-dispatcher-type alltoall";
     case TokenDispatcher::deepep:

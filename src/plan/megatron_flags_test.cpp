@@ -72,6 +72,8 @@ TEST(MegatronFlags, name_the_dispatcher_and_the_group_of_micro_batches_beside_a_
       << megatron_flags(plan);
   EXPECT_EQ(megatron_flags(plan).find("dispatcher"), std::string::npos);
   plan = {.parallel = {.data = 8, .expert = 8}, .global_batch = 8};
+  EXPECT_EQ(megatron_flags(plan).find("dispatcher"), std::string::npos) << "`train` takes these flags";
+  plan.dispatcher = TokenDispatcher::all_to_all;
   EXPECT_NE(megatron_flags(plan).find("--moe-token-dispatcher-type alltoall"), std::string::npos);
 }
 

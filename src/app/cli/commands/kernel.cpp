@@ -114,8 +114,11 @@ class KernelCommand : public Command {
     const std::span<const KernelFamily> families = kernel_families();
     for (size_t f = 0; f < families.size(); ++f) {
       if (!chosen_[f]->was_chosen()) continue;
-      if (!csv_.empty()) chosen_[f]->refuse({}, {"Parameters"}, "--csv, whose columns are these");
-      chosen_[f]->refuse_without("--csv", {"--out"}, {});
+      if (csv_.empty()) {
+        chosen_[f]->refuse_without("--csv", {"--out"});
+      } else {
+        chosen_[f]->refuse({}, {"Parameters"}, "--csv, whose columns are these");
+      }
       return csv_.empty() ? one(families[f], texts_[f], predictor, library) : many(families[f], predictor, library);
     }
     throw InternalError("the parser requires a family");
