@@ -10,8 +10,8 @@
 
 namespace foretoken {
 
-// False for fp8 and fp4 arithmetic that the device's sheet does not have, and for NVFP4 beside NVIDIA's. Other formats always have a roof that
-// software falls back to.
+// False for fp8 and fp4 arithmetic that the device's sheet does not have, and for NVFP4 beside NVIDIA's. Other formats
+// always have a roof that software falls back to.
 bool multiplies_in(const Device& device, DType math);
 bool multiplies_in(const Device& device, Scheme scheme);
 

@@ -114,7 +114,8 @@ EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestio
   const int64_t seats = work == ReplicaWork::prompts
                             ? options.max_num_seqs
                             : reachable_seats(engine, question, lengths, requests_per_s * throughput_slack);
-  // Were all of them prompts of the longest kind, or answers that are computed again, they would fill no more of a step.
+  // Were all of them prompts of the longest kind, or answers that are computed again, they would fill no more of a
+  // step.
   const int64_t most_tokens = seats * std::max<int64_t>(1, lengths.totals.back());
   return {.requests_per_s = requests_per_s,
           .ranks = options.lock_step_ranks,
