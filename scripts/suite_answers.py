@@ -87,7 +87,7 @@ def neusight(folder, data, ours):
         name = names.get(int(scored["row"]))
         if name:
             result.append(row(name, number(scored["predicted_ms"]), "model", f"{scored['device']} ms",
-                              number(scored["measured_ms"]), "foretoken validate steps; rules written in sight of these rows",
+                              number(scored["measured_ms"]), "foretoken validate steps; rules were written with these rows known",
                               low=number(scored["low_ms"]), high=number(scored["high_ms"])))
     return result
 
@@ -215,7 +215,7 @@ def serving_runs(folder, data, ours, theirs):
                 name = f"vllm/{run}/Llama-3.1-8B/{label} {statistic}"
                 place = ("system", f"{run} {label} ms")
                 result.append(row(name, number(values["predicted"]), *place, number(values["measured"]),
-                                  "foretoken validate serving --run; rules written in sight of this run",
+                                  "foretoken validate serving --run; rules were written with this run known",
                                   low=number(values["low"]), high=number(values["high"])))
                 if theirs:
                     summary = (theirs / f"bench/examples/{run}/Llama-3.1-8B/validation/summary.txt").read_text()
