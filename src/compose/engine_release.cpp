@@ -157,11 +157,15 @@ std::string release_name(const EngineRelease& release) {
   return fmt::format("{}-{}", release.family, release.version);
 }
 
-std::string release_title(const EngineRelease& release) {
+std::string_view family_title(std::string_view family) {
   const auto* const known = std::find_if(std::begin(fitted), std::end(fitted),
-                                         [&](const FittedReleases& one) { return one.family == release.family; });
-  ensure(known != std::end(fitted), "families of engines with releases have a line of those that were fitted");
-  return fmt::format("{} {}", known->title, release.version);
+                                         [&](const FittedReleases& one) { return one.family == family; });
+  ensure(known != std::end(fitted), "families of engines have a line of releases that were fitted");
+  return known->title;
+}
+
+std::string release_title(const EngineRelease& release) {
+  return fmt::format("{} {}", family_title(release.family), release.version);
 }
 
 std::string unfitted_release_note(std::string_view engine) {

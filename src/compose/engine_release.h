@@ -31,6 +31,9 @@ std::optional<EngineRelease> engine_release(std::string_view engine);
 // "sglang-0.5.9", however it was written.
 std::string release_name(const EngineRelease& release);
 
+// "SGLang", for sentences.
+std::string_view family_title(std::string_view family);
+
 // "SGLang 0.5.9", for sentences.
 std::string release_title(const EngineRelease& release);
 

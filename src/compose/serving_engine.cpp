@@ -175,7 +175,6 @@ constexpr EngineKind kinds[] = {
      .decodes_share_token_budget = true,
      .limits_of_all_ranks = false,
      .sequences_of_each_stage = true,  // _torch/pyexecutor/_util.py: max_num_sequences = max_batch_size * pp_size
-     .cuts_prompts = false,            // llmapi/llm_args.py: enable_chunked_prefill
      .prompts_stop_drafting_ranks = false,
      .block_size = 32,
      .latent_block_size = 32,

@@ -67,7 +67,6 @@ struct EngineKind {
   bool limits_of_all_ranks;         // ranks in lock step share the limits that users give, and the engine's own
   TokenSending sends_tokens = TokenSending::none;
   bool sequences_of_each_stage = false;  // the limit of requests holds for the batch of each pipeline stage
-  bool cuts_prompts = true;              // chunked prefill, where nobody says
   // Data-parallel ranks always run a mixture of experts together: without expert parallelism each expert is cut over
   // all of them.
   bool ranks_share_experts = false;

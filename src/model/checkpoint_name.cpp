@@ -325,7 +325,7 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
   const bool asks_for_cache = is_nvidia && (scheme == Scheme::nvfp4 || scheme == Scheme::fp8);
   if (name.format->states_fp8_cache || asks_for_cache) {
     model.cache_dtype = DType::fp8;
-    parts += "; the KV cache is in fp8, as the checkpoint asks";
+    parts += "; the checkpoint asks for an fp8 KV cache; {kv_cache_dtype} bf16 overrides it";
   }
   model.named_scheme = scheme;
   model.notes.push_back(fmt::format("{} in the model's name sets the format {}: {}{}{}", name.format->text,

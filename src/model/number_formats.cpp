@@ -45,15 +45,12 @@ DType read_dtype(ConfigReader& config) {
   return DType::bf16;
 }
 
-// Which layers a list of module names speaks of. Regexes and wildcards speak of all.
+// Which layers a list of module names speaks of. Names without a number speak of all.
 class NamedLayers {
  public:
-  void add(std::optional<int64_t> layer) {
-    if (layer) {
-      numbers_.insert(*layer);
-    } else {
-      everywhere_ = true;
-    }
+  void add(const std::vector<int64_t>& layers) {
+    numbers_.insert(layers.begin(), layers.end());
+    everywhere_ = everywhere_ || layers.empty();
   }
   // At least half of the `layers` that have such a module.
   bool are_most_of(int64_t layers) const {
@@ -73,45 +70,101 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return contains(text, part); });
 }
 
-// "re:model\.layers\.5\.mlp" -> "re:model.layers.5.mlp", in lower case.
+// What a regex must not find beside its match says nothing of the modules that it names: "(?!mtp\.).*mlp" -> ".*mlp".
+std::string without_negative_lookaround(std::string_view pattern) {
+  std::string kept;
+  int64_t depth = 0;  // of parentheses, from that of the group on
+  for (size_t at = 0; at < pattern.size(); ++at) {
+    const std::string_view rest = pattern.substr(at);
+    if (depth > 0) {
+      depth += rest.starts_with('(') ? 1 : rest.starts_with(')') ? -1 : 0;
+    } else if (rest.starts_with("(?!") || rest.starts_with("(?<!")) {
+      depth = 1;
+    } else {
+      kept += rest.front();
+    }
+  }
+  return kept;
+}
+
+// "(q|k|v)_proj" -> "q_proj|k_proj|v_proj".
+std::string with_alternatives_in_full(std::string_view pattern) {
+  constexpr std::string_view ending = "_proj";
+  std::string full;
+  size_t open = full.npos;  // the parenthesis in `full` that opened last and has not closed
+  for (size_t at = 0; at < pattern.size(); ++at) {
+    if (pattern[at] == '(') open = full.size();
+    full += pattern[at];
+    if (pattern[at] != ')') continue;
+    if (open != full.npos && pattern.substr(at + 1).starts_with(ending)) {
+      std::string words = full.substr(open + 1, full.size() - open - 2);
+      if (words.starts_with("?:")) words.erase(0, 2);
+      full.resize(open);
+      full += fmt::format("{}", fmt::join(split(words, "|"), std::string(ending) + "|"));
+    }
+    open = full.npos;
+  }
+  return full;
+}
+
+// "re:Model\.layers\.5\.mlp\.(up|down)_proj" -> "re:model.layers.5.mlp.up_proj|down_proj".
 std::string plain_name(std::string_view name) {
   std::string plain = lower_case(name);
   std::erase(plain, '\\');
-  return plain;
+  return with_alternatives_in_full(without_negative_lookaround(plain));
 }
 
-std::optional<int64_t> layer_number(std::string_view name) {
-  constexpr std::string_view before = "layers.";
+// The numbers in "layers.5." and "layers.(5|6).". None where a name speaks of all layers.
+std::vector<int64_t> layer_numbers(std::string_view name) {
+  constexpr std::string_view before = "layers.", digits = "0123456789";
   const size_t at = name.find(before);
-  if (at == name.npos) return std::nullopt;
-  const std::string_view rest = name.substr(at + before.size());
-  const size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  return parse_integer(rest.substr(0, end));
+  if (at == name.npos) return {};
+  std::string_view said = name.substr(at + before.size());
+  if (said.starts_with('(')) {
+    said.remove_prefix(said.starts_with("(?:") ? 3 : 1);
+    said = said.substr(0, said.find(')'));
+  } else {
+    said = said.substr(0, said.find_first_not_of(digits));
+  }
+  std::vector<int64_t> numbers;
+  for (const std::string_view one : split(said, "|")) {
+    const std::optional<int64_t> number = parse_integer(one);
+    if (!number || one.find_first_not_of(digits) != one.npos) return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 // Modules beside the layers that are modelled: encoders of images and sound, and draft layers, which some publishers
 // number behind the last layer.
 bool is_beside_the_layers(std::string_view name, const Model& model) {
-  const std::optional<int64_t> layer = layer_number(name);
-  return (layer && *layer >= std::ssize(model.layers)) ||
-         contains_any(name, {"visual", "vision", "audio", "multi_modal_projector", "mtp", "nextn"});
+  const std::vector<int64_t> layers = layer_numbers(name);
+  const bool are_behind = !layers.empty() && std::all_of(layers.begin(), layers.end(), [&](int64_t layer) {
+    return layer >= std::ssize(model.layers);
+  });
+  return are_behind || contains_any(name, {"visual", "vision", "audio", "multi_modal_projector", "mtp", "nextn"});
 }
 
-int64_t layers_with_mixer(const Model& model) {
-  return std::count_if(model.layers.begin(), model.layers.end(),
-                       [](const Layer& layer) { return !std::holds_alternative<std::monostate>(layer.mixer); });
+bool has_mixer(const Layer& layer) {
+  return !std::holds_alternative<std::monostate>(layer.mixer);
 }
-int64_t layers_with_experts(const Model& model) {
-  return std::count_if(model.layers.begin(), model.layers.end(),
-                       [](const Layer& layer) { return std::holds_alternative<Moe>(layer.feed_forward); });
+bool has_feed_forward(const Layer& layer) {
+  return !std::holds_alternative<std::monostate>(layer.feed_forward);
+}
+bool has_experts(const Layer& layer) {
+  return std::holds_alternative<Moe>(layer.feed_forward);
 }
 // Beside attention and routed experts.
-int64_t layers_with_other_linear(const Model& model) {
-  return std::count_if(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
-    const auto* moe = std::get_if<Moe>(&layer.feed_forward);
-    return std::holds_alternative<Mlp>(layer.feed_forward) ||
-           (moe != nullptr && (moe->shared_width > 0 || moe->dense_width > 0 || moe->latent_width > 0));
-  });
+bool has_other_linear(const Layer& layer) {
+  const auto* moe = std::get_if<Moe>(&layer.feed_forward);
+  return std::holds_alternative<Mlp>(layer.feed_forward) ||
+         (moe != nullptr && (moe->shared_width > 0 || moe->dense_width > 0 || moe->latent_width > 0));
+}
+
+using HasPart = bool (*)(const Layer&);
+
+int64_t layers_with(HasPart has_part, const Model& model) {
+  return std::count_if(model.layers.begin(), model.layers.end(), has_part);
 }
 
 struct LeftAlone {
@@ -144,12 +197,12 @@ LeftAlone left_alone(const JsonView& quantization, const Model& model) {
       if (!item.is(Json::Kind::string)) continue;
       const std::string name = plain_name(item.string());
       if (is_beside_the_layers(name, model)) continue;
-      if (names_block(name, "attn")) attention.add(layer_number(name));
-      if (names_shared_expert(name)) shared_experts.add(layer_number(name));
+      if (names_block(name, "attn")) attention.add(layer_numbers(name));
+      if (names_shared_expert(name)) shared_experts.add(layer_numbers(name));
     }
   }
-  return {.attention = attention.are_most_of(layers_with_mixer(model)),
-          .shared_experts = shared_experts.are_most_of(layers_with_experts(model))};
+  return {.attention = attention.are_most_of(layers_with(has_mixer, model)),
+          .shared_experts = shared_experts.are_most_of(layers_with(has_experts, model))};
 }
 
 // How weights are stored and multiplied.
@@ -192,7 +245,7 @@ Format weight_only(int64_t bits, int64_t group, bool has_zero_point) {
 
 // NVFP4 weights that are multiplied in 16 bits: Marlin's kernels, as those of int4_wo.
 Format nvfp4_weights_alone(ConfigReader& config) {
-  const std::string note = "weights alone are in NVFP4: they are multiplied in 16 bits, at the speed of int4_wo";
+  const std::string note = "only the weights are in NVFP4, so they are multiplied in 16 bits, at the speed of int4_wo";
   if (std::find(config.notes().begin(), config.notes().end(), note) == config.notes().end()) config.note(note);
   return {Scheme::int4_wo, facts(Scheme::nvfp4).weight_bytes};
 }
@@ -234,58 +287,106 @@ Format format_of_group(const JsonView& config_group, ConfigReader& config) {
   return weight_only(bits, group, symmetric && !symmetric->boolean());
 }
 
-// The formats of one part's modules. A name counts as many matrices as it mentions; one that mentions none stands for
-// all of them.
+// The words by which names mention one matrix.
+using Matrix = std::vector<std::string_view>;
+
+// The formats of one part's matrices, layer by layer. Of several names for a matrix the first counts, as in vLLM; a
+// name that mentions no matrix stands for all of them. All experts of a layer count as one, with the first one's
+// format.
 class PartVotes {
  public:
-  explicit PartVotes(std::vector<std::string_view> matrices) : matrices_(std::move(matrices)) {}
+  PartVotes(const Model& model, HasPart has_part, std::vector<Matrix> matrices) : matrices_(std::move(matrices)) {
+    for (const Layer& layer : model.layers) layers_.emplace_back(has_part(layer) ? matrices_.size() : 0);
+  }
 
   void add(std::string_view name, const Format& format) {
-    const int64_t mentioned = std::count_if(matrices_.begin(), matrices_.end(),
-                                            [&](std::string_view matrix) { return contains(name, matrix); });
-    layers_.add(layer_number(name));
-    count(format, mentioned > 0 ? mentioned : std::ssize(matrices_));
+    std::vector<bool> is_mentioned;
+    for (const Matrix& words : matrices_) {
+      is_mentioned.push_back(
+          std::any_of(words.begin(), words.end(), [&](std::string_view word) { return contains(name, word); }));
+    }
+    if (std::find(is_mentioned.begin(), is_mentioned.end(), true) == is_mentioned.end()) {
+      is_mentioned.assign(matrices_.size(), true);
+    }
+    const auto add_to = [&](MatrixFormats& layer) {
+      for (size_t matrix = 0; matrix < layer.size(); ++matrix) {
+        if (is_mentioned[matrix] && !layer[matrix]) layer[matrix] = format;
+      }
+    };
+    const std::vector<int64_t> numbers = layer_numbers(name);
+    for (const int64_t number : numbers) {
+      if (number < std::ssize(layers_)) add_to(layers_[static_cast<size_t>(number)]);
+    }
+    if (numbers.empty()) std::for_each(layers_.begin(), layers_.end(), add_to);
   }
 
-  // Of most matrices; those that no name mentions are in the format `rest`. Nothing where the names leave most of the
-  // `layers` with such a part in the model's dtype.
-  std::optional<Format> winner(int64_t layers, const std::optional<Format>& rest) const {
-    if (!rest && !layers_.are_most_of(layers)) return std::nullopt;
-    PartVotes all = *this;
-    if (rest) all.count(*rest, std::max<int64_t>(0, std::ssize(matrices_) - counted_));
-    return std::max_element(all.votes_.begin(), all.votes_.end(),
-                            [](const Vote& a, const Vote& b) { return a.matrices < b.matrices; })
-        ->format;
+  // Of most matrices; those that no name mentions are in the format `rest`. Nothing where there is no such format and
+  // the names leave most of the layers with such a part in the model's dtype.
+  std::optional<Format> winner(const std::optional<Format>& rest) const {
+    Votes votes;
+    int64_t layers = 0, named_layers = 0, unnamed_matrices = 0;
+    for (const MatrixFormats& layer : layers_) {
+      const int64_t unnamed = std::count(layer.begin(), layer.end(), std::nullopt);
+      layers += layer.empty() ? 0 : 1;
+      named_layers += unnamed < std::ssize(layer) ? 1 : 0;
+      unnamed_matrices += unnamed;
+      for (const std::optional<Format>& format : layer) {
+        if (format) count(votes, *format, 1);
+      }
+    }
+    if (rest) {
+      count(votes, *rest, unnamed_matrices);
+    } else if (2 * named_layers < layers) {
+      return std::nullopt;
+    }
+    const auto most =
+        std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == votes.end() ? rest : most->first;
   }
-  bool is_empty() const { return votes_.empty(); }
+
+  bool is_empty() const {
+    return std::all_of(layers_.begin(), layers_.end(), [](const MatrixFormats& layer) {
+      return std::count(layer.begin(), layer.end(), std::nullopt) == std::ssize(layer);
+    });
+  }
 
  private:
-  struct Vote {
-    Format format;
-    int64_t matrices = 0;
-  };
+  using MatrixFormats = std::vector<std::optional<Format>>;  // empty for a layer without the part
+  using Votes = std::vector<std::pair<Format, int64_t>>;
 
-  void count(const Format& format, int64_t matrices) {
-    counted_ += matrices;
-    const auto known =
-        std::find_if(votes_.begin(), votes_.end(), [&](const Vote& one) { return one.format == format; });
-    if (known != votes_.end()) {
-      known->matrices += matrices;
+  static void count(Votes& votes, const Format& format, int64_t matrices) {
+    const auto known = std::find_if(votes.begin(), votes.end(), [&](const auto& one) { return one.first == format; });
+    if (known != votes.end()) {
+      known->second += matrices;
     } else {
-      votes_.push_back({.format = format, .matrices = matrices});
+      votes.emplace_back(format, matrices);
     }
   }
 
-  std::vector<std::string_view> matrices_;
-  std::vector<Vote> votes_;
-  int64_t counted_ = 0;
-  NamedLayers layers_;
+  std::vector<Matrix> matrices_;
+  std::vector<MatrixFormats> layers_;
 };
+
+// Latent projections stand beside MLPs without a gate (Nemotron-H).
+std::vector<Matrix> mlp_matrices() {
+  return {{"gate_proj", "gate_up_proj", "latent_proj"}, {"up_proj"}, {"down_proj"}};
+}
+std::vector<Matrix> attention_matrices() {
+  return {{"q_proj", "q_a_proj", "q_b_proj", "qkv", "in_proj"},
+          {"k_proj", "kv_proj", "kv_a_proj", "kv_b_proj", "qkv", "in_proj"},
+          {"v_proj", "kv_a_proj", "kv_b_proj", "qkv", "in_proj"},
+          {"o_proj", "out_proj"}};
+}
 
 // Sorts modules, which are named in full or by a regex, into the parts of the model.
 class PartFormats {
  public:
-  explicit PartFormats(const Model& model) : model_(model) {}
+  // Where all feed-forwards are of routed experts, names of MLPs speak for those.
+  explicit PartFormats(const Model& model)
+      : model_(model),
+        linear_(model, layers_with(has_other_linear, model) > 0 ? has_other_linear : has_feed_forward, mlp_matrices()),
+        experts_(model, has_experts, mlp_matrices()),
+        attention_(model, has_mixer, attention_matrices()) {}
 
   void add(std::string_view module, const Format& format) {
     if (module == "Linear") {  // the class of all modules that no other name covers
@@ -293,7 +394,8 @@ class PartFormats {
       return;
     }
     const std::string name = plain_name(module);
-    if (is_beside_the_layers(name, model_)) return;
+    // The latter are small, and would stand for all matrices of their layer.
+    if (is_beside_the_layers(name, model_) || contains_any(name, {"indexer", "shared_expert_gate"})) return;
     const bool is_shared = contains(name, "shared_expert");
     const bool is_routed = contains(name, "expert") && !is_shared;
     if (is_routed) experts_.add(name, format);
@@ -309,29 +411,28 @@ class PartFormats {
   // format of other MLPs.
   std::optional<Quantization> by_part() const {
     if (!rest_ && linear_.is_empty() && attention_.is_empty() && experts_.is_empty()) return std::nullopt;
-    const int64_t other_linear = layers_with_other_linear(model_);
-    Quantization found{.linear = linear_.winner(other_linear, rest_),
-                       .attention = attention_.winner(layers_with_mixer(model_), rest_)};
-    found.experts = experts_.is_empty() ? found.linear : experts_.winner(layers_with_experts(model_), rest_);
-    if (other_linear == 0) found.linear = found.attention;  // no weight is stored so
+    Quantization found{.linear = linear_.winner(rest_), .attention = attention_.winner(rest_)};
+    found.experts = experts_.is_empty() ? found.linear : experts_.winner(rest_);
+    if (layers_with(has_other_linear, model_) == 0) found.linear = found.attention;  // no weight is stored so
     return found;
   }
 
  private:
   const Model& model_;
   std::optional<Format> rest_;
-  PartVotes linear_{{"gate_proj", "up_proj", "down_proj"}}, experts_{{"gate_proj", "up_proj", "down_proj"}},
-      attention_{{"q_proj", "k_proj", "v_proj", "o_proj"}};
+  PartVotes linear_, experts_, attention_;
 };
 
 void note_parts(const Quantization& found, const Model& model, ConfigReader& config) {
   const auto name = [&](const std::optional<Format>& format) {
     return facts(format ? format->scheme : plain_scheme(model.dtype)).name;
   };
-  std::string text = fmt::format("the checkpoint stores its parts differently: attention in {}", name(found.attention));
+  std::string text = fmt::format(
+      "the checkpoint mixes number formats; this answer takes that of most matrices of each part: attention in {}",
+      name(found.attention));
   if (model.has_experts()) text += fmt::format(", routed experts in {}", name(found.experts));
-  if (layers_with_other_linear(model) > 0) text += fmt::format(", other linear layers in {}", name(found.linear));
-  config.note(text + "; where a part has several formats, that of most of its modules");
+  if (layers_with(has_other_linear, model) > 0) text += fmt::format(", other linear layers in {}", name(found.linear));
+  config.note(text);
 }
 
 // One group speaks for all linear layers; of several, each speaks for the modules it names.
@@ -488,11 +589,14 @@ void read_number_formats(ConfigReader& config, const std::optional<JsonView>& qu
   model.expert_scheme = experts.scheme;
   if (attention.scheme != model.scheme) model.attention_scheme = attention.scheme;
   for (const Format& format : {experts, linear, attention}) {
-    if (!model.int4_bytes) model.int4_bytes = format.int4_bytes;
+    if (format.scheme == Scheme::int4_wo) {  // one size for all parts
+      model.int4_bytes = format.int4_bytes;
+      break;
+    }
   }
   if ((inside && asks_for_fp8_cache(*inside)) || (quantization_beside && asks_for_fp8_cache(*quantization_beside))) {
     model.cache_dtype = DType::fp8;
-    config.note("the KV cache is in fp8, as the checkpoint asks");
+    config.note("the checkpoint asks for an fp8 KV cache; {kv_cache_dtype} bf16 overrides it");
   }
   // DeepSeek-V4 keeps routed experts in MXFP4 beside fp8 linear layers, and multiplies them by fp8 activations.
   if (const auto expert_dtype = config.text().find("expert_dtype")) {

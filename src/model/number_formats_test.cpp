@@ -89,54 +89,156 @@ TEST(NumberFormats, integer_groups_other_than_128_have_bytes_of_their_own) {
   EXPECT_FALSE(quantized(R"("quant_method": "gptq", "bits": 4, "group_size": -1)").int4_bytes);
 }
 
+const std::string fp8 =
+    R"(, "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}, "input_activations": {"num_bits": 8})";
+const std::string nvfp4 =
+    R"(, "weights": {"num_bits": 4, "type": "float", "group_size": 16}, "input_activations": {"num_bits": 4})";
+
+// Of groups such as R"("targets": ["Linear"])" + fp8.
+std::string groups(const std::string& first, const std::string& second) {
+  return R"("quant_method": "compressed-tensors", "format": "mixed-precision", "config_groups": {"group_0": {)" +
+         first + R"(}, "group_1": {)" + second + "}}";
+}
+
 // As unsloth's Qwen3.6 in "mixed-precision".
 TEST(NumberFormats, each_config_group_speaks_for_the_modules_it_names) {
-  const std::string fp8 =
-      R"("weights": {"num_bits": 8, "type": "float", "strategy": "channel"}, "input_activations": {"num_bits": 8})";
-  const std::string nvfp4 =
-      R"("weights": {"num_bits": 4, "type": "float", "group_size": 16}, "input_activations": {"num_bits": 4})";
-  const auto groups = [](const std::string& first, const std::string& second) {
-    return R"("quant_method": "compressed-tensors", "format": "mixed-precision", "config_groups": {"group_0": {)" +
-           first + R"(}, "group_1": {)" + second + "}}";
-  };
-  const Model dense = quantized(groups(R"("targets": ["re:.*self_attn\\.(q|k|v|o)_proj$", "re:.*lm_head"], )" + fp8,
-                                       R"("targets": ["re:.*mlp\\.(gate|up|down)_proj$"], )" + nvfp4));
+  const Model dense = quantized(groups(R"("targets": ["re:.*self_attn\\.(q|k|v|o)_proj$", "re:.*lm_head"])" + fp8,
+                                       R"("targets": ["re:.*mlp\\.(gate|up|down)_proj$"])" + nvfp4));
   EXPECT_EQ(dense.mixer_scheme(), Scheme::fp8);
   EXPECT_EQ(dense.scheme, Scheme::nvfp4);
   EXPECT_THAT(dense.notes, testing::Contains(testing::HasSubstr("attention in fp8")));
 
   const Model of_class =
-      quantized(groups(R"("targets": ["re:.*self_attn.*"], )" + fp8, R"("targets": ["Linear"], )" + nvfp4));
+      quantized(groups(R"("targets": ["re:.*self_attn.*"])" + fp8, R"("targets": ["Linear"])" + nvfp4));
   EXPECT_EQ(of_class.mixer_scheme(), Scheme::fp8);
   EXPECT_EQ(of_class.scheme, Scheme::nvfp4);
 
   // One matrix of three does not decide for the part.
   const Model one_matrix =
-      quantized(groups(R"("targets": ["re:.*down_proj"], )" + fp8, R"("targets": ["Linear"], )" + nvfp4));
+      quantized(groups(R"("targets": ["re:.*down_proj"])" + fp8, R"("targets": ["Linear"])" + nvfp4));
   EXPECT_EQ(one_matrix.scheme, Scheme::nvfp4);
   EXPECT_EQ(one_matrix.mixer_scheme(), Scheme::nvfp4);
 
   // What no group names is not quantized.
   const Model rest = quantized(
-      groups(R"("targets": ["re:.*gate_proj", "re:.*up_proj"], )" + nvfp4, R"("targets": ["re:.*down_proj"], )" + fp8));
+      groups(R"("targets": ["re:.*gate_proj", "re:.*up_proj"])" + nvfp4, R"("targets": ["re:.*down_proj"])" + fp8));
   EXPECT_EQ(rest.scheme, Scheme::nvfp4);
   EXPECT_EQ(rest.mixer_scheme(), Scheme::bf16);
 
   const Model same =
-      quantized(groups(R"("targets": ["re:.*self_attn.*"], )" + fp8, R"("targets": ["re:.*mlp.*"], )" + fp8));
+      quantized(groups(R"("targets": ["re:.*self_attn.*"])" + fp8, R"("targets": ["re:.*mlp.*"])" + fp8));
   EXPECT_EQ(same.scheme, Scheme::fp8);
   EXPECT_FALSE(same.attention_scheme);
   EXPECT_TRUE(same.notes.empty());
 }
 
-Model of_experts(const std::string& members) {
+Model of_layers(int layers, const std::string& members) {
   return parse_model_config(
-      R"({"model_type": "qwen2_moe", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 4,
+      R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4,
+          "vocab_size": 100, "torch_dtype": "bfloat16", "num_hidden_layers": )" +
+          std::to_string(layers) + R"(, "quantization_config": {)" + members + "}}",
+      "config.json", "test");
+}
+
+Model of_experts(const std::string& members, int layers = 4) {
+  return parse_model_config(
+      R"({"model_type": "qwen2_moe", "hidden_size": 64, "intermediate_size": 128,
           "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 100, "num_experts": 8,
           "num_experts_per_tok": 2, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 64,
-          "torch_dtype": "bfloat16", "quantization_config": {)" +
-          members + "}}",
+          "torch_dtype": "bfloat16", "num_hidden_layers": )" +
+          std::to_string(layers) + R"(, "quantization_config": {)" + members + "}}",
       "config.json", "test");
+}
+
+// As unsloth's Qwen3.8-27B-NVFP4.
+TEST(NumberFormats, a_few_layers_do_not_outvote_the_others) {
+  const Model dense = of_layers(
+      64, groups(R"("targets": ["re:.*layers\\.(56|57|58|59|60|61|62|63)\\.mlp\\.(gate|up|down)_proj$"])" + fp8,
+                 R"("targets": ["re:.*self_attn\\.(q|k|v|o)_proj$", "re:.*mlp\\.(gate|up|down)_proj$"])" + nvfp4));
+  EXPECT_EQ(dense.scheme, Scheme::nvfp4);
+  EXPECT_EQ(dense.mixer_scheme(), Scheme::nvfp4);
+
+  const Model experts =
+      of_experts(groups(R"("targets": ["re:.*layers\\.(38|39)\\.mlp\\.experts\\.\\d+\\.(gate|up|down)_proj$"])" + fp8,
+                        R"("targets": ["re:.*mlp\\.experts\\.\\d+\\.(gate|up|down)_proj$"])" + nvfp4),
+                 40);
+  EXPECT_EQ(experts.expert_scheme, Scheme::nvfp4);
+  EXPECT_EQ(experts.scheme, Scheme::bf16);
+
+  const Model listed =
+      of_layers(64, groups(R"("targets": ["model.layers.0.mlp.down_proj", "model.layers.1.mlp.down_proj",
+                                                          "model.layers.2.mlp.down_proj"])" +
+                               fp8,
+                           R"("targets": ["Linear"])" + nvfp4));
+  EXPECT_EQ(listed.scheme, Scheme::nvfp4);
+  EXPECT_EQ(listed.mixer_scheme(), Scheme::nvfp4);
+
+  const Model many = of_layers(
+      4, groups(R"("targets": ["re:.*layers\\.(?:0|1|2)\\.mlp.*"])" + fp8, R"("targets": ["re:.*mlp.*"])" + nvfp4));
+  EXPECT_EQ(many.scheme, Scheme::fp8) << "three layers of four are most of them";
+}
+
+TEST(NumberFormats, of_several_names_for_a_module_the_first_counts) {
+  const Model model = of_layers(
+      4, groups(R"("targets": ["re:.*mlp.*"])" + nvfp4, R"("targets": ["re:.*layers\\.(0|1|2)\\.mlp.*"])" + fp8));
+  EXPECT_EQ(model.scheme, Scheme::nvfp4);
+}
+
+TEST(NumberFormats, layers_in_an_alternation_are_no_more_than_those) {
+  const Model few = of_layers(
+      8, groups(R"("targets": ["re:.*self_attn.*"])" + fp8, R"("targets": ["re:.*layers\\.(6|7)\\.mlp.*"])" + nvfp4));
+  EXPECT_EQ(few.scheme, Scheme::bf16);
+  EXPECT_EQ(few.mixer_scheme(), Scheme::fp8);
+  const Model left = of_layers(8, R"("quant_method": "fp8", "ignore": ["re:.*layers\\.(6|7)\\.self_attn.*"])");
+  EXPECT_EQ(left.mixer_scheme(), Scheme::fp8);
+}
+
+TEST(NumberFormats, each_layer_has_one_vote_however_many_experts_it_lists) {
+  std::string layers;
+  for (const char* expert : {"0", "1", "2", "3", "4", "5", "6", "7"}) {
+    layers += std::string(R"("model.layers.0.mlp.experts.)") + expert + R"(.up_proj": {"quant_algo": "FP8"}, )";
+  }
+  for (const char* layer : {"1", "2", "3"}) {
+    layers += std::string(R"("model.layers.)") + layer + R"(.mlp.experts.0.up_proj": {"quant_algo": "NVFP4"}, )";
+  }
+  layers += R"("lm_head": {"quant_algo": "FP8"})";
+  EXPECT_EQ(
+      of_experts(R"("quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {)" + layers + "}")
+          .expert_scheme,
+      Scheme::nvfp4);
+}
+
+TEST(NumberFormats, regexes_are_read_for_what_they_match) {
+  for (const char* attention :
+       {R"(re:^(?!mtp\\.).*layers\\.\\d+\\.self_attn\\.(q|k|v|o)_proj$)", R"(re:^(?!(mtp|visual)\\.).*attn.*)",
+        R"(re:.*\\.(q|k|v|o)_proj$)", R"(re:.*\\.(?:q|k|v|o)_proj$)"}) {
+    const Model model = quantized(groups(std::string(R"("targets": [")") + attention + R"("])" + fp8,
+                                         R"("targets": ["re:.*\\.(gate|up|down)_proj$"])" + nvfp4));
+    EXPECT_EQ(model.mixer_scheme(), Scheme::fp8) << attention;
+    EXPECT_EQ(model.scheme, Scheme::nvfp4) << attention;
+  }
+  const Model unfinished = quantized(groups(R"("targets": ["re:(?!((", "re:)_proj)(_proj", "re:layers.(5"])" + fp8,
+                                            R"("targets": ["Linear"])" + nvfp4));
+  EXPECT_EQ(unfinished.scheme, Scheme::nvfp4);
+}
+
+TEST(NumberFormats, fused_names_count_as_the_matrices_they_fuse) {
+  const Model model = quantized(groups(R"("targets": ["re:.*down_proj", "re:.*o_proj"])" + fp8,
+                                       R"("targets": ["re:.*gate_up_proj", "re:.*qkv_proj"])" + nvfp4));
+  EXPECT_EQ(model.scheme, Scheme::nvfp4);
+  EXPECT_EQ(model.mixer_scheme(), Scheme::nvfp4);
+}
+
+TEST(NumberFormats, int4_bytes_are_those_of_one_part) {
+  const auto int4 = [](const std::string& group) {
+    return R"(, "weights": {"num_bits": 4, "type": "int", "group_size": )" + group + "}";
+  };
+  const auto with_groups_of = [&](const std::string& attention, const std::string& mlp) {
+    return quantized(
+        groups(R"("targets": ["re:.*self_attn.*"])" + int4(attention), R"("targets": ["Linear"])" + int4(mlp)));
+  };
+  EXPECT_FALSE(with_groups_of("32", "128").int4_bytes);
+  EXPECT_EQ(with_groups_of("128", "32").int4_bytes, 0.5 + 2.0 / 32);
 }
 
 TEST(NumberFormats, groups_that_name_experts_speak_for_the_routed_ones_alone) {
@@ -175,6 +277,8 @@ TEST(NumberFormats, modelopts_mixed_precision_is_read_layer_by_layer) {
 TEST(NumberFormats, a_checkpoint_may_ask_for_an_fp8_cache) {
   const std::string modelopt = R"("quant_method": "modelopt", "quant_algo": "FP8", )";
   EXPECT_EQ(quantized(modelopt + R"("kv_cache_quant_algo": "FP8")").kv_cache_dtype(), DType::fp8);
+  EXPECT_THAT(quantized(modelopt + R"("kv_cache_quant_algo": "FP8")").notes,
+              testing::Contains(testing::HasSubstr("{kv_cache_dtype} bf16 overrides it")));
   EXPECT_EQ(quantized(modelopt + R"("kv_cache_quant_algo": null)").kv_cache_dtype(), DType::bf16);
   const std::string scheme = R"("quant_method": "fp8", "kv_cache_scheme": )";
   EXPECT_EQ(quantized(scheme + R"({"num_bits": 8, "type": "float", "dynamic": false})").kv_cache_dtype(), DType::fp8);

@@ -186,7 +186,7 @@ TEST(TrainingLaunch, context_ranks_exchange_as_they_were_priced) {
   question.plan.context_exchange = ContextExchange::all_to_all;
   for (const char* launcher : {"megatron-lm", "megatron-bridge"}) expect_same_plan(launcher, question);
   for (const char* launcher : {"torchtitan", "torchtune"}) {
-    EXPECT_THAT(find_training_launcher(launcher)->refusal(question), HasSubstr("do not share out heads")) << launcher;
+    EXPECT_THAT(find_training_launcher(launcher)->refusal(question), HasSubstr("no all-to-all over heads")) << launcher;
   }
 }
 
@@ -249,7 +249,7 @@ TEST(TrainingLaunch, a_script_of_megatron_names_a_dispatcher_that_was_priced) {
   TrainingQuestion question = launched("Qwen/Qwen3-30B-A3B");
   question.plan.parallel = {.data = 32, .expert = 8};
   question.plan.sharding = Sharding::optimizer;
-  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("{moe_token_dispatcher} alltoall"));
+  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("{moe_token_dispatcher} to alltoall"));
   question = as_planned("megatron-lm", question);
   EXPECT_EQ(question.plan.dispatcher, TokenDispatcher::all_to_all);
   EXPECT_EQ(refusal("megatron-lm", question), "");
@@ -264,12 +264,14 @@ TEST(TrainingLaunch, megatron_hides_traffic_of_experts_where_it_can_run_it) {
   plan.sharding = Sharding::optimizer;
   plan.overlaps.experts = TrafficOverlap::on;
   EXPECT_THAT(find_training_launcher("megatron-lm")->write(question), HasSubstr("--overlap-moe-expert-parallel-comm"));
+  EXPECT_THAT(find_training_launcher("megatron-lm")->write(question),
+              HasSubstr("\nexport CUDA_DEVICE_MAX_CONNECTIONS=32\ntorchrun "));
   EXPECT_EQ(refusal("megatron-lm", question), "");
   plan.recompute = Recompute::full;
-  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("experts that are recomputed"));
+  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("experts that it recomputes"));
   plan.recompute = Recompute::selective;
   plan.recompute_modules = {LayerModule::moe};
-  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("experts that are recomputed"));
+  EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("experts that it recomputes"));
   plan.recompute = Recompute::none;
   plan.parallel = {.pipeline = 2, .data = 16, .expert = 8};
   EXPECT_THAT(refusal("megatron-lm", question), HasSubstr("virtual stages"));

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "compose/device_formats.h"
 #include "model/step.h"
 
 namespace foretoken {
@@ -55,7 +56,8 @@ const TrainingRecipe& training_recipe(std::string_view name) {
 void check_recipe(const TrainingRecipe& recipe, const Device& device) {
   const auto multiplies = [&](DType type) { return device.type_or_fallback(type) == type; };
   const auto runs = [&](const TrainingRecipe& one) {
-    return multiplies(facts(one.scheme).math) && (!one.scales_blocks || multiplies(DType::fp4));
+    return multiplies(facts(one.scheme).math) && multiplies_in(device, one.scheme) &&
+           (!one.scales_blocks || multiplies(DType::fp4));
   };
   if (runs(recipe)) return;
   std::vector<std::string> known;

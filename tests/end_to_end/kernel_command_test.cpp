@@ -136,8 +136,13 @@ TEST_F(KernelCommand, a_number_format_the_device_lacks_is_refused_or_says_what_i
   expect_refused(run_foretoken("kernel gemm --device h100_sxm" + gemm + "fp9"), "did you mean fp8");
   expect_refused(run_foretoken("kernel gemm --device mi355x" + gemm + "nvfp4"), "w4a4_mxfp4");
   EXPECT_EQ(run_foretoken("kernel gemm --device mi355x" + gemm + "w4a4_mxfp4").status, 0);
-  expect_refused(run_foretoken("step --device mi355x --batch 1 --model nvidia/Llama-3.1-8B-Instruct-NVFP4"),
-                 "w4a4_mxfp4");
+  for (const std::string line : {"step --device mi355x --batch 1 --model nvidia/Llama-3.1-8B-Instruct-NVFP4",
+                                 "image --model flux.1-dev --device mi355x --quantization nvfp4",
+                                 "plan serve --quick --model Llama-3.1-8B --hardware 1xMI355X --traffic chat "
+                                 "--quantizations nvfp4"}) {
+    expect_refused(run_foretoken(line), "w4a4_mxfp4");
+  }
+  expect_refused(run_foretoken("train --model Llama-3.1-8B --device mi355x --devices 8 --precision nvfp4"), "bf16");
 }
 
 TEST_F(KernelCommand, unknown_devices_and_implementations_are_refused_with_the_nearest) {

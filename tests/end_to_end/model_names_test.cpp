@@ -95,7 +95,7 @@ TEST_F(ModelNames, a_checkpoint_in_nvfp4_has_narrow_weights_and_says_so) {
                    step_ms("--model Qwen3-32B --quantization nvfp4" + on_b200));
   EXPECT_THAT(step_in_words("--model Qwen3-32B-NVFP4" + on_b200),
               AllOf(HasSubstr("nvidia/Qwen3-32B-NVFP4 on NVIDIA B200"), HasSubstr("sets the format nvfp4"),
-                    HasSubstr("the KV cache is in fp8")));
+                    HasSubstr("the checkpoint asks for an fp8 KV cache")));
   EXPECT_DOUBLE_EQ(step_ms("--model nvidia/DeepSeek-R1-FP4 --kv-cache-dtype bf16 -tp 8" + on_b200),
                    step_ms("--model DeepSeek-R1 --quantization nvfp4,attention=bf16 -tp 8" + on_b200));
   const Outcome served = run_foretoken(

@@ -17,13 +17,15 @@ export function commandOf(key: string, rate: number, question: Fields, maxModelL
   const [, prefill = key, decode] = /^prefill:(.+)\+decode:(.+)$/.exec(key) ?? [];
   const layout = layoutOf(prefill), second = decode ? layoutOf(decode) : undefined;
   if (!layout || (decode && !second)) return '';
-  const flags: [string, string, string][] = [['engine', layout.engine, 'vllm'], ['quantization', layout.scheme, 'config'], ['kv-cache-dtype', layout.cache, 'bf16'],
+  const flags: [string, string, string][] = [['engine', layout.engine, 'vllm'], ['quantization', layout.scheme, 'config'], ['kv-cache-dtype', layout.cache, ''],
     ...(second ? [['prefill-pool', poolText(layout, layout), ''], ['decode-pool', poolText(second, layout), '']] as [string, string, string][]
       : [['tensor-parallel-size', layout.tensor, '1'], ['pipeline-parallel-size', layout.pipeline, '1'], ['data-parallel-size', layout.data, '1'], ['replicas', layout.replicas, '1'],
         ['max-num-seqs', layout.sequences, '0'], ['max-num-batched-tokens', layout.tokens, '0']] as [string, string, string][])];
   const all: Fields = maxModelLen === undefined ? question : { max_model_len: maxModelLen, ...question };
+  // Searches cut prompts in every engine; TensorRT-LLM does so only when it is told to.
+  const chunks = layout.engine.startsWith('trtllm') ? ['--enable-chunked-prefill'] : [];
   const load = ['random_input_len', 'random_output_len', 'random_range_ratio', 'max_model_len', 'gpu_memory_utilization'].filter((name) => all[name] !== undefined).map((name) => `--${name.replaceAll('_', '-')} ${String(all[name])}`);
-  return ['foretoken serve', `--model ${String(question.model)}`, `--device ${layout.device}`, ...flags.filter(([, value, usual]) => value !== usual).map(([name, value]) => `--${name} ${value}`),
+  return ['foretoken serve', `--model ${String(question.model)}`, `--device ${layout.device}`, ...flags.filter(([, value, usual]) => value !== usual).map(([name, value]) => `--${name} ${value}`), ...chunks,
     `--request-rate ${Number(rate.toPrecision(3))} --num-prompts 1000`, ...load].join(' ');
 }
 

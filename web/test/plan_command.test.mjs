@@ -19,6 +19,14 @@ test('the limits of separate pools are those of each pool', () => {
   assert.match(commandOf(one, 5, question), / --tensor-parallel-size 2 --replicas 4 --max-num-seqs 64 --request-rate 5 /);
 });
 
+test('the format of the cache is always written, and TensorRT-LLM is told to cut prompts', () => {
+  const command = commandOf('b200_sxm/trtllm/config/kv-bf16/tp2/pp1/dp1/x1/seqs0/tokens0', 5, question);
+  assert.match(command, / --engine trtllm --kv-cache-dtype bf16 --tensor-parallel-size 2 --enable-chunked-prefill --request-rate 5 /);
+  assert.match(commandOf('b200_sxm/trtllm-1.0/config/kv-fp8/tp1/pp1/dp1/x1/seqs0/tokens0', 5, question), / --enable-chunked-prefill /);
+  assert.match(commandOf('h100_sxm/vllm/config/kv-bf16/tp1/pp1/dp1/x1/seqs0/tokens0', 5, question), / --kv-cache-dtype bf16 /);
+  assert.doesNotMatch(commandOf(one, 5, question), /chunked-prefill/);
+});
+
 test('engines are set up for what was searched, unless the question says otherwise', () => {
   assert.match(commandOf(one, 5, question, 2048), / --max-model-len 2048$/);
   assert.match(commandOf(one, 5, { ...question, max_model_len: 4096 }, 2048), / --max-model-len 4096$/);

@@ -75,7 +75,7 @@ double largest_activations(const std::vector<ImageKernel>& kernels) {
 Scheme run_image_on(Scheme scheme, const Device& device) {
   if (multiplies_in(device, scheme)) return scheme;
   if (const std::optional<Scheme> narrow = weight_only_form(scheme, device)) return *narrow;
-  check_multiplies_in("quantization", facts(scheme).math, device, facts(scheme).name);
+  check_multiplies_in("quantization", scheme, device, facts(scheme).name);
   return scheme;
 }
 

@@ -145,9 +145,9 @@ std::optional<std::string_view> cache_word(DType type, LaunchStyle style, const 
     case DType::fp4:
       return is_sglang ? Word("fp4_e2m1") : Word("nvfp4");
     case DType::bf16:
-      return is_vllm ? Word("bfloat16") : Word("bf16");
+      return is_vllm ? Word("bfloat16") : is_sglang ? Word("bf16") : Word();
     case DType::fp16:
-      return is_vllm ? Word("float16") : is_sglang ? Word() : Word("fp16");
+      return is_vllm ? Word("float16") : Word();
     default:
       return std::nullopt;
   }
@@ -157,8 +157,8 @@ void add_cache_format(const EngineChoice& engine, LaunchStyle style, const Launc
                       LaunchCommand& command, CacheOptions& cache) {
   const std::optional<std::string_view> word = cache_word(engine.kv_dtype, style, platform);
   if (!word) {
-    command.note += fmt::format("no flag of {} keeps the KV cache in {}, as simulated; ", engine.engine,
-                                dtype_name(engine.kv_dtype));
+    command.note += fmt::format("{} has no flag for {} KV cache, which was simulated; ", engine.engine,
+                                with_article(dtype_name(engine.kv_dtype)));
   } else if (launch_flag_name(style, "kv_cache_dtype").empty()) {
     cache.push_back(fmt::format("dtype: {}", *word));
   } else if (!word->empty()) {
@@ -245,9 +245,9 @@ void add_role_flags(std::string_view role, LaunchStyle style, const std::optiona
     if (place) line += fmt::format(" --disaggregation-bootstrap-port {}", place->bootstrap_port());
   } else {
     add_option_of_file("cache_transceiver_config: {backend: UCX}", command);
-    command.note += "each pool has an options.yaml of its own; ";
+    command.note += "each pool needs its own options.yaml; ";
     if (role == "prefill") {
-      command.note += "releases before 1.3 also need `disable_overlap_scheduler: true` in that of prefill servers; ";
+      command.note += "before release 1.3, prefill servers also need `disable_overlap_scheduler: true` in theirs; ";
     }
   }
 }

@@ -415,11 +415,20 @@ TEST(LaunchCommand, formats_of_the_cache_are_named_as_the_engine_does) {
   };
   EXPECT_THAT(command("vllm", DType::fp4).line, HasSubstr("--kv-cache-dtype nvfp4 "));
   EXPECT_THAT(command("sglang", DType::fp4).line, HasSubstr("--kv-cache-dtype fp4_e2m1 "));
+  EXPECT_THAT(command("trtllm", DType::fp4).options, HasSubstr("kv_cache_config: {dtype: nvfp4}"));
+  EXPECT_THAT(command("trtllm", DType::fp8).options, HasSubstr("kv_cache_config: {dtype: fp8}"));
   EXPECT_THAT(command("vllm", DType::int8).line, Not(HasSubstr("--kv-cache-dtype")));
-  EXPECT_THAT(command("vllm", DType::int8).note, HasSubstr("no flag of vllm keeps the KV cache in int8"));
+  EXPECT_THAT(command("vllm", DType::int8).note,
+              HasSubstr("vllm has no flag for an int8 KV cache, which was simulated"));
   question.model.cache_dtype = DType::fp8;
   EXPECT_THAT(command("vllm", DType::bf16).line, HasSubstr("--kv-cache-dtype bfloat16 "));
   EXPECT_THAT(command("sglang", DType::bf16).line, HasSubstr("--kv-cache-dtype bf16 "));
+  for (const auto& [type, cache] :
+       {std::pair(DType::bf16, "a bf16 KV cache"), std::pair(DType::fp16, "an fp16 KV cache")}) {
+    const LaunchCommand without_flag = command("trtllm", type);
+    EXPECT_THAT(without_flag.options, Not(HasSubstr("kv_cache_config")));
+    EXPECT_THAT(without_flag.note, HasSubstr(std::string("trtllm has no flag for ") + cache));
+  }
 }
 
 TEST(LaunchCommand, drafts_by_a_network_of_their_own_name_a_model) {

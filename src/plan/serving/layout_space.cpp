@@ -31,7 +31,7 @@ std::vector<int64_t> powers_of_two(int64_t most) {
 bool computes(const Device& device, const std::optional<Scheme>& scheme) {
   if (!scheme) return true;
   const DType math = facts(*scheme).math;
-  return device.type_or_fallback(math) == math;
+  return device.type_or_fallback(math) == math && multiplies_in(device, *scheme);
 }
 
 bool multiplies_own_format(const Model& model, const Device& device) {

@@ -47,7 +47,8 @@ std::string without_selection(const TrainingQuestion& question, std::string_view
 
 std::string without_exchange_of_heads(const TrainingPlan& plan, std::string_view framework) {
   if (plan.parallel.context == 1 || plan.context_exchange != ContextExchange::all_to_all) return "";
-  return fmt::format("context ranks of {} do not share out heads ({{cp_comm_type}} all_to_all)", framework);
+  return fmt::format(
+      "the context parallelism of {} has no all-to-all over heads: use {{cp_comm_type}} ring or all_gather", framework);
 }
 
 std::string without_low_precision(const TrainingQuestion& question, std::string_view framework) {

@@ -25,17 +25,19 @@ std::string unsupported_expert_overlap(const TrainingQuestion& question) {
   if (!overlaps_experts(question, plan)) return "";
   const bool repeats_experts = plan.recompute == Recompute::full ||
                                (plan.recompute == Recompute::selective && plan.recompute_modules.has(LayerModule::moe));
-  if (repeats_experts) return "Megatron-LM does not hide the traffic of experts that are recomputed";
+  if (repeats_experts)
+    return "Megatron-LM cannot overlap expert communication with experts that it recomputes: choose "
+           "{recompute_granularity} none, or turn the overlap off";
   return plan.stages() > 1 && plan.virtual_stages == 1
-             ? "Megatron-LM hides the traffic of experts in pipelines with virtual stages only"
+             ? "Megatron-LM overlaps expert communication in pipelines with virtual stages only"
              : "";
 }
 
 // Its dispatchers are priced by name; that of the stack's published runs may be any of them.
 std::string unnamed_dispatcher(const TrainingPlan& plan) {
   return plan.parallel.expert > 1 && plan.dispatcher == TokenDispatcher::usual
-             ? "Megatron-LM's script must name what carries tokens to their experts: use {moe_token_dispatcher} "
-               "alltoall, deepep or hybridep"
+             ? "Megatron-LM's script must name a token dispatcher: set {moe_token_dispatcher} to alltoall, deepep or "
+               "hybridep"
              : "";
 }
 
@@ -128,9 +130,10 @@ std::string offload_flags(const TrainingQuestion& question) {
 }
 
 // What Megatron-LM asserts at the start: with tensor or context ranks, one queue keeps kernels in the order that their
-// communication needs (on devices before Blackwell); FSDP needs more than one.
-std::string connection_line(const TrainingPlan& plan) {
+// communication needs (on devices before Blackwell); FSDP and experts that overlap their communication need more.
+std::string connection_line(const TrainingQuestion& question, const TrainingPlan& plan) {
   if (plan.sharding > Sharding::optimizer) return "unset CUDA_DEVICE_MAX_CONNECTIONS\n";
+  if (overlaps_experts(question, plan)) return "export CUDA_DEVICE_MAX_CONNECTIONS=32\n";
   const ParallelPlan& p = plan.parallel;
   return p.tensor > 1 || p.context > 1 ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" : "";
 }
@@ -140,7 +143,7 @@ std::string megatron_script(const TrainingQuestion& question) {
   std::string text = fmt::format("#!/bin/bash\n# {}\n", question.job.model.name);
   if (sizes.empty()) text += "# Add the model's own arguments: its layers differ from each other.\n";
   const TrainingPlan plan = plan_for_megatron(question);
-  text += connection_line(plan);
+  text += connection_line(question, plan);
   text += fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py \\\n", launched_nodes(question),
                       launched_devices_of_a_node(question));
   if (!sizes.empty()) text += fmt::format("    {} \\\n", sizes);

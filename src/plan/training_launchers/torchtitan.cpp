@@ -28,7 +28,8 @@ std::string unsharded_model_ranks(const TrainingPlan& plan) {
   const ParallelPlan& p = plan.parallel;
   const bool whole = plan.sharding == Sharding::none || plan.sharded_over() == 1;
   return whole && (p.tensor > 1 || p.pipeline > 1 || p.context > 1 || p.expert > 1)
-             ? "torchtitan runs unsharded replicas with data parallelism alone"
+             ? "torchtitan combines tensor, pipeline, context or expert parallelism only with FSDP over two or more "
+               "ranks"
              : "";
 }
 

@@ -124,19 +124,21 @@ std::optional<EngineSpec> with_shared_experts(const EngineSpec& asked) {
   std::string apart;  // why they cannot be simulated so
   if (plan.context > 1) apart = "experts are not divided over context-parallel ranks";
   if (asked.lora) apart = "adapters are not simulated on ranks that run together";
-  if (asked.ffn || asked.steps.is_measured()) apart = "their steps come from elsewhere";
+  if (asked.ffn) apart = "the experts run on {ffn_pool}";
+  if (asked.steps.is_measured()) apart = "step times come from tables";
   if (experts_in_a_layer(asked.model) % ranks != 0) apart = fmt::format("{} ranks do not divide the experts", ranks);
   EngineSpec spec = asked;
   std::string& note = spec.model.notes.emplace_back();
   note = fmt::format(
-      "This engine cuts each expert over all {} ranks of {{data_parallel_size}} {}, which therefore run together. ",
-      ranks, plan.data);
+      "{} splits each expert over all {} GPUs{} ({{data_parallel_size}} {}), so these ranks take every step together. ",
+      family_title(engine_kind(asked.flags.engine).family), ranks, plan.pipeline > 1 ? " of a pipeline stage" : "",
+      plan.data);
   if (apart.empty()) {
     spec.plan.expert = ranks;
     spec.plan.exchange = ExpertExchange::all_gather;
-    note += "They are simulated with whole experts divided over the ranks, as with {enable_expert_parallel}.";
+    note += "foretoken divides whole experts over the GPUs instead, as with {enable_expert_parallel}.";
   } else {
-    note += fmt::format("They are simulated as {} independent servers, because {}.", plan.data, apart);
+    note += fmt::format("foretoken simulates {} independent servers instead, because {}.", plan.data, apart);
   }
   return spec;
 }
@@ -223,23 +225,24 @@ std::shared_ptr<EngineBuilder::Family> EngineBuilder::family_of(const std::strin
   return family;
 }
 
-Stack EngineBuilder::stack_of(const EngineSpec& spec, const std::string& family) const {
+Stack EngineBuilder::stack_of(const EngineSpec& spec, const std::string& family, const ParallelPlan& asked) const {
   const std::string name =
       spec.stack.empty() ? usual_stack(spec.flags.engine, spec.speculation.has_value()) : spec.stack;
   Stack stack = on_host(stack_on(spec.device, name, facts_.stack), facts_.host_factor);
   if (!facts_.deployment || spec.steps.is_measured()) return stack;
-  const auto known = facts_.deployment->constants_of(family, spec.device.name, spec.model.name, spec.plan);
+  const auto known = facts_.deployment->constants_of(family, spec.device.name, spec.model.name, asked);
   return known ? calibrated(std::move(stack), *known) : stack;
 }
 
-EngineSetup EngineBuilder::started(const EngineSpec& spec, const ParallelPlan& plan, const Device& device) const {
+EngineSetup EngineBuilder::started(const EngineSpec& spec, const ParallelPlan& plan, const Device& device,
+                                   const ParallelPlan& asked) const {
   const std::string family(engine_family(spec.flags.engine));
   EngineFlags flags = spec.flags;
   flags.drafts = spec.speculation.has_value();
   // Tables are of steps alone, from whoever made them: no server of ours stands before them.
   EngineSetup setup = set_up_engine(
       serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, flags), plan,
-      stack_of(spec, family),
+      stack_of(spec, family, asked),
       {.scheduler = std::string(
            scheduler_kind(spec.scheduler.empty() ? usual_scheduler(spec.flags.engine) : spec.scheduler).name),
        .decode_tokens = decode_tokens_of(spec),
@@ -247,7 +250,7 @@ EngineSetup EngineBuilder::started(const EngineSpec& spec, const ParallelPlan& p
   SchedulerOptions& options = setup.config.options;
   apply(spec.scheduling, options);
   options.enable_chunked_prefill =
-      spec.scheduling.enable_chunked_prefill.value_or(engine_kind(spec.flags.engine).cuts_prompts);
+      spec.scheduling.enable_chunked_prefill.value_or(scheduler_kind(setup.config.scheduler).cuts_prompts);
   options.async_scheduling = spec.scheduling.async_scheduling.value_or(schedules_ahead(spec.flags.engine));
   if (spec.ffn) options.num_gpu_blocks *= spec.ffn->attention_groups;
   options.speculation = denoising(spec.diffusion);
@@ -309,7 +312,7 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& asked) {
                       .value = fmt::format("{} with {} context-parallel ranks", spec.plan.expert, spec.plan.context),
                       .expected = "experts divided over tensor-parallel ranks alone"});
   }
-  EngineSetup setup = started(spec, plan, device);
+  EngineSetup setup = started(spec, plan, device, asked.plan);
   check_adapters(spec, plan);
   const bool measured_steps = spec.steps.is_measured();
   ReplicaGroup group{.count = spec.replicas * ranks,
@@ -335,7 +338,9 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& asked) {
                      .picture_times = nullptr,
                      .config = std::move(setup.config)};
   const ComposedStepsConfig composed = group.composed();
-  const std::shared_ptr<Family> family = family_of(is_one_of_a_kind(spec) ? "" : family_key(spec, plan, group.stack));
+  std::string key = is_one_of_a_kind(spec) ? "" : family_key(spec, plan, group.stack);
+  if (facts_.deployment && !key.empty()) key += " | " + plan_key(asked.plan);  // by which calibrations differ
+  const std::shared_ptr<Family> family = family_of(key);
   family->give_steps(spec, composed, group);
   if (spec.lora) {
     group.lora.emplace(*spec.lora, composed);

@@ -90,9 +90,11 @@ class EngineBuilder {
  private:
   struct Family;
   std::shared_ptr<Family> family_of(const std::string& key);  // empty = of no other engine
-  Stack stack_of(const EngineSpec& spec, const std::string& family) const;
+  // `asked` is the plan before ranks shared their experts: calibrations know it so.
+  Stack stack_of(const EngineSpec& spec, const std::string& family, const ParallelPlan& asked) const;
   // Its sizes, memory, graphs and scheduler, as it sets them when it starts.
-  EngineSetup started(const EngineSpec& spec, const ParallelPlan& plan, const Device& device) const;
+  EngineSetup started(const EngineSpec& spec, const ParallelPlan& plan, const Device& device,
+                      const ParallelPlan& asked) const;
   DeviceModels models_of(const Device& device, const ParallelPlan& plan, const PlacementSpec& placement);
 
   ServingFacts facts_;

@@ -1,5 +1,7 @@
 #include "serving/engine/engine_builder.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -40,12 +42,27 @@ TEST(EngineBuilder, data_parallel_ranks_of_vllm_share_a_mixture_of_experts) {
   const ReplicaGroup shared = built("Qwen3-30B-A3B", "vllm");
   EXPECT_EQ(shared.count, 3) << "replicas are servers of their own";
   EXPECT_EQ(shared.config.options.lock_step_ranks, 2);
-  EXPECT_NE(shared.model.notes.back().find("run together"), std::string::npos);
+  EXPECT_NE(shared.model.notes.back().find("take every step together"), std::string::npos);
   for (const auto& [model, engine] : {std::pair("Qwen3-30B-A3B", "sglang"), std::pair("Llama-3.1-8B", "vllm")}) {
     const ReplicaGroup apart = built(model, engine);
     EXPECT_EQ(apart.count, 6) << engine;
     EXPECT_EQ(apart.config.options.lock_step_ranks, 1) << engine;
   }
+}
+
+TEST(EngineBuilder, ranks_that_share_experts_unasked_keep_the_calibration_of_the_layout_asked_for) {
+  const auto host_seconds = [](double log_factor) {
+    CalibratedEngine engine{.model = "Qwen3-30B-A3B", .plan = {.data = 2}, .constants = {}};
+    at(engine.constants.mean, DeploymentConstant::host) = log_factor;
+    CalibratedDeployment deployment{.engine = "vllm", .device = "h100_sxm"};
+    deployment.engines.push_back(engine);
+    const Library library = Library::open().with_deployment(deployment);
+    EngineSpec spec = spec_of(library, "Qwen3-30B-A3B");
+    spec.flags.max_model_len = 4096;
+    spec.plan.data = 2;
+    return EngineBuilder(serving_facts(library)).build(spec).stack.costs.step_host.value();
+  };
+  EXPECT_NEAR(host_seconds(0.5) / host_seconds(0), std::exp(0.5), 1e-9);
 }
 
 TEST(EngineBuilder, tensorrt_llm_cuts_prompts_only_when_it_is_told_to) {
@@ -61,6 +78,8 @@ TEST(EngineBuilder, tensorrt_llm_cuts_prompts_only_when_it_is_told_to) {
   EXPECT_TRUE(cuts("sglang", std::nullopt));
   EXPECT_FALSE(cuts("trtllm", std::nullopt));
   EXPECT_TRUE(cuts("trtllm", true));
+  spec.scheduler = "vllm";  // which cuts them under any engine
+  EXPECT_TRUE(cuts("trtllm", std::nullopt));
 }
 
 TEST(EngineBuilder, experts_over_context_ranks_are_refused) {

@@ -120,6 +120,14 @@ TEST(LaunchLine, data_parallel_ranks_of_vllm_share_experts) {
   }
 }
 
+TEST(LaunchLine, data_parallel_ranks_of_vllm_with_adapters_stay_apart) {
+  const LaunchLine line = read_launch_line("vllm serve some/model -dp 2 --enable-lora", "a", {},
+                                           [](const std::string&) { return std::optional<int64_t>(64); });
+  EXPECT_THAT(line.fields.dump(0), HasSubstr(R"("enable_lora":true)"));
+  EXPECT_EQ(line.fields.find("expert_parallel_size"), nullptr);
+  EXPECT_THAT(line.remarks.not_simulated, IsEmpty());
+}
+
 TEST(LaunchLine, pooling_models_are_asked_for_embeddings_or_scores) {
   for (const char* flags : {"--task embed", "--task embedding", "--runner pooling", "--convert embed",
                             "--runner=pooling --convert=embed"}) {

@@ -372,8 +372,10 @@ class ServerReader {
   }
 
   // vLLM, layers/fused_moe/config.py: without expert parallelism each expert is cut over all tensor-parallel ranks of
-  // all data-parallel ones.
+  // all data-parallel ones. With adapters the ranks are simulated apart, which the engine's builder says.
   void set_slices_of_vllm() {
+    const Json* adapters = server_.fields.find("enable_lora");
+    if (adapters != nullptr && adapters->boolean()) return;
     const auto size = [&](const char* field) {
       const Json* value = server_.fields.find(field);
       constexpr int64_t most = 1'000'000;  // far beyond what any command takes

@@ -20,7 +20,7 @@ std::string_view rejection_text(Rejection why) {
     case Rejection::beyond_kv_cache:
       return "more tokens than the KV cache holds";
     case Rejection::beyond_step:
-      return "a prompt longer than {max_num_batched_tokens}, without chunked prefill";
+      return "a prompt longer than {max_num_batched_tokens} ({enable_chunked_prefill} would split it)";
     case Rejection::too_many:
       return "too many requests at their replica";
     case Rejection::predicted_late:

@@ -17,6 +17,8 @@ constexpr OptionsRead vllm_options{.policy = true,
 constexpr OptionsRead trtllm_options{
     .chunked_prefill = true, .prefix_caching = true, .batch_wait = true, .waits_for_loads = true};
 
+constexpr bool cuts_unasked = false;  // TensorRT-LLM, llmapi/llm_args.py: enable_chunked_prefill
+
 constexpr SchedulerKind listed_schedulers[] = {
     {"vllm", "vLLM V1: running requests first, chunked prefill, preemption by recomputation", true, vllm_options,
      make_vllm},
@@ -36,12 +38,12 @@ constexpr SchedulerKind listed_schedulers[] = {
      make_static_batch},
     {"sglang", "SGLang: prompts first, predictive admission, retraction", true, finds_prefixes, make_sglang},
     {"trtllm", "TensorRT-LLM, guaranteed no evict: a running request is never paused", true, trtllm_options,
-     make_tensorrt_llm},
+     make_tensorrt_llm, false, cuts_unasked},
     {"trtllm_max_utilization",
      "TensorRT-LLM, max utilization: starts requests that fit now and pauses some when memory runs out", true,
-     trtllm_options, make_tensorrt_llm_max_utilization},
+     trtllm_options, make_tensorrt_llm_max_utilization, false, cuts_unasked},
     {"trtllm_static", "TensorRT-LLM, static batch: starts only when all running requests have finished", true,
-     trtllm_options, make_tensorrt_llm_static},
+     trtllm_options, make_tensorrt_llm_static, false, cuts_unasked},
     {"vidur_vllm",
      "vLLM V0 as simulated by VIDUR: prompts are padded to the longest one",
      false,

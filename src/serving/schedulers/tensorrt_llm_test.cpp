@@ -51,6 +51,26 @@ TEST(TensorrtLlmChunks, without_chunks_a_prompt_longer_than_a_step_is_refused_an
   }
 }
 
+TEST(TensorrtLlmChunks, a_replica_with_chunks_takes_the_prompts_that_another_without_refuses) {
+  LinearTimes times({});
+  std::vector<Request> requests;
+  for (int64_t id = 0; id < 4; ++id) {
+    requests.push_back({.id = id, .input_tokens = 101, .output_tokens = 5, .prefix_blocks = {}});
+  }
+  ListedRequests source(std::move(requests));
+  RecordedRun run;
+  ReplicaConfig cuts{
+      .scheduler = "trtllm", .options = {.max_num_batched_tokens = 100, .num_gpu_blocks = 1000}, .times = &times};
+  ReplicaConfig refuses = cuts;
+  refuses.options.enable_chunked_prefill = false;
+  simulate({.replicas = {refuses, cuts}}, source, run);
+  for (const RequestRecord& record : run.sorted()) {
+    EXPECT_EQ(record.rejection, Rejection::none) << record.id;
+    EXPECT_EQ(record.output_tokens, 5) << record.id;
+    EXPECT_EQ(record.replica, 1) << record.id;
+  }
+}
+
 TEST(TensorrtLlmStatic, a_batch_has_as_many_requests_as_may_run_whatever_fits_in_one_step) {
   for (const bool chunks : {true, false}) {
     std::vector<Request> requests;

@@ -136,6 +136,7 @@ struct SchedulerKind {
   std::unique_ptr<Scheduler> (*make)(const SchedulerOptions&);
   // A request that comes while fewer steps than pipeline stages run is seen at once; else when the next of them ends.
   bool schedules_on_arrival = false;
+  bool cuts_prompts = true;  // chunked prefill, by kinds that read it, where nobody says
 };
 std::span<const SchedulerKind> scheduler_kinds();
 std::vector<std::string> scheduler_names();

@@ -139,6 +139,21 @@ TEST(Disaggregation, a_prompt_is_sent_to_tensorrt_llm_only_once_it_has_a_place_t
   EXPECT_LT(first_token_of_the_second("sglang", 1), -1) << "it sets places aside for prompts on their way";
 }
 
+TEST(Disaggregation, only_prefill_workers_limit_the_length_of_a_prompt) {
+  const auto served = [](bool prefill_cuts, bool decode_cuts) {
+    Pools pools{.scheduler = "trtllm", .first_token = FirstToken::transfer};
+    pools.prefill_options.max_num_batched_tokens = pools.decode_options.max_num_batched_tokens = 100;
+    pools.prefill_options.enable_chunked_prefill = prefill_cuts;
+    pools.decode_options.enable_chunked_prefill = decode_cuts;
+    return serve(pools, {one_request(500, 20)});
+  };
+  const Outcome cut = served(true, false), refused = served(false, true);
+  EXPECT_EQ(cut.totals.completed, 1);
+  EXPECT_EQ(cut.run.requests.front().output_tokens, 20);
+  EXPECT_EQ(refused.totals.completed, 0);
+  EXPECT_EQ(refused.run.requests.front().rejection, Rejection::beyond_step);
+}
+
 TEST(Disaggregation, at_no_load_adds_the_transfer_to_the_colocated_latency) {
   const Request request = one_request(500, 20);
   const RequestRecord alone = colocated(request);

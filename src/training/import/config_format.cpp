@@ -132,7 +132,8 @@ void take_expert_tensor_ranks(SaidSettings& said, std::vector<std::string>& note
       fmt::format("expert tensor parallelism of {} with {} tensor and {} expert ranks", ranks, tensor, expert);
   if (ranks > 1 && cut > tensor && said.experts && *said.experts % cut == 0) {
     said.expert = cut;
-    notes.push_back(fmt::format("{} is predicted as {} expert ranks, which hold as much", theirs, cut));
+    notes.push_back(fmt::format(
+        "{} is predicted as {} expert ranks, so that each GPU holds the same share of the experts", theirs, cut));
   } else {
     notes.push_back(fmt::format("{} is not modeled: {} is assumed", theirs, usual));
   }

@@ -72,8 +72,8 @@ class ObserveCommand : public Command {
                         "--max-concurrency", "--dataset-name", "--random-input-len", "--random-output-len", "--trace",
                         "--out", "--goodput"});
     options.footer(
-        "Sends real requests: by default one per second (with --max-concurrency as many as may be in flight), 60 in "
-        "total, for at most 10 minutes.\nCtrl-C ends the run and "
+        "Sends real requests: by default one request per second (with --max-concurrency: the next one as soon as one "
+        "ends), 60 in total, for at most 10 minutes.\nCtrl-C ends the run and "
         "writes what was measured so far.\nExamples:\n  foretoken observe --url http://localhost:8000 --request-rate 4 "
         "--num-prompts 400 --out path/to/run\n  foretoken observe --url http://localhost:8000 --api chat "
         "--max-concurrency 16 --num-prompts 320 \\\n      --random-input-len 1000 --random-output-len 200 --out "

@@ -106,6 +106,8 @@ RunCase RunFlags::read(const std::string& folder, const Library& library) const 
   need(flags.model.model, "--model");
   need(flags.model.device, "--device");
   EngineSpec engine = flags.spec(library, false);
+  // On for every engine: runs had prompts longer than a step, and all were answered.
+  if (!engine.scheduling.enable_chunked_prefill) engine.scheduling.enable_chunked_prefill = true;
   return {.run = std::move(run), .engine = std::move(engine)};
 }
 

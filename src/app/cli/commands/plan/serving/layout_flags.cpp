@@ -151,9 +151,7 @@ void LayoutFlags::check_runs_somewhere(const ServingQuestion& asked) const {
     if (!scheme || schemes.empty()) continue;
     const bool computes = std::any_of(offered.begin(), offered.end(),
                                       [&](const HardwareChoice& one) { return multiplies_in(one.device, *scheme); });
-    if (!computes) {
-      check_multiplies_in("quantizations", facts(*scheme).math, offered.front().device, facts(*scheme).name);
-    }
+    if (!computes) check_multiplies_in("quantizations", *scheme, offered.front().device, facts(*scheme).name);
   }
   const bool is_own_format = asked.choices.schemes == std::vector<std::optional<Scheme>>{std::nullopt};
   const bool runs = std::any_of(offered.begin(), offered.end(),
