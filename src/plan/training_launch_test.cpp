@@ -199,9 +199,9 @@ TEST(TrainingLaunch, torchtitan_runs_replicas_that_share_nothing_with_data_ranks
   };
   EXPECT_EQ(refusal(Sharding::none, {.data = 32}), "");
   EXPECT_EQ(refusal(Sharding::parameters, {.tensor = 4, .data = 8}), "");
-  EXPECT_THAT(refusal(Sharding::none, {.tensor = 4, .data = 8}), HasSubstr("data parallelism alone"));
-  EXPECT_THAT(refusal(Sharding::none, {.data = 8, .context = 4}), HasSubstr("data parallelism alone"));
-  EXPECT_THAT(refusal(Sharding::parameters, {.tensor = 8}), HasSubstr("data parallelism alone")) << "nothing to shard";
+  EXPECT_THAT(refusal(Sharding::none, {.tensor = 4, .data = 8}), HasSubstr("only with FSDP"));
+  EXPECT_THAT(refusal(Sharding::none, {.data = 8, .context = 4}), HasSubstr("only with FSDP"));
+  EXPECT_THAT(refusal(Sharding::parameters, {.tensor = 8}), HasSubstr("only with FSDP")) << "nothing to shard";
 }
 
 TEST(TrainingLaunch, pipelines_and_number_formats) {

@@ -52,7 +52,8 @@ TEST(EngineBuilder, data_parallel_ranks_of_vllm_share_a_mixture_of_experts) {
 
 TEST(EngineBuilder, ranks_that_share_experts_unasked_keep_the_calibration_of_the_layout_asked_for) {
   const auto host_seconds = [](double log_factor) {
-    CalibratedEngine engine{.model = "Qwen3-30B-A3B", .plan = {.data = 2}, .constants = {}};
+    const Model model = spec_of(Library::open(), "Qwen3-30B-A3B").model;
+    CalibratedEngine engine{.model = model.name, .plan = {.data = 2}, .constants = {}};
     at(engine.constants.mean, DeploymentConstant::host) = log_factor;
     CalibratedDeployment deployment{.engine = "vllm", .device = "h100_sxm"};
     deployment.engines.push_back(engine);
