@@ -159,11 +159,19 @@ TEST(GoalSeek, a_limit_that_traffic_fills_is_raised_and_one_that_was_asked_for_i
 
 TEST(GoalSeek, weights_in_four_bits_are_multiplied_as_such_where_the_device_can) {
   ServingQuestion question = small_question();
-  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  question.choices.max_num_seqs = {16};
   question.slos = parse_slos("ttft<2s@p95,tpot<50ms@p95", "slo");
+  question.hardware.front().most_devices = 1;
+  for (Layer& layer : question.model.layers) std::get<Mlp>(layer.feed_forward).width = 100'000;
+  const ServingFacts facts = engines_alone();
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   const auto changes_on = [&](const std::string& device) {
     question.hardware.front().device = hardware.device(device);
-    return sought(question);
+    EngineShelf shelf(question, facts, small_traffic());
+    const ServingLayout sixteen{.pool = {.engine = {.device = device, .engine = "vllm"}, .max_num_seqs = 16},
+                                .decode = {}};
+    const PlanPoint winner = LayoutSimulator(question, small_traffic(), shelf).evaluate(sixteen, Effort::quick);
+    return seek_goals(question, small_traffic(), facts, winner, {}).changes;
   };
   EXPECT_NE(named(changes_on("b200_sxm"), "weights in nvfp4"), nullptr);
   EXPECT_EQ(named(changes_on("h100_sxm"), "fp4"), nullptr);
