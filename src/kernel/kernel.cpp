@@ -216,10 +216,12 @@ std::shared_ptr<const DescribedKernels> derated_sheet_of_measured(Device device,
   // attention were off on a GPU that they had not seen, and what is assumed for families that nobody measured.
   constexpr double usual_share = 0.68, attention_factor = 2, other_factor = 4;
   const bool amd = kernel_generation(device).amd;
-  const DeviceTraits traits = traits_of(device).traits;
-  for (size_t type = 0; amd && type < device.dense_peak.size(); ++type) {
-    const double share = reached_share(traits, static_cast<DType>(type)) / usual_share;
-    if (device.dense_peak[type] && share < 1) device.dense_peak[type]->value = device.dense_peak[type]->value * share;
+  if (amd) {
+    const DeviceTraits traits = traits_of(device).traits;
+    for (size_t type = 0; type < device.dense_peak.size(); ++type) {
+      const double share = reached_share(traits, static_cast<DType>(type)) / usual_share;
+      if (device.dense_peak[type] && share < 1) device.dense_peak[type]->value = device.dense_peak[type]->value * share;
+    }
   }
   // Constants of training on NVIDIA were fitted over the bare roofline of backward passes that nobody measured.
   return std::make_shared<const DeratedSheet>(std::move(device), std::move(derates),

@@ -1,6 +1,5 @@
 #include "app/observe/load_client.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -40,31 +39,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
-}
-
-struct Address {
-  sockaddr_storage bytes{};
-  socklen_t size = 0;
-};
-
-// All of the host, at least one: localhost is often ::1 as well as 127.0.0.1, and servers listen on one of them.
-std::vector<Address> resolve(const ServerAddress& server) {
-  const addrinfo hints{.ai_flags = AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-  addrinfo* found = nullptr;
-  const int failed = getaddrinfo(server.host.c_str(), fmt::format("{}", server.port).c_str(), &hints, &found);
-  if (failed != 0 || found == nullptr) {
-    throw InputError({.source = "--url",
-                      .value = printable(server.host),
-                      .expected = fmt::format("the name of a host ({})", gai_strerror(failed))});
-  }
-  std::vector<Address> addresses;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    Address& address = addresses.emplace_back();
-    address.size = one->ai_addrlen;
-    std::memcpy(&address.bytes, one->ai_addr, one->ai_addrlen);
-  }
-  freeaddrinfo(found);
-  return addresses;
 }
 
 // Null where the server is asked in the open.
@@ -306,7 +280,7 @@ class LoadClient {
     std::string why;
     while (connection.addresses_tried < addresses_.size()) {
       ++connection.addresses_tried;
-      const Address& address = addresses_[address_of(connection)];
+      const SocketAddress& address = addresses_[address_of(connection)];
       FileDescriptor opened(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
       if (opened.get() < 0) {
         why = std::string("no socket: ") + std::strerror(errno);
@@ -599,7 +573,7 @@ class LoadClient {
   }
 
   LoadClientSettings settings_;
-  std::vector<Address> addresses_;
+  std::vector<SocketAddress> addresses_;
   size_t answering_ = 0;  // of these: the one that was reached last
   std::unique_ptr<const TlsTrust> trust_;
   FileDescriptor poll_, timer_, signals_;
@@ -621,7 +595,7 @@ class LoadClient {
 std::string get(const LoadClientSettings& settings, std::string_view path) {
   FileDescriptor connection;
   int why_not = 0;
-  for (const Address& address : resolve(settings.server)) {
+  for (const SocketAddress& address : resolve(settings.server)) {
     FileDescriptor opened(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const timeval patience{.tv_sec = 10, .tv_usec = 0};
     setsockopt(opened.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -668,43 +642,6 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
 }
 
 }  // namespace
-
-ServerAddress parse_server_url(const std::string& flag, const std::string& given) {
-  // People write localhost:8000.
-  const std::string url = given.find("://") == std::string::npos && !given.empty() ? "http://" + given : given;
-  const auto fail = [&](const std::string& expected) {
-    throw InputError({.source = flag, .value = printable(given), .expected = expected});
-  };
-  ServerAddress server{.host = {}, .path = {}, .written = given};
-  server.encrypted = starts_with_ignoring_case(url, "https://");
-  if (!server.encrypted && !starts_with_ignoring_case(url, "http://")) fail("http://HOST:PORT or https://HOST");
-  if (server.encrypted) server.port = 443;
-  std::string rest = url.substr(server.encrypted ? 8 : 7);
-  if (const size_t slash = rest.find('/'); slash != std::string::npos) {
-    server.path = rest.substr(slash);
-    rest.resize(slash);
-  }
-  while (server.path.ends_with('/')) server.path.pop_back();
-  if (server.path.ends_with("/v1")) server.path.resize(server.path.size() - 3);
-  if (server.path.find_first_of(" ?#\r\n") != std::string::npos) fail("a path without spaces, ? and #");
-  size_t colon = rest.rfind(':');
-  if (rest.starts_with('[')) {
-    const size_t close = rest.find(']');
-    if (close == std::string::npos) fail("an address in brackets: http://[::1]:8000");
-    server.host = rest.substr(1, close - 1);
-    colon = close + 1 < rest.size() ? close + 1 : std::string::npos;
-  } else {
-    server.host = rest.substr(0, colon);
-  }
-  if (colon != std::string::npos) {
-    const std::optional<int64_t> port = parse_integer(rest.substr(colon + 1));
-    if (!port || *port < 1 || *port > 65'535) fail("a port from 1 to 65535");
-    server.port = static_cast<int>(*port);
-  }
-  if (server.host.empty() || server.host.find_first_of(" @\r\n") != std::string::npos)
-    fail("http://HOST:PORT or https://HOST");
-  return server;
-}
 
 std::string served_model(const LoadClientSettings& settings) {
   const Json list = parse_json(get(settings, "/v1/models"), "/v1/models");

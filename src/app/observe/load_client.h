@@ -6,20 +6,11 @@
 #include <functional>
 #include <string>
 
+#include "app/observe/server_address.h"
 #include "serving/requests/request.h"
 #include "serving/runs/measured_run.h"
 
 namespace foretoken {
-
-struct ServerAddress {
-  std::string host;
-  int port = 80;
-  std::string path;  // before /v1; empty or "/prefix"
-  bool encrypted = false;
-  std::string written = {};  // as it was given, for messages
-};
-// http://HOST:PORT[/PREFIX][/v1], or https://; http where it is left out.
-ServerAddress parse_server_url(const std::string& flag, const std::string& url);
 
 struct ClientProgress {
   int64_t sent = 0, completed = 0, failed = 0, in_flight = 0;

@@ -93,7 +93,7 @@ std::vector<Variant> variants_of(const ServingQuestion& question, const ServingL
   const Model& model = question.model;
   // Nobody quantizes a checkpoint once more that is published quantized.
   const bool is_free = !model.is_quantized() && !model.named_scheme;
-  const Scheme four_bits = base.hardware.front().device.vendor == "AMD" ? Scheme::mxfp4 : Scheme::nvfp4;
+  const Scheme four_bits = multiplies_in(base.hardware.front().device, Scheme::nvfp4) ? Scheme::nvfp4 : Scheme::mxfp4;
   for (const Scheme scheme : {Scheme::fp8, four_bits, Scheme::int4_wo}) {
     if (!is_free || engine.scheme == scheme || !multiplies_in(base.hardware.front().device, scheme)) continue;
     Variant variant{fmt::format("weights in {}", facts(scheme).name), other_numbers, base};

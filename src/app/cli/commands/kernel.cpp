@@ -116,10 +116,10 @@ class KernelCommand : public Command {
       if (!chosen_[f]->was_chosen()) continue;
       if (csv_.empty()) {
         chosen_[f]->refuse_without("--csv", {"--out"});
-      } else {
-        chosen_[f]->refuse({}, {"Parameters"}, "--csv, whose columns are these");
+        return one(families[f], texts_[f], predictor, library);
       }
-      return csv_.empty() ? one(families[f], texts_[f], predictor, library) : many(families[f], predictor, library);
+      chosen_[f]->refuse({}, {"Parameters"}, "--csv, whose columns are these");
+      return many(families[f], predictor, library);
     }
     throw InternalError("the parser requires a family");
   }

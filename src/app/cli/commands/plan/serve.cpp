@@ -81,8 +81,10 @@ class PlanServe : public Command {
     if (!also_.empty()) return run_together(library, rank, stop);
     ServingPlanner planner = make_planner(library, {.model = model_, .load = load(library)}, stop);
     day_.check_least_replicas(planner.question);
-    if (rank.answers()) files_.check();
-    if (rank.answers()) OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
+    if (rank.answers()) {
+      files_.check();
+      OutFile("--launch-out", launch_out_, OutFile::Mode::append).close();
+    }
     const ServingSearchResult result = searched(planner, library);
     if (!rank.answers()) return {.text = {}, .json = {}};
     const std::optional<LayoutExplanation> explanation = planner.explain(result);
