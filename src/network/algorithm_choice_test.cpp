@@ -25,7 +25,7 @@ TEST(AlgorithmChoice, offers_what_nccl_has) {
   EXPECT_EQ(names(CollectiveKind::all_reduce, one_node, {}, hopper),
             (Names{"ring ll", "ring ll128", "ring simple", "in_switch simple"}));
   EXPECT_EQ(names(CollectiveKind::all_reduce, four_nodes, {.protocol = Protocol::simple}, hopper),
-            (Names{"ring simple", "tree simple"}));
+            (Names{"ring simple", "tree simple", "in_switch_tree simple"}));
   EXPECT_EQ(names(CollectiveKind::all_gather, one_each, {.protocol = Protocol::simple}, hopper),
             (Names{"ring simple", "pat simple"}));
   EXPECT_EQ(names(CollectiveKind::all_to_all, four_nodes, {.protocol = Protocol::simple}, hopper),

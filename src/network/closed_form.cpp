@@ -72,7 +72,7 @@ ClosedForm closed_form(std::span<const StageLoad> loads, double bytes, const Gro
   Seconds longest;
   for (const StageLoad& load : loads) {
     const Seconds message = load.reach == Reach::node ? costs.near_message : costs.far_message;
-    result.latency += load.messages * (message + latency_of(load.reach, rates)) +
+    result.latency += load.posts * costs.post + load.messages * (message + latency_of(load.reach, rates)) +
                       load.near_messages * (costs.near_message + rates.near_latency);
     Busiest busiest;
     const double near = bytes * costs.near_wire, far = bytes * costs.far_wire;

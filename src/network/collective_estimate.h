@@ -88,6 +88,8 @@ class CollectiveModel {
   const std::string& name() const { return name_; }
   int64_t device_count() const;
   int64_t nodes_of(const ProcessGroup& group) const;  // fast domains that have members
+  // Of a collective that all devices of the group's nodes run at the same time, each in its own group (shared_cards.h).
+  double groups_per_card(const ProcessGroup& group) const;
 
  private:
   struct Group;  // of a request, as this machine holds it
@@ -99,11 +101,22 @@ class CollectiveModel {
   void check_pairs(const CollectiveRequest& request) const;
   Group group_of(const CollectiveRequest& request) const;
   Choice choice_for(const CollectiveRequest& request, const Group& group) const;
+  // The messages and the bytes alone, as time_on_links().
+  TransferPlan bare_plan_of(const CollectiveRequest& request, const Group& group,
+                            const AlgorithmAndProtocol& candidate) const;
   TransferPlan plan_of(const CollectiveRequest& request, const Group& group,
                        const AlgorithmAndProtocol& candidate) const;
-  MessageCosts costs_of(const AlgorithmAndProtocol& candidate) const;
+  MessageWay way_of(const CollectiveRequest& request, const Group& group) const;
+  MessageCosts costs_of(const CollectiveRequest& request, const Group& group,
+                        const AlgorithmAndProtocol& candidate) const;
+  // With what a library's own limits, and real clusters, add between nodes to the time on the links.
+  ClosedForm as_run(const CollectiveRequest& request, const Group& group, const AlgorithmAndProtocol& candidate,
+                    ClosedForm on_links) const;
   ClosedForm closed_form_of(const CollectiveRequest& request, const Group& group,
                             const AlgorithmAndProtocol& candidate) const;
+  // By formula.
+  ClosedForm time_on_links(const CollectiveRequest& request, const Group& group,
+                           const AlgorithmAndProtocol& candidate) const;
   // Hands over the plan of each group that runs at the same time, one at a time: they can be large.
   void for_each_plan(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate,
                      const std::function<void(const TransferPlan&)>& take) const;
@@ -115,7 +128,8 @@ class CollectiveModel {
   std::optional<CommunicationTime> measured_time(const CollectiveRequest& request, const Group& group) const;
   std::optional<NodeTime> node_time(const CollectiveRequest& request, const Group& group) const;
   std::optional<NodeTime> part_inside_node(const CollectiveRequest& request, const Group& group) const;
-  Estimate with_interval(Seconds time, const ClosedForm& ideal, const Group& group, std::string& basis) const;
+  Estimate with_interval(Seconds time, const ClosedForm& predicted, const ClosedForm& ideal, const Group& group,
+                         std::string& basis) const;
 
   std::string name_;
   CollectiveOptions options_;

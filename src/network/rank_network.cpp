@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 #include "model/work.h"
 #include "network/calibration/expert_kernels.h"
 #include "network/calibration/stack_collectives.h"
+#include "network/shared_cards.h"
 #include "network/transfer/collective.h"
 
 namespace foretoken {
@@ -171,24 +171,6 @@ ExchangeUse RankNetwork::exchange_use(const StepCollective& call) const {
   return {.low_latency = true, .on_device = floor ? floor->value : 0};
 }
 
-// Ranks of a node do the same at the same time, each group of them its own collective: how many of these use the
-// busiest card of the group.
-double RankNetwork::groups_per_card(const ProcessGroup& group, const StepCollective& call) const {
-  const Node& node = cluster_->node;
-  const int64_t per_node = node.device_count;
-  const int64_t cards = node.network_cards ? node.network_cards->count.value : per_node;
-  if (cards >= per_node || group.size() == 0) return 1;
-  const auto card_of = [&](int64_t device) { return device / per_node * cards + device % per_node * cards / per_node; };
-  std::map<int64_t, double> own, all;
-  for (int64_t i = 0; i < group.size(); ++i) own[card_of(group.device(i))] += 1;
-  for (const int64_t device : places_.ranks_of_stage(call.stage)) {
-    if (own.contains(card_of(device))) all[card_of(device)] += 1;
-  }
-  double most = 1;
-  for (const auto& [card, ranks] : all) most = std::max(most, ranks / own[card]);
-  return most;
-}
-
 Estimate RankNetwork::seconds(const StepCollective& call) const {
   if (call.shape.ranks <= 1) return exactly(0);
   const std::optional<ProcessGroup> group =
@@ -206,7 +188,7 @@ Estimate RankNetwork::seconds(const StepCollective& call) const {
       ->estimate({.kind = call.shape.kind,
                   .bytes = call.shape.bytes,
                   .group = *group,
-                  .groups_per_card = groups_per_card(*group, call)})
+                  .groups_per_card = groups_per_card(cluster_->node, *group, places_.ranks_of_stage(call.stage))})
       .seconds;
 }
 

@@ -81,7 +81,6 @@ class RankNetwork {
   Estimate inside(const StepCollective& call) const;
   bool travels_by_deepep(const StepCollective& call, int64_t nodes) const;
   std::optional<Estimate> expert_seconds(const StepCollective& call, int64_t ranks, int64_t nodes, double tokens) const;
-  double groups_per_card(const ProcessGroup& group, const StepCollective& call) const;
   RingRange ring_of(int64_t ranks) const;
   bool runs_rings() const;
   LinkTraffic node_link() const;

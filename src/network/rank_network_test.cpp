@@ -85,7 +85,7 @@ TEST(RankNetwork, ranks_of_a_node_share_its_network_cards) {
     NetworkFacts facts = nvlink_facts();
     facts.cluster = test_cluster({.nodes = 2, .cards = cards});
     const StepCollective send{
-        .shape = {.kind = CollectiveKind::send_recv, .axis = ParallelAxis::pipeline, .ranks = 2, .bytes = 1e9}};
+        .shape = {.kind = CollectiveKind::send_recv, .axis = ParallelAxis::pipeline, .ranks = 2, .bytes = 1e10}};
     return network_of(facts, plan).seconds(send).value;
   };
   const ParallelPlan eight{.tensor = 8, .pipeline = 2};

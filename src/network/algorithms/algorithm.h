@@ -21,6 +21,7 @@ struct BlockTransfer {
   int64_t first = 0;
   int64_t count = 0;
   int64_t step = 1;
+  bool in_switch = false;  // reduced and copied by the switch: what anyone sends reaches all
 };
 
 // Transfers that go on at the same time. A member passes a block on once all that it gets of that block in this stage
@@ -29,8 +30,8 @@ struct BlockStage {
   std::vector<BlockTransfer> transfers;
   int64_t messages = 1;
   int64_t near_messages = 0;
-  bool reduces = false;    // what comes is added to what is there, else takes its place
-  bool in_switch = false;  // reduced and copied by the switch: what anyone sends reaches all
+  int64_t posts = 0;     // sends to other nodes that a member starts one after another
+  bool reduces = false;  // what comes is added to what is there, else takes its place
 };
 
 // The buffer is cut into equal blocks. Where members own parts of it (all-gather, reduce-scatter, gather, scatter),
@@ -49,6 +50,7 @@ enum class Reach { node, leaf, spine };
 struct StageLoad {
   double messages = 1;
   double near_messages = 0;
+  double posts = 0;  // as in BlockStage
   Reach reach = Reach::node;
   double device = 0;   // between a device and the fabric of its node
   double pair = 0;     // between two devices of a node, where each pair has its own link
@@ -69,6 +71,7 @@ struct CollectiveAlgorithm {
   // Whether NCCL would consider it (NCCL 2.26, src/graph/tuning.cc and src/enqueue.cc).
   bool (*nccl_considers)(CollectiveKind kind, const GroupShape& shape);
   StepKind steps = StepKind::ring;
+  bool sends_and_receives = false;     // NCCL has no kernel of its own for it
   bool simple_only = false;            // NCCL has it with the protocol simple alone
   bool needs_reducing_switch = false;  // NVSwitch of Hopper or later
 };

@@ -1,11 +1,13 @@
 // Small things several algorithms share.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <string>
 
 #include "network/algorithms/algorithm.h"
+#include "network/algorithms/double_tree.h"
 
 namespace foretoken {
 
@@ -74,6 +76,16 @@ inline double spine_load(const GroupShape& shape, const StageLoad& load, double 
 inline Reach reach_anywhere(const GroupShape& shape) {
   const bool crosses_rails = shape.rails && shape.most_per_node > 1;
   return shape.nodes > 1 && crosses_rails ? Reach::spine : reach_along_rails(shape);
+}
+
+// Most edges of a binary tree are short: of a leaf group's nodes about two have edges that leave it; where there are
+// but two groups, and each tree has its own root, one.
+inline double short_edges_part(const GroupShape& shape, TreeRoots roots) {
+  double edges = 2;
+  if (roots == TreeRoots::own && shape.leaf_groups == 2) {
+    edges = std::has_single_bit(static_cast<uint64_t>(shape.nodes_per_leaf)) ? 1 : 1.5;
+  }
+  return std::min(1.0, edges / static_cast<double>(shape.nodes_per_leaf));
 }
 
 }  // namespace foretoken

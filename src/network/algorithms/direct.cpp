@@ -9,11 +9,17 @@ std::string unsuitable(CollectiveKind, const GroupShape&) {
   return {};
 }
 
+// Members of other nodes, each of which gets a message of its own.
+int64_t posts_of(int64_t members, int64_t fewest_per_node, int64_t nodes) {
+  return nodes == 1 ? 0 : members - fewest_per_node;
+}
+
 // From each member to each other: the block that `block_of` gives.
 template <class BlockOf>
-BlockStage all_pairs(int64_t members, bool reduces, BlockOf block_of) {
+BlockStage all_pairs(const GroupLayout& layout, bool reduces, BlockOf block_of) {
+  const int64_t members = layout.members();
   check_pairs_fit("direct", members);
-  BlockStage stage{.reduces = reduces};
+  BlockStage stage{.posts = posts_of(members, layout.fewest_per_node(), layout.nodes()), .reduces = reduces};
   for (int32_t from = 0; from < members; ++from) {
     for (int32_t to = 0; to < members; ++to) {
       if (from != to) stage.transfers.push_back({.from = from, .to = to, .first = block_of(from, to), .count = 1});
@@ -41,15 +47,15 @@ BlockPlan plan(CollectiveKind kind, const GroupLayout& layout, int32_t root) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::barrier:
       return {.blocks = members,
-              .stages = {all_pairs(members, true, owner_gets), all_pairs(members, false, owner_gives)}};
+              .stages = {all_pairs(layout, true, owner_gets), all_pairs(layout, false, owner_gives)}};
     case CollectiveKind::reduce_scatter:
-      return {.blocks = members, .stages = {all_pairs(members, true, owner_gets)}};
+      return {.blocks = members, .stages = {all_pairs(layout, true, owner_gets)}};
     case CollectiveKind::all_gather:
-      return {.blocks = members, .stages = {all_pairs(members, false, owner_gives)}};
+      return {.blocks = members, .stages = {all_pairs(layout, false, owner_gives)}};
     case CollectiveKind::all_to_all:
       return {
           .blocks = members * members,
-          .stages = {all_pairs(members, false, [members](int32_t from, int32_t to) { return from * members + to; })}};
+          .stages = {all_pairs(layout, false, [members](int32_t from, int32_t to) { return from * members + to; })}};
     case CollectiveKind::broadcast:
       return {.blocks = 1, .stages = {with_root(members, root, false, true, false)}};
     case CollectiveKind::reduce:
@@ -64,6 +70,11 @@ BlockPlan plan(CollectiveKind kind, const GroupLayout& layout, int32_t root) {
   const auto next = static_cast<int32_t>((root + 1) % members);
   if (next == root) return {};
   return {.blocks = 1, .stages = {{.transfers = {{.from = root, .to = next, .first = 0, .count = 1}}}}};
+}
+
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::scatter;
 }
 
 std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
@@ -86,7 +97,8 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   load.device = near * piece;
   load.pair = shape.most_per_node > 1 ? piece : 0;
   load.card = far * piece;
-  load.alone = whole || kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+  if (!has_root(kind)) load.posts = static_cast<double>(posts_of(shape.ranks, shape.fewest_per_node, shape.nodes));
+  load.alone = has_root(kind);
   if (load.reach == Reach::spine) {
     // Those of other nodes below the same leaf switch are reached without the spine.
     const int64_t own = (shape.most_per_leaf + shape.nodes_per_leaf - 1) / shape.nodes_per_leaf;
@@ -119,7 +131,8 @@ CollectiveAlgorithm direct_algorithm() {
           .unsuitable = unsuitable,
           .plan = plan,
           .loads = loads,
-          .nccl_considers = nccl_considers};
+          .nccl_considers = nccl_considers,
+          .sends_and_receives = true};
 }
 
 }  // namespace foretoken

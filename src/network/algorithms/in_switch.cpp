@@ -14,17 +14,19 @@ std::string unsuitable(CollectiveKind kind, const GroupShape& shape) {
   return {};
 }
 
-// A link carries what is the same for several transfers once (Stage::in_switch). In an all-reduce each member has the
-// switch add up its share of the buffer, and then sends that sum up again for all.
+// A link carries what is the same for several transfers once (Transfer::in_switch). In an all-reduce each member has
+// the switch add up its share of the buffer, and then sends that sum up again for all.
 BlockPlan plan(CollectiveKind kind, const GroupLayout& layout, int32_t root) {
   const auto members = static_cast<int32_t>(layout.members());
   BlockPlan plan{.blocks = members};
   if (members < 2) return plan;
-  BlockStage stage{
-      .messages = is_all_reduce(kind) ? 2 : 1, .reduces = kind != CollectiveKind::broadcast, .in_switch = true};
+  BlockStage stage{.messages = is_all_reduce(kind) ? 2 : 1, .reduces = kind != CollectiveKind::broadcast};
   for (int32_t place = 0; place < members; ++place) {
-    BlockTransfer transfer{
-        .from = place, .to = (place + 1) % members, .first = 0, .count = is_all_reduce(kind) ? members + 1 : members};
+    BlockTransfer transfer{.from = place,
+                           .to = (place + 1) % members,
+                           .first = 0,
+                           .count = is_all_reduce(kind) ? members + 1 : members,
+                           .in_switch = true};
     if (kind == CollectiveKind::broadcast) transfer.from = root, transfer.to = place;
     if (kind == CollectiveKind::reduce) transfer.to = root;
     if (transfer.from != transfer.to) stage.transfers.push_back(transfer);

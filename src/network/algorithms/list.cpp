@@ -9,10 +9,9 @@ namespace foretoken {
 
 // Add your line here. Earlier ones win ties of the choice.
 std::span<const CollectiveAlgorithm> collective_algorithms() {
-  static const CollectiveAlgorithm algorithms[] = {ring_algorithm(),         tree_algorithm(),
-                                                   in_switch_algorithm(),    direct_algorithm(),
-                                                   hierarchical_algorithm(), halving_doubling_algorithm(),
-                                                   pat_algorithm()};
+  static const CollectiveAlgorithm algorithms[] = {
+      ring_algorithm(),   tree_algorithm(),         in_switch_algorithm(),        in_switch_tree_algorithm(),
+      direct_algorithm(), hierarchical_algorithm(), halving_doubling_algorithm(), pat_algorithm()};
   return algorithms;
 }
 

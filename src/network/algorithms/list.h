@@ -11,6 +11,7 @@ CollectiveAlgorithm halving_doubling_algorithm();
 CollectiveAlgorithm direct_algorithm();
 CollectiveAlgorithm hierarchical_algorithm();
 CollectiveAlgorithm in_switch_algorithm();
+CollectiveAlgorithm in_switch_tree_algorithm();
 CollectiveAlgorithm pat_algorithm();
 
 }  // namespace foretoken

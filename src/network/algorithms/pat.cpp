@@ -87,6 +87,7 @@ CollectiveAlgorithm pat_algorithm() {
           .plan = plan,
           .loads = loads,
           .nccl_considers = nccl_considers,
+          .steps = StepKind::pat,
           .simple_only = true};
 }
 

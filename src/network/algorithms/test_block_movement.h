@@ -1,6 +1,7 @@
 // For tests: carries out a plan on sets instead of numbers, and says who holds what at the end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -81,23 +82,35 @@ struct BlockMove {
 inline std::vector<BlockMove> moves_of(const BlockStage& stage, int64_t blocks) {
   std::vector<BlockMove> moves;
   for (const BlockTransfer& transfer : stage.transfers) {
-    for (int64_t i = 0; i < transfer.count; ++i)
+    for (int64_t i = 0; i < transfer.count && !transfer.in_switch; ++i)
       moves.push_back({transfer.from, transfer.to, (transfer.first + i * transfer.step) % blocks});
   }
   return moves;
 }
 
-// Every member's data added once by the switch and handed to all.
+// The data of members that share a switch, added once and handed to all of them. Transfers of a switch are a circle
+// through its members, or a star.
 inline void run_in_switch(const BlockStage& stage, Holdings& held) {
+  std::vector<size_t> switch_of(held.size());
+  for (size_t place = 0; place < held.size(); ++place) switch_of[place] = place;
+  for (const BlockTransfer& transfer : stage.transfers) {
+    if (!transfer.in_switch) continue;
+    const size_t one = switch_of[static_cast<size_t>(transfer.from)],
+                 other = switch_of[static_cast<size_t>(transfer.to)];
+    std::replace(switch_of.begin(), switch_of.end(), other, one);
+  }
   for (size_t block = 0; block < held.front().size(); ++block) {
-    uint64_t sum = 0;
-    for (const std::vector<uint64_t>& place : held) sum |= place[block];
-    for (const BlockTransfer& transfer : stage.transfers) held[transfer.to][block] = sum;
+    std::map<size_t, uint64_t> sums;
+    for (size_t place = 0; place < held.size(); ++place) sums[switch_of[place]] |= held[place][block];
+    for (const BlockTransfer& transfer : stage.transfers) {
+      if (transfer.in_switch) held[transfer.to][block] = sums[switch_of[static_cast<size_t>(transfer.to)]];
+    }
   }
 }
 
 inline void run_stage(const BlockStage& stage, int64_t blocks, Holdings& held) {
-  if (stage.in_switch) return run_in_switch(stage, held);
+  // Sums rise through the switch, results come down through it.
+  if (stage.reduces) run_in_switch(stage, held);
   std::vector<BlockMove> left = moves_of(stage, blocks);
   std::map<std::pair<int32_t, int64_t>, int> awaited;  // by place and block
   for (const BlockMove& move : left) ++awaited[{move.to, move.block}];
@@ -124,6 +137,7 @@ inline void run_stage(const BlockStage& stage, int64_t blocks, Holdings& held) {
     ASSERT_LT(later.size(), left.size()) << "transfers wait for each other in a circle";
     left = std::move(later);
   }
+  if (!stage.reduces) run_in_switch(stage, held);
 }
 
 // Fails the test where anyone ends without what the collective promises.

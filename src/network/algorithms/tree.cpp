@@ -1,27 +1,14 @@
-// Double binary tree: two trees, each for half of the buffer; who is inside one is a leaf of the other. (Sanders, Speck
-// and Traff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009; NCCL 2.4.) Inside a node of
-// several nodes a chain hangs below the member that sits in the tree.
+// Double binary tree (double_tree.h). Inside a node of several nodes a chain hangs below the member that sits in the
+// tree.
 #include <algorithm>
 #include <optional>
 
 #include "network/algorithms/common.h"
+#include "network/algorithms/double_tree.h"
 #include "network/algorithms/list.h"
 
 namespace foretoken {
 namespace {
-
-// The parent of position p among n in NCCL's binary tree: odd positions are leaves, position 0 is the root.
-int64_t parent(int64_t position, int64_t positions) {
-  const int64_t bit = position & -position;
-  const int64_t above = (position ^ bit) | (bit << 1);
-  return above < positions ? above : position ^ bit;
-}
-
-// Where a member sits in the second tree. The root stays; the others change positions of even and odd number.
-int64_t position_in_second(int64_t position, int64_t positions) {
-  if (position == 0) return 0;
-  return positions % 2 == 1 ? positions - position : position % (positions - 1) + 1;
-}
 
 // The members of one channel, by position in the tree, then along the chain below it.
 using Channel = std::vector<std::vector<int32_t>>;
@@ -69,20 +56,23 @@ void add_chain(const std::vector<int32_t>& chain, std::optional<int32_t> root, i
   }
 }
 
+// One member has, or gets, the data of a broadcast or a reduce.
+TreeRoots roots_of(bool has_root) {
+  return has_root ? TreeRoots::shared : TreeRoots::own;
+}
+
 std::vector<Edge> edges_of(const std::vector<Channel>& channels, std::optional<int32_t> root) {
   std::vector<Edge> edges;
   for (size_t c = 0; c < channels.size(); ++c) {
-    const auto positions = static_cast<int64_t>(channels[c].size());
+    for (const TreeEdge& edge : double_tree(std::ssize(channels[c]), roots_of(root.has_value()))) {
+      edges.push_back({.child = channels[c][static_cast<size_t>(edge.child)].front(),
+                       .parent = channels[c][static_cast<size_t>(edge.parent)].front(),
+                       .block = static_cast<int64_t>(c) * 2 + edge.half});
+    }
     for (int64_t half = 0; half < 2; ++half) {
-      const int64_t block = static_cast<int64_t>(c) * 2 + half;
-      std::vector<int32_t> head_at(positions);
-      for (int64_t p = 0; p < positions; ++p) {
-        head_at[half == 0 ? p : position_in_second(p, positions)] = channels[c][p].front();
+      for (const std::vector<int32_t>& chain : channels[c]) {
+        add_chain(chain, root, static_cast<int64_t>(c) * 2 + half, edges);
       }
-      for (int64_t p = 1; p < positions; ++p) {
-        edges.push_back({.child = head_at[p], .parent = head_at[parent(p, positions)], .block = block});
-      }
-      for (const std::vector<int32_t>& chain : channels[c]) add_chain(chain, root, block, edges);
     }
   }
   return edges;
@@ -125,8 +115,9 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   StageLoad load{.messages = static_cast<double>(depth.far), .near_messages = static_cast<double>(depth.near)};
   // A member inside one tree has two children there, each with half of its channel's share, or is the root of both.
   if (shape.nodes == 1) {
-    load.device = 1;
-    load.pair = shape.ranks == 2 ? 1 : 0.5;
+    const double most = double_tree_load(shape.ranks, roots_of(!is_all_reduce(kind)));
+    load.device = most;
+    load.pair = shape.ranks == 2 ? most : 0.5;
   } else {
     const auto channels = static_cast<double>(shape.fewest_per_node);
     const double chain = shape.is_even() ? (channels - 1) / channels : 1;
@@ -135,10 +126,9 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
     // Chains that lead to a root go both ways over its links.
     const double per_link = is_all_reduce(kind) ? channels_per_link(shape) : std::min(channels, 2.0);
     load.pair = shape.most_per_node == 1 ? 0 : per_link / channels;
-    load.card = 1 / channels;
+    load.card = double_tree_load(shape.nodes, roots_of(!is_all_reduce(kind))) / channels;
     load.reach = reach_along_rails(shape);
-    // Most edges of a tree are short: of a leaf group's nodes about two have edges that leave it.
-    load.spine = spine_load(shape, load, std::min(1.0, 2.0 / static_cast<double>(shape.nodes_per_leaf)));
+    load.spine = spine_load(shape, load, short_edges_part(shape, roots_of(!is_all_reduce(kind))));
   }
   return std::vector<StageLoad>(is_all_reduce(kind) ? 2 : 1, load);
 }

@@ -153,7 +153,7 @@ TEST(FlowSimulator, reduction_in_the_switch_crosses_a_link_between_switches_once
   TransferPlan plan = ring(devices, 1e9);
   FlowSimulator by_devices(topology);
   by_devices.start(plan, 0);
-  plan.stages[0].in_switch = true;
+  for (Transfer& transfer : plan.stages[0].transfers) transfer.in_switch = true;
   FlowSimulator by_switches(topology);
   by_switches.start(plan, 0);
   EXPECT_DOUBLE_EQ(run(by_devices)[0].value(), 4 * 1e9 / 100e9);

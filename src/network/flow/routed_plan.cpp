@@ -60,25 +60,29 @@ RoutedStage PlanRouter::route(const Stage& stage, uint64_t flow) {
     for (const RouteLink& step : route_) latency += step.share * topology_.link(step.link).latency;
     slowest = std::max(slowest, latency);
     routed.largest_transfer = std::max(routed.largest_transfer, transfer.bytes);
-    if (transfer.bytes > 0) lay(transfer, stage.in_switch);
+    if (transfer.bytes > 0) lay(transfer);
   }
   routed.latency = static_cast<double>(stage.messages) * (stage.per_message + slowest);
   std::sort(used_.begin(), used_.end());
   routed.loads.reserve(used_.size());
   for (const LinkIndex link : used_) {
-    double& bytes = bytes_on_[static_cast<size_t>(link)];
-    routed.loads.push_back({link, bytes / routed.largest_transfer});
-    bytes = 0;
+    Carried& carried = bytes_on_[static_cast<size_t>(link)];
+    routed.loads.push_back({link, (carried.sum + carried.largest) / routed.largest_transfer});
+    carried = {};
   }
   return routed;
 }
 
-void PlanRouter::lay(const Transfer& transfer, bool in_switch) {
+void PlanRouter::lay(const Transfer& transfer) {
   for (const RouteLink& step : route_) {
-    double& bytes = bytes_on_[static_cast<size_t>(step.link)];
+    Carried& carried = bytes_on_[static_cast<size_t>(step.link)];
     const double added = transfer.bytes * step.share;
-    if (bytes == 0) used_.push_back(step.link);
-    bytes = in_switch ? std::max(bytes, added) : bytes + added;
+    if (carried.sum == 0 && carried.largest == 0) used_.push_back(step.link);
+    if (transfer.in_switch) {
+      carried.largest = std::max(carried.largest, added);
+    } else {
+      carried.sum += added;
+    }
   }
 }
 

@@ -33,12 +33,16 @@ class PlanRouter {
 
  private:
   RoutedStage route(const Stage& stage, uint64_t flow);
-  void lay(const Transfer& transfer, bool in_switch);
+  void lay(const Transfer& transfer);
 
   const Topology& topology_;
   Router router_;
   std::vector<RouteLink> route_;
-  std::vector<double> bytes_on_;  // by link, during one stage
+  struct Carried {
+    double sum = 0;      // bytes of transfers on their own
+    double largest = 0;  // of those that the switch joins
+  };
+  std::vector<Carried> bytes_on_;  // by link, during one stage
   std::vector<LinkIndex> used_;
 };
 

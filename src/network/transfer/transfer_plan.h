@@ -14,6 +14,9 @@ struct Transfer {
   int32_t from = 0;
   int32_t to = 0;
   double bytes = 0;
+  // Reduced and multicast inside the switches (NVLS, SHARP): the bytes go up to the switch and a copy comes down. A
+  // link that several such transfers of a stage cross carries the bytes of the largest, once, instead of their sum.
+  bool in_switch = false;
 };
 
 // Transfers that start together and end together: each moves at a rate in proportion to its bytes, and the slowest path
@@ -24,9 +27,6 @@ struct Stage {
   std::vector<Transfer> transfers;
   int64_t messages = 1;
   Seconds per_message;
-  // Reduced and multicast inside the switches (NVLS, SHARP): a transfer's bytes go up to the switch and a copy comes
-  // down. A link that several transfers cross carries the bytes of the largest, once, instead of their sum.
-  bool in_switch = false;
 };
 
 // Stages one after another, after `start` (launch and set-up on the host and the device).

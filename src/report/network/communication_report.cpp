@@ -75,6 +75,19 @@ std::string scored_communication_row(const ScoredCommunication& scored) {
                      number_text(100 * (seconds.value / row.seconds - 1)));
 }
 
+std::string scored_between_nodes_header() {
+  return "row,algorithm,protocol,measured_us,predicted_us,low_us,high_us,confidence,error_percent\n";
+}
+
+std::string scored_between_nodes_row(const ScoredBetweenNodes& scored) {
+  const Estimate& seconds = scored.predicted->seconds;
+  const AlgorithmAndProtocol& chosen = scored.predicted->choice.chosen;
+  return fmt::format("{},{},{},{},{},{},{},{},{}\n", scored.row, chosen.algorithm->name, protocol_name(chosen.protocol),
+                     number_text(scored.measured * 1e6), number_text(seconds.value * 1e6),
+                     number_text(seconds.low * 1e6), number_text(seconds.high * 1e6), confidence_name(seconds.kind),
+                     number_text(100 * (seconds.value / scored.measured - 1)));
+}
+
 std::string scored_astra_header() {
   return "row,measured_ns,predicted_ns,low_ns,high_ns,confidence,error_percent\n";
 }

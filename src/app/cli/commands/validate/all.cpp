@@ -37,6 +37,7 @@ constexpr Check checks[] = {
     {"image models, H200", "", "images --data {library}/measured_images/h200_sxm.csv"},
     {"schedules of GEMMs, H200, not fitted", "", "schedules --data {library}/measured_schedules/unfitted.csv"},
     {"chips as built", "", "accel"},
+    {"collectives between nodes", "", "collectives --data {library}/networks/published/between_nodes.csv"},
     {"kernels, six GPUs", "kernels", "kernels --data {data}/kernels"},
     {"GEMMs, AMD", "amd/gemm.csv.gz", "kernels --data {data}/amd/gemm.csv.gz"},
     {"experts, AMD", "amd/moe.csv.gz", "kernels --data {data}/amd/moe.csv.gz"},

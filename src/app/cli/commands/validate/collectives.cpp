@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/output/out_file.h"
@@ -15,8 +17,8 @@ class ValidateCollectives : public Command {
     options.text("--data", data_, "CSV file, or a folder of CSV files", true);
     options.list("--systems", request_.systems, "Only these systems (comma-separated)");
     options.list("--collectives", request_.collectives, "Only these collectives: all_reduce, vllm_graph, ...");
-    options.choice("--group-by", request_.group_by, communication_groupings(),
-                   "What to group by, instead of system/collective");
+    options.choice("--group-by", request_.group_by, groupings(),
+                   "What to group by, instead of system/collective; between nodes also source, cluster or role");
     options.choice("--tier", tier_, tier_names(),
                    "Source of predictions: measured = the system's own sweep; sibling = a system of the same "
                    "generation; cross = the spec sheet alone");
@@ -31,12 +33,15 @@ class ValidateCollectives : public Command {
         "system,version,node_num,num_token,dispatch_sms,...                   DeepEP, normal\n  "
         "system,op_name,kernel_source,moe_dtype,moe_ep_size,latency_us,...    TensorRT-LLM's MoE all-to-all\n  "
         "system,collective,gpus,gpus_per_node_used,bytes,median_us            Vidur's collectives\n  "
+        "source,cluster,nodes,gpus_per_node,collective,bytes,latency_us,role  collectives between nodes\n  "
         "topology,dims,bandwidth,latency,collective,algorithm,bytes,cycles,... ASTRA-sim's own answers\nExample:\n  "
-        "foretoken validate collectives --data measurements/nccl.csv --systems h100_sxm");
+        "foretoken validate collectives --data measurements/nccl.csv --systems h100_sxm\n  "
+        "foretoken validate collectives --data data/networks/published/between_nodes.csv --group-by cluster");
   }
 
   Answer run(const Library& library) const override {
     if (is_astra_table(data_)) return run_astra();
+    if (is_between_nodes_table(data_)) return run_between_nodes(library);
     CommunicationValidationRequest request = request_;
     request.data = data_;
     request.tier = tier_from_name(tier_).value();
@@ -56,6 +61,28 @@ class ValidateCollectives : public Command {
   }
 
  private:
+  static std::vector<std::string> groupings() {
+    std::vector<std::string> names = communication_groupings();
+    for (const std::string& name : between_nodes_groupings()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
+  }
+
+  Answer run_between_nodes(const Library& library) const {
+    OutFile rows("--out", out_);
+    ScoredBetweenNodesSink sink;
+    if (rows.wanted()) {
+      rows.stream() << scored_between_nodes_header();
+      sink = [&](const ScoredBetweenNodes& scored) { rows.stream() << scored_between_nodes_row(scored); };
+    }
+    const BetweenNodesRequest request{
+        .data = data_, .collectives = request_.collectives, .group_by = request_.group_by};
+    const Validation validation = validate_between_nodes(request, library, sink);
+    rows.close();
+    return validation_answer(validation, "collectives");
+  }
+
   // A table of ASTRA-sim's answers is met by its own arithmetic, not by predictions.
   Answer run_astra() const {
     OutFile rows("--out", out_);

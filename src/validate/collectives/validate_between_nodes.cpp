@@ -1,0 +1,136 @@
+#include "validate/collectives/validate_between_nodes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "library/library.h"
+#include "validate/row_filter.h"
+
+namespace foretoken {
+namespace {
+
+constexpr std::string_view columns[] = {"source",     "cluster", "nodes",      "gpus_per_node",
+                                        "collective", "bytes",   "latency_us", "role"};
+
+// A cluster of so many nodes, with what was measured inside them.
+class Machine {
+ public:
+  Machine(const Library& library, const std::string& cluster, int64_t nodes)
+      : cluster_(cluster_with_nodes(library.hardware().cluster(cluster), static_cast<int>(nodes))),
+        measured_(library.collectives(cluster_.node.device, cluster_.node)),
+        model_(cluster_, {.measured = measured_ ? &*measured_ : nullptr}) {}
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  int64_t devices_of_node() const { return cluster_.node.device_count; }
+  const CollectiveModel& model() const { return model_; }
+
+ private:
+  Cluster cluster_;
+  std::optional<CommunicationPredictor> measured_;
+  CollectiveModel model_;
+};
+
+struct Row {
+  std::string source, cluster, collective, role;
+  int64_t nodes = 0, gpus_per_node = 0;
+  double bytes = 0, seconds = 0;
+};
+
+Row read_row(const CsvReader& csv) {
+  const auto text = [&](std::string_view column) { return std::string(csv.cell(csv.column(column))); };
+  const auto count = [&](std::string_view column, int64_t most) {
+    return csv.integer(csv.column(column), {.least = 1, .most = most});
+  };
+  return {.source = text("source"),
+          .cluster = text("cluster"),
+          .collective = text("collective"),
+          .role = text("role"),
+          .nodes = count("nodes", 100'000),
+          .gpus_per_node = count("gpus_per_node", 1024),
+          .bytes = csv.number(csv.column("bytes"), {0, 1e15}),
+          .seconds = csv.number(csv.column("latency_us"), {1e-3, 1e12}) * 1e-6};
+}
+
+std::string group_of(const Row& row, const std::string& group_by) {
+  if (group_by == "source") return row.source;
+  if (group_by == "cluster") return row.cluster;
+  if (group_by == "collective") return row.collective;
+  if (group_by == "ranks") return fmt::format("{:6}", row.nodes * row.gpus_per_node);
+  if (group_by == "size") return fmt::format("{:12.0f}", row.bytes);
+  return row.role;
+}
+
+}  // namespace
+
+std::vector<std::string> between_nodes_groupings() {
+  return {"source", "cluster", "collective", "ranks", "size", "role"};
+}
+
+bool is_between_nodes_table(const std::filesystem::path& data) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(data, error)) return false;
+  const CsvReader csv(data);
+  return std::all_of(std::begin(columns), std::end(columns),
+                     [&](std::string_view column) { return csv.find_column(column).has_value(); });
+}
+
+Validation validate_between_nodes(const BetweenNodesRequest& request, const Library& library,
+                                  const ScoredBetweenNodesSink& sink) {
+  const std::vector<std::string> groupings = between_nodes_groupings();
+  if (!request.group_by.empty() && std::find(groupings.begin(), groupings.end(), request.group_by) == groupings.end()) {
+    throw InputError({.field = "group_by",
+                      .value = request.group_by,
+                      .expected = fmt::format("for collectives between nodes one of {}", fmt::join(groupings, ", "))});
+  }
+  CsvReader csv(request.data);
+  std::map<std::pair<std::string, int64_t>, std::unique_ptr<const Machine>> machines;
+  Validation validation;
+  constexpr double long_us = 20;
+  ValidationTally tally(long_us);
+  bool any = false;
+  while (csv.next()) {
+    const Row row = read_row(csv);
+    if (!is_wanted(request.collectives, row.collective)) continue;
+    any = true;
+    const auto start = std::chrono::steady_clock::now();
+    std::unique_ptr<const Machine>& machine = machines[{row.cluster, row.nodes}];
+    if (!machine) machine = std::make_unique<const Machine>(library, row.cluster, row.nodes);
+    const std::optional<CollectiveKind> kind = collective_kind_from_name(row.collective);
+    const int64_t devices = machine->devices_of_node();
+    if (!kind || row.gpus_per_node > devices || devices % row.gpus_per_node != 0) {
+      validation.skipped.push_back({csv.source(), csv.row(),
+                                    kind ? fmt::format("{} GPUs of a node that has {}", row.gpus_per_node, devices)
+                                         : "no collective of this name"});
+      continue;
+    }
+    const CollectiveEstimate estimate = machine->model().estimate(
+        {.kind = *kind,
+         .bytes = row.bytes,
+         .group = ProcessGroup::strided(0, row.nodes * row.gpus_per_node, devices / row.gpus_per_node)});
+    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    tally.add(group_of(row, request.group_by),
+              {.measured = row.seconds * 1e6,
+               .predicted = estimate.seconds.value * 1e6,
+               .low = estimate.seconds.low * 1e6,
+               .high = estimate.seconds.high * 1e6},
+              spent);
+    if (sink) sink({.row = csv.row(), .measured = row.seconds, .predicted = &estimate});
+  }
+  if (!any) {
+    throw InputError(
+        {.source = request.data.string(), .value = "no row left", .expected = "rows that {collectives} leave"});
+  }
+  tally.write(validation);
+  return validation;
+}
+
+}  // namespace foretoken
