@@ -80,6 +80,32 @@ TEST(Lowering, vllm_runs_the_fused_all_reduce_on_blackwell_only_since_it_fuses) 
   EXPECT_EQ(all_reduce_kernel("vllm-0.10-fused", "Blackwell", quarter_mib), "trtllm");
 }
 
+// The kernel layer knows what odd sizes cost in n and k; TorchInductor pads them.
+TEST(Lowering, heads_of_odd_size_are_multiplied_once_and_padded_where_they_are_compiled) {
+  const StackCatalogue stacks(FORETOKEN_SOURCE_DIR "/data/stacks");
+  const Operator forward{.name = "lm_head", .shape = GemmShape{.m = 64, .n = 50257, .k = 768}};
+  const Operator inputs{
+      .name = "lm_head_dgrad", .pass = Pass::backward, .shape = GemmShape{.m = 64, .n = 768, .k = 50257}};
+  const auto launches = [&](const char* stack, const Operator& one) {
+    return lower(stacks.stack(stack), {one}, {.phase = StepPhase::train, .model = "gpt2"});
+  };
+  for (const char* stack : {"hf-eager", "torch-eager", "hf-eager-autocast"}) {
+    for (const Operator& one : {forward, inputs}) {
+      const std::vector<Launch> eager = launches(stack, one);
+      ASSERT_EQ(eager.size(), 1U) << stack;
+      EXPECT_EQ(eager[0].count, 1) << stack << " " << one.name;
+      EXPECT_EQ(eager[0].shape, one.shape) << stack << " " << one.name;
+    }
+  }
+  const auto padded = [&](const Operator& one) {
+    return std::get<GemmShape>(launches("torch-compile", one).back().shape);
+  };
+  EXPECT_EQ(padded(forward).n, 50264);
+  EXPECT_EQ(padded(inputs).k, 50264);
+  const Operator aligned{.name = "lm_head", .shape = GemmShape{.m = 64, .n = 50304, .k = 768}};
+  EXPECT_EQ(launches("torch-compile", aligned).size(), 1U);
+}
+
 TEST(Lowering, rules_may_be_for_some_generations_of_gpus) {
   const Stack stack =
       stack_with(R"("rules": [{"when": {"family": "norm", "generation": ["Hopper", "Ada"]}, "emit": []}])");

@@ -128,6 +128,22 @@ void add_weights(PartMemory& part, const std::vector<Weight>& weights, const Ran
   part.expert_parameters += sum.experts;
 }
 
+// Of a layer; norms and biases are vectors.
+void add_layer_weights(PartMemory& part, const std::vector<Weight>& weights, const Rank& rank) {
+  add_weights(part, weights, rank);
+  LocalWeights vectors;
+  for (const Weight& weight : weights) {
+    if (weight.inputs == 1 && weight.cut != Cut::experts) vectors.add(weight, rank, 1);
+  }
+  part.plain_parameters += vectors.shared;
+}
+
+// Embedding, head and norms outside layers stay as they are wherever a base is quantized.
+void add_plain_weights(PartMemory& part, const std::vector<Weight>& weights, const Rank& rank) {
+  add_weights(part, weights, rank);
+  part.plain_parameters = part.parameters;
+}
+
 class PartCounter {
  public:
   PartCounter(const Model& model, const StepRequest& request, const Rank& rank, const SavedTensors& saved)
@@ -145,7 +161,7 @@ class PartCounter {
     if (saved_.hidden_masks) part.saved += Bytes(stream * blocks_of(layer));
     part.input = Bytes(stream * std::max(1, layer.hyper_streams) * writer.activation_bytes());
     part.op_kept = std::min(part.saved, part.input + kept_outputs(operators, writer.activation_bytes()));
-    add_weights(part, layer_weights(model_, local_layer(layer, rank_)), rank_);
+    add_layer_weights(part, layer_weights(model_, local_layer(layer, rank_)), rank_);
     return part;
   }
 
@@ -399,8 +415,8 @@ ModelParts model_parts(const Model& model, const StepRequest& request, const Par
   ModelParts parts;
   parts.layers = counter.layers(model.layers, tokens);
   parts.draft_layers = counter.layers(model.draft_layers, tokens);
-  add_weights(parts.embedding, embedding_weights(model), rank);
-  add_weights(parts.head, head_weights(model), rank);
+  add_plain_weights(parts.embedding, embedding_weights(model), rank);
+  add_plain_weights(parts.head, head_weights(model), rank);
   counter.add_embedding(parts.embedding, tokens);
   counter.add(parts.head, tokens, write_head);
   if (!model.encoder_layers.empty()) {

@@ -76,6 +76,7 @@ struct SavedTensors {
 
 struct PartMemory {
   double parameters = 0;                              // of this rank, without those below
+  double plain_parameters = 0;                        // of `parameters`: what quantizers of linear layers leave alone
   double expert_parameters = 0;                       // routed experts
   double adapter_parameters = 0;                      // LoRA
   Bytes saved;                                        // kept of one micro-batch for the backward pass, logits left out

@@ -45,8 +45,9 @@ struct TrainingLauncher {
   std::vector<std::string> (*left_to_script)(const TrainingQuestion& question) = nullptr;
   // What the file asks for where nobody says, for all weights and for adapters in bf16; empty = Adam in fp32.
   std::string_view optimizer = {}, adapter_optimizer = {};
-  std::string_view stack = {};             // whose times are those of the framework; empty = the usual one
-  std::optional<double> logit_bytes = {};  // at the loss that the file names; nothing = as the stack has it
+  std::string_view stack = {};  // whose times are those of the framework; empty = the usual one
+  // At the loss that the file names, with its own stack; nothing = as the stack has it.
+  std::optional<double> logit_bytes = {};
   // What the file asks for where nobody says and there are experts.
   TokenDispatcher dispatcher = TokenDispatcher::usual;
 };

@@ -390,9 +390,17 @@ TEST(TrainingLaunch, axolotl_under_deepspeed_trains_weights_in_fp32) {
 TEST(TrainingLaunch, optimizers_are_in_the_file_or_it_is_refused) {
   TrainingQuestion question = launched();
   question.formats.optimizer = optimizer_state_from_name("adam-8bit").value();
+  TrainingQuestion small = question;
+  small.formats.optimizer = optimizer_state_from_name("adam-8bit-bf16-weights").value();
   for (const char* launcher : {"axolotl", "torchtune"}) {
-    EXPECT_EQ(read_back(launcher, question).said.optimizer, "adam-8bit") << launcher;
+    EXPECT_THAT(refusal(launcher, question), HasSubstr("adam-8bit-bf16-weights")) << launcher;
+    EXPECT_EQ(read_back(launcher, small).said.optimizer, "adam-8bit-bf16-weights") << launcher;
   }
+  // Adapters of PEFT are in fp32.
+  TrainingQuestion adapters = question;
+  adapters.job.lora = small.job.lora = {.rank = 16};
+  EXPECT_EQ(read_back("axolotl", adapters).said.optimizer, "adam-8bit");
+  EXPECT_NE(refusal("axolotl", small), "");
   TrainingQuestion halved = launched();
   halved.formats.optimizer = optimizer_state_from_name("adam-bf16-weights").value();
   for (const char* launcher : {"axolotl", "torchtune"}) {
@@ -422,6 +430,8 @@ TEST(TrainingLaunch, torchtune_starts_a_recipe_that_can_run_the_plan) {
     EXPECT_THAT(file, HasSubstr(key));
   }
   EXPECT_THAT(file, HasSubstr("\n  output_dir: ${output_dir}\n"));
+  EXPECT_FALSE(read_back("torchtune", question).said.logit_bytes);  // compiled: as the stack has it
+  question.stack.name = torchtune.stack;
   EXPECT_EQ(read_back("torchtune", question).said.logit_bytes, torchtune.logit_bytes);
   question = launched("Qwen/Qwen3-8B");
   question.plan.parallel = {.tensor = 4, .data = 8, .sequence = true};

@@ -83,8 +83,11 @@ class PlanJudge {
 
  private:
   // What an optimizer in host memory adds.
-  double offload_of(const TrainingMemory& memory) const {
-    return offload_seconds(memory, search_.formats.offloaded_optimizer, search_.host).value();
+  double offload_of(const TrainingMemory& memory, const TrainingPlan& plan) const {
+    if (search_.formats.offloaded_optimizer == 0) return 0;
+    const OffloadedOptimizer offload{.share = search_.formats.offloaded_optimizer,
+                                     .micro_batches = plan.micro_batches()};
+    return offload_seconds(memory, offload, search_.host).value;
   }
 
   ModelParts parts_of(TrainingPlan plan) const {
@@ -105,7 +108,7 @@ class PlanJudge {
         }
         continue;
       }
-      const double offload = offload_of(stages.most());
+      const double offload = offload_of(stages.most(), plan);
       const double seconds = model_.quick_seconds(plan) + offload;
       const double ranked = cautious(seconds, plan, search_.fast_domain);
       const JudgedPlan judged{
@@ -315,7 +318,7 @@ TrainingSearchResult plan_training(const TrainingQuestion& question, const Machi
                         .formats = question.formats,
                         .overheads = question.overheads,
                         .capacity = training_capacity(machine.device()),
-                        .host = host_memory_link(question.cluster.node),
+                        .host = host_memory_link(question.cluster.node, question.devices),
                         .choices = options.choices,
                         .best = options.best,
                         .threads = options.threads};

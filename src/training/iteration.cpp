@@ -157,8 +157,7 @@ Estimate IterationModel::collective(CollectiveKind kind, double bytes, const Pro
   const CollectiveKey key{.kind = kind, .bytes = bytes, .ranks = group.size(), .stride = group.stride()};
   const auto found = collectives_.find(key);
   if (found != collectives_.end()) return found->second;
-  return collectives_.emplace(key, machine_.network->estimate({.kind = kind, .bytes = bytes, .group = group}).seconds)
-      .first->second;
+  return collectives_.emplace(key, seconds_side_by_side(*machine_.network, kind, bytes, group)).first->second;
 }
 
 IterationModel::PieceKey IterationModel::piece_key(size_t kind, const TrainingPlan& plan, const ParallelPlan& needed) {
@@ -549,11 +548,14 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
 }
 
 // Bytes of the optimizer's pass: what the stack says for Adam and for clipping, and each byte of state more or less
-// than in fp32 read and written. Clipping reads each gradient for their norm, then reads and writes it.
+// than Adam's read and written. Clipping reads each gradient for their norm, then reads and writes it.
 double IterationModel::optimizer_pass_bytes() const {
-  constexpr double adam_state_bytes = 12;
+  constexpr double adam_state_bytes = 12, adam_state_bytes_in_16_bits = 4;
   const double clipped = job_.clips_gradients ? 0 : 3;
-  if (job_.updates_weights) return constants_[optimizer_16_bytes] - 2 * clipped;
+  if (job_.updates_weights) {
+    const double more = job_.optimizer_state_bytes - adam_state_bytes_in_16_bits;
+    return std::max(0.0, constants_[optimizer_16_bytes] + 2 * more - 2 * clipped);
+  }
   return std::max(0.0, constants_[optimizer_bytes] + 2 * (job_.optimizer_state_bytes - adam_state_bytes) - 4 * clipped);
 }
 

@@ -520,6 +520,8 @@ TEST(TrainingIteration, the_optimizer_reads_and_writes_what_it_keeps) {
   EXPECT_NEAR(optimizer() / whole, 14.0 / 40, 1e-9);
   job.clips_gradients = true;
   EXPECT_NEAR(optimizer() / whole, 20.0 / 40, 1e-9);
+  job.optimizer_state_bytes = 2;
+  EXPECT_NEAR(optimizer() / whole, 16.0 / 40, 1e-9) << "moments in 8 bits";
 }
 
 TEST(TrainingIteration, a_checkpoint_that_stops_early_spares_the_last_multiply) {

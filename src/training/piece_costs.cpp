@@ -80,7 +80,7 @@ Estimate exchange_seconds(const CollectiveShape& shape, const ProcessGroup& grou
     if (const std::optional<Estimate> measured = deepep_seconds(group, traffic, machine)) return *measured;
   }
   const auto seconds = [&](double sent, const ProcessGroup& ranks) {
-    return machine.network->estimate({.kind = shape.kind, .bytes = sent * bytes, .group = ranks}).seconds;
+    return seconds_side_by_side(*machine.network, shape.kind, sent * bytes, ranks);
   };
   const int64_t nodes = machine.network->nodes_of(group);
   const SentShares shares =
@@ -199,7 +199,7 @@ PieceCosts costs_of_operators(const std::vector<Operator>& operators, std::strin
       shape.bytes *= kept_share(request);
       return exchange_seconds(shape, group, traffic, request.dispatcher, machine);
     }
-    return machine.network->estimate({.kind = shape.kind, .bytes = shape.bytes, .group = group}).seconds;
+    return seconds_side_by_side(*machine.network, shape.kind, shape.bytes, group);
   };
   const Stack stack = with_cast_inputs(request.kernels, calls);
   PieceCosts costs;
@@ -395,6 +395,13 @@ PassCosts& PieceCosts::of(TrainingPass pass) {
 
 const PassCosts& PieceCosts::of(TrainingPass pass) const {
   return const_cast<PieceCosts*>(this)->of(pass);
+}
+
+Estimate seconds_side_by_side(const CollectiveModel& network, CollectiveKind kind, double bytes,
+                              const ProcessGroup& group) {
+  return network
+      .estimate({.kind = kind, .bytes = bytes, .group = group, .groups_per_card = network.groups_per_card(group)})
+      .seconds;
 }
 
 PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,

@@ -86,6 +86,10 @@ struct TrainingMachine {
   const PowerModel* power = nullptr;                 // null: kernels run as fast as on a cool board
 };
 
+// Of a collective that all ranks run at the same time, each in its own group.
+Estimate seconds_side_by_side(const CollectiveModel& network, CollectiveKind kind, double bytes,
+                              const ProcessGroup& group);
+
 // An encoder-decoder is not cut into stages: each of its decoder layers stands for an equal share of the whole model,
 // and the embedding and the head for nothing.
 PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -209,25 +210,42 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Of a stack without runs: its interval was assumed with dense models on NVIDIA's data-center GPUs in mind, and what
+// has an interval of its own.
+StackCoverage assumed_coverage(const TrainingStack& stack, const Device* device) {
+  constexpr int first_with_bf16 = 80;  // compute capability x 10
+  const bool is_meant = device != nullptr && device->vendor == "NVIDIA" && has_stacked_memory(*device) &&
+                        kernel_generation(*device).cuda_capability >= first_with_bf16;
+  return {.devices = {},
+          .generations = is_meant ? std::vector{generation_of(*device)} : std::vector<std::string>(),
+          .experts = stack.experts_interval.has_value(),
+          .adapters = stack.tuning_interval.has_value()};
+}
+
 std::vector<BeyondRuns> ways_beyond(const TrainingStack& stack, const Model& model, const StackUse& use) {
   constexpr double other_device = 0.1, other_generation = 0.2, other_class = 0.25, larger = 0.1, longer = 0.25;
   constexpr int64_t much = 4;
   std::vector<BeyondRuns> ways;
-  if (!stack.coverage) return ways;
-  const StackCoverage& seen = *stack.coverage;
+  const StackCoverage seen = stack.coverage.value_or(assumed_coverage(stack, use.device));
+  const auto add = [&](const std::string& use_without_runs, double width) {
+    const std::string_view runs = stack.runs.empty() ? "measured" : "published";
+    ways.push_back({fmt::format("no {} run {}", runs, use_without_runs), width});
+  };
   if (use.device != nullptr && !contains(seen.devices, use.device->name)) {
     const bool kin = contains(seen.generations, generation_of(*use.device));
-    ways.push_back({fmt::format("no published run on {}{}", use.device->title, kin ? "" : " or its generation"),
-                    kin ? other_device : other_generation});
+    if (!kin) {
+      add(fmt::format("on {} or its generation", use.device->title), other_generation);
+    } else if (!seen.devices.empty()) {
+      add(fmt::format("on {}", use.device->title), other_device);
+    }
   }
-  if (model.has_experts() && !seen.experts) ways.push_back({"no published run of a model with experts", other_class});
-  if (use.adapters && !seen.adapters) ways.push_back({"no published run with LoRA adapters", other_class});
+  if (model.has_experts() && !seen.experts) add("of a model with experts", other_class);
+  if (use.adapters && !seen.adapters) add("with LoRA adapters", other_class);
   if (seen.most_devices > 0 && use.devices > much * seen.most_devices) {
-    ways.push_back({fmt::format("no published run on more than {} GPUs", seen.most_devices), larger});
+    add(fmt::format("on more than {}", counted(seen.most_devices, "GPU")), larger);
   }
   if (seen.longest_sequence > 0 && use.sequence_length > much * seen.longest_sequence) {
-    ways.push_back(
-        {fmt::format("no published run on sequences of more than {} tokens", seen.longest_sequence), longer});
+    add(fmt::format("on sequences of more than {} tokens", seen.longest_sequence), longer);
   }
   return ways;
 }

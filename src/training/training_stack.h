@@ -40,7 +40,7 @@ struct RunInterval {
 
 // What the runs that a stack was fitted to cover.
 struct StackCoverage {
-  std::vector<std::string> devices;      // by name
+  std::vector<std::string> devices;      // by name; none = all of the generations
   std::vector<std::string> generations;  // of those
   bool experts = false, adapters = false;
   int64_t most_devices = 0;
@@ -102,7 +102,7 @@ struct TrainingStack {
   std::map<std::string, std::map<TrainingConstant, double>, std::less<>> on;
   std::vector<std::string> fitted;  // "linear_factor", "on.sm_90.attention_factor": fitted to published runs
   std::vector<StackRuns> runs;
-  std::optional<StackCoverage> coverage;        // of the runs it was fitted to
+  std::optional<StackCoverage> coverage;        // of the runs it was fitted to, or else compared with
   RunInterval interval;                         // of models without routed experts
   std::optional<RunInterval> experts_interval;  // and with some; nothing = the same
   std::optional<RunInterval> tuning_interval;   // of fine-tuning without them; nothing = the same
@@ -112,7 +112,8 @@ struct TrainingStack {
   RecipeHabits habits_of(std::string_view recipe) const;
   // Wider than that of its runs where the use is beyond them.
   RunInterval interval_for(const Model& model, const StackUse& use) const;
-  // In which ways: "no published run on NVIDIA L40S". Empty = in none, or not known.
+  // In which ways: "no published run on NVIDIA L40S". A stack without coverage stands for dense models on data-center
+  // GPUs of NVIDIA. Empty = in none.
   std::vector<std::string> beyond_runs(const Model& model, const StackUse& use) const;
   // Of its constants: fitted to runs, or not.
   Confidence confidence() const { return runs.empty() ? Confidence::extrapolated : Confidence::interpolated; }

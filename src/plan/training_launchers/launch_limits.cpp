@@ -65,7 +65,7 @@ bool has_quantized_base(const TrainingQuestion& question) {
 
 bool has_weights_in_16_bits(const TrainingQuestion& question) {
   const OptimizerState& state = question.formats.optimizer;
-  return state.moments == 2 && state.moment_bytes == 2 && state.master_bytes == 0;
+  return state.moments == 2 && state.moment_bytes <= 2 && state.master_bytes == 0;
 }
 
 bool has_eight_bit_moments(const TrainingQuestion& question) {
@@ -115,14 +115,15 @@ bool job_in_bf16(const TrainingQuestion& question) {
 }
 
 std::string without_other_moments(const TrainingQuestion& question, std::string_view framework) {
-  return has_eight_bit_moments(question) ? "" : without_other_optimizers(question, framework);
+  const bool has_copy = !has_weights_in_16_bits(question);
+  return has_copy && has_eight_bit_moments(question) ? "" : without_other_optimizers(question, framework);
 }
 
 std::string without_fp32_weights(const TrainingQuestion& question, std::string_view framework) {
-  if (has_eight_bit_moments(question) || has_weights_in_16_bits(question)) return "";
+  if (has_weights_in_16_bits(question)) return "";
   return fmt::format(
       "the file of {} can only train bf16 weights without an fp32 copy: use {{optimizer}} adam-bf16-weights or "
-      "adam-8bit",
+      "adam-8bit-bf16-weights",
       framework);
 }
 

@@ -1,6 +1,7 @@
 #include "training/estimate/training_estimate.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -18,11 +19,15 @@ double exposed_activations(const TrainingMemory& memory, double forward, double 
   return std::max(0.0, way - forward) + std::max(0.0, way - backward);
 }
 
-// What the host's memory adds to a step. The link moves activations and weights of each micro-batch beside its
-// computing, the optimizer's state after all of them.
-Seconds host_memory_seconds(const TrainingQuestion& question, const TrainingEstimate& estimate) {
-  const HostMemoryLink host = host_memory_link(question.cluster.node);
+// What the host's memory adds to a step.
+struct HostMemoryTime {
+  double streamed = 0;  // activations and weights of each micro-batch that the link does not move beside its computing
+  Estimate optimizer;   // after all of them
+};
+
+HostMemoryTime host_memory_time(const TrainingQuestion& question, const TrainingEstimate& estimate) {
   const TrainingPlan& plan = question.plan;
+  const HostMemoryLink host = host_memory_link(question.cluster.node, plan.devices());
   const double link = host.link.value(), micro_batches = static_cast<double>(plan.micro_batches());
   const PipelineWork& work = estimate.iteration.pipeline;
   std::vector<double> forward(estimate.memory.stages.size(), 0), backward = forward;
@@ -40,15 +45,27 @@ Seconds host_memory_seconds(const TrainingQuestion& question, const TrainingEsti
                            std::max(0.0, weights - forward[stage] - backward[stage]);
     longest = std::max(longest, micro_batches * exposed);
   }
-  return Seconds(longest) + offload_seconds(estimate.memory.most(), question.formats.offloaded_optimizer, host);
+  HostMemoryTime time{.streamed = longest, .optimizer = {}};
+  const OffloadedOptimizer offload{.share = question.formats.offloaded_optimizer,
+                                   .micro_batches = plan.micro_batches()};
+  if (offload.share > 0) time.optimizer = offload_seconds(estimate.memory.most(), offload, host);
+  return time;
 }
 
-void add_offload(IterationEstimate& iteration, Seconds added) {
-  Estimate& offload = iteration.parts[static_cast<size_t>(TimePart::offload)];
-  for (double* bound : {&offload.value, &offload.low, &offload.high}) *bound += added.value();
-  const double factor = 1 + added.value() / iteration.seconds.value;
-  iteration.seconds = scaled(iteration.seconds, factor);
-  iteration.composed = scaled(iteration.composed, factor);
+// The host changes `share` of the optimizer's state, and the device no longer does.
+void add_offload(IterationEstimate& iteration, const HostMemoryTime& time, double share) {
+  const auto part = [&](TimePart one) -> Estimate& { return iteration.parts[static_cast<size_t>(one)]; };
+  const double before = iteration.seconds.value, spared = share * part(TimePart::optimizer).value;
+  part(TimePart::optimizer) = scaled(part(TimePart::optimizer), 1 - share);
+  Estimate& offload = part(TimePart::offload);
+  offload.value += time.streamed + time.optimizer.value;
+  offload.low += time.streamed + time.optimizer.low;
+  offload.high += time.streamed + time.optimizer.high;
+  offload.kind = std::max(offload.kind, time.optimizer.kind);
+  for (Estimate* whole : {&iteration.seconds, &iteration.composed}) {
+    *whole = sum_of_independent(std::array{scaled(*whole, (before - spared + time.streamed) / before), time.optimizer});
+  }
+  const double factor = iteration.seconds.value / before;
   iteration.tokens_per_second /= factor;
   iteration.tokens_per_second_per_device /= factor;
 }
@@ -116,15 +133,17 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   const ModelParts parts = training_parts(job.model, job.sequence_length, plan, question.formats);
   result.memory = plan_memory(parts, plan, question.formats, question.overheads);
   const Device& device = machine.device();
-  const Seconds offload = host_memory_seconds(question, result);
-  if (offload.value() > 0) add_offload(result.iteration, offload);
+  const HostMemoryTime host = host_memory_time(question, result);
+  if (host.streamed > 0 || host.optimizer.value > 0) {
+    add_offload(result.iteration, host, question.formats.offloaded_optimizer);
+  }
   result.capacity = training_capacity(device);
   if (result.capacity) {
     result.verdict = memory_verdict(result.memory.most().total(), *result.capacity, question.overheads);
     result.fits = result.verdict != MemoryVerdict::too_large;
     if (result.verdict == MemoryVerdict::uncertain || !result.fits) {
       const AdviceCosts costs{.step = [&](const TrainingPlan& other) { return Seconds(model.seconds(other)); },
-                              .host = host_memory_link(question.cluster.node)};
+                              .host = host_memory_link(question.cluster.node, plan.devices())};
       result.advice = memory_advice(job.model, job.sequence_length, plan, question.formats, question.overheads,
                                     *result.capacity, costs);
     }

@@ -125,6 +125,7 @@ std::string assumed_cluster_note(const HardwareCatalogue& hardware, const Traini
 TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, TrainingStack stack) {
   TrainingQuestion question;
   question.job = spec.job;
+  question.job.model.dtype = spec.job.recipe.dtype;  // of activations, whatever the checkpoint is in
   question.plan = spec.plan;
   question.cluster = std::move(cluster);
   question.devices = spec.devices > 0 ? spec.devices : total_devices(question.cluster);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "training/memory/training_formats.h"
 
 namespace foretoken {
 namespace {
@@ -217,8 +218,9 @@ void says_clipping(SaidSettings& said, const ConfigValue& value) {
 }
 
 void keeps_weights_in_16_bits(SaidSettings& said) {
-  if (said.optimizer.value_or("adam") == "adam" && said.precision.value_or("bf16") == "bf16")
-    said.optimizer = "adam-bf16-weights";
+  if (said.precision.value_or("bf16") != "bf16") return;
+  const std::string name = said.optimizer.value_or("adam") + "-bf16-weights";
+  if (optimizer_state_from_name(name)) said.optimizer = name;
 }
 
 void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entries, std::string_view key,

@@ -33,6 +33,8 @@ struct ConfigFormat {
   std::span<const std::string_view> harmless = {};
   // Keys that may change time or memory and are not modeled.
   std::span<const std::string_view> not_modeled = {};
+  // Those of them that change nothing where they are false.
+  std::span<const std::string_view> usually_off = {};
   bool leaves_recompute_open = false;  // where its file says nothing of it, the model's code decides
 };
 
@@ -127,7 +129,7 @@ void says_fused_loss(SaidSettings& said, const ConfigValue& value);             
 void says_four_bits(SaidSettings& said, const ConfigValue& value);               // true: NF4
 void says_eight_bits(SaidSettings& said, const ConfigValue& value);              // true: int8
 void says_clipping(SaidSettings& said, const ConfigValue& value);                // 1.0; none or 0: not clipped
-void keeps_weights_in_16_bits(SaidSettings& said);                       // Adam changes weights in bf16 themselves
+void keeps_weights_in_16_bits(SaidSettings& said);                       // weights in bf16 are changed themselves
 void says_optimizer(SaidSettings& said, const ConfigValue& value);       // adamw_torch, paged_adamw_8bit, ...
 void says_lora_targets(SaidSettings& said, const ConfigValue& value);    // [q_proj, up_proj], all
 void says_deepspeed_file(SaidSettings& said, const ConfigValue& value);  // zero3_bf16_cpuoffload.json

@@ -115,7 +115,10 @@ void read_entry(ImportedTraining& imported, const KeyRule& rule, const ConfigVal
 void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
   for (const ConfigEntry& entry : config.entries.entries) {
     const KeyRule* rule = rule_of(*config.format, entry.key);
-    if (rule == nullptr && is_among(config.format->not_modeled, entry.key)) {
+    const bool is_off = is_among(config.format->usually_off, entry.key) && equal_ignoring_case(entry.value, "false");
+    if (rule == nullptr && is_off) {
+      imported.without_effect.push_back(entry.key);
+    } else if (rule == nullptr && is_among(config.format->not_modeled, entry.key)) {
       imported.not_modeled.push_back(entry.key);
     } else if (rule == nullptr && is_among(config.format->harmless, entry.key)) {
       imported.without_effect.push_back(entry.key);

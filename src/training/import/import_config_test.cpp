@@ -368,6 +368,26 @@ TEST(ImportConfig, axolotl_trains_weights_in_16_bits_unless_deepspeed_has_a_copy
   EXPECT_EQ(import(whole + "adapter: lora\nlora_r: 8\n").said.optimizer, "adam");
 }
 
+TEST(ImportConfig, weights_trained_in_16_bits_have_no_copy_under_8_bit_adam_or_sgd_either) {
+  const auto optimizer = [](const std::string& file) { return import(file).said.optimizer; };
+  const std::string axolotl = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\noptimizer: ";
+  EXPECT_EQ(optimizer(axolotl + "adamw_bnb_8bit\n"), "adam-8bit-bf16-weights");
+  EXPECT_EQ(optimizer(axolotl + "sgd\n"), "sgd-momentum-bf16-weights");
+  EXPECT_EQ(optimizer(axolotl + "muon\n"), "muon") << "it has no such state";
+  EXPECT_EQ(optimizer(axolotl + "adamw_bnb_8bit\nadapter: lora\nlora_r: 8\n"), "adam-8bit");
+  EXPECT_EQ(optimizer(axolotl + "adamw_bnb_8bit\ndeepspeed: deepspeed_configs/zero2.json\n"), "adam-8bit");
+  const std::string trainer = "model_name_or_path: a/b\nper_device_train_batch_size: 1\noptim: adamw_bnb_8bit\n";
+  EXPECT_EQ(optimizer(trainer), "adam-8bit");
+  EXPECT_EQ(optimizer(trainer + "torch_dtype: bfloat16\n"), "adam-8bit-bf16-weights");
+  EXPECT_EQ(optimizer(trainer + "dtype: bfloat16\nuse_peft: true\n"), "adam-8bit") << "PEFT's adapters are in fp32";
+  EXPECT_EQ(optimizer(trainer + "dtype: bfloat16\nfsdp: full_shard\n"), "adam-8bit") << "Accelerate raises them";
+  EXPECT_EQ(optimizer(trainer + "dtype: auto\n"), "adam-8bit");
+  const std::string factory = trainer + "finetuning_type: full\n";
+  EXPECT_EQ(optimizer(factory + "torch_dtype: bfloat16\n"), "adam-8bit") << "raised unless it is told not to";
+  EXPECT_EQ(optimizer(factory + "pure_bf16: true\n"), "adam-8bit-bf16-weights");
+  EXPECT_TRUE(import(factory + "pure_bf16: true\n").ignored.empty());
+}
+
 TEST(ImportConfig, fsdp_may_recompute_by_its_own_key) {
   const std::string trainer = "model_name_or_path: a/b\nper_device_train_batch_size: 1\nfsdp: full_shard\n";
   const std::string axolotl = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\nfsdp_version: 2\n";
@@ -418,10 +438,31 @@ dtype: bf16
   EXPECT_EQ(imported.said.model_name, "meta-llama/Llama-3.1-8B");
   EXPECT_EQ(imported.said.base_weights, "nf4");
   EXPECT_EQ(imported.said.lora_on_mlp, false);
-  EXPECT_EQ(imported.said.optimizer, "adam-8bit");
+  EXPECT_EQ(imported.said.optimizer, "adam-8bit-bf16-weights");
   EXPECT_EQ(imported.said.packed, true);
   EXPECT_EQ(imported.said.recompute, Recompute::full);
   EXPECT_EQ(imported.said.sequence_length, 8192);
+}
+
+TEST(ImportConfig, compiled_losses_of_torchtune_keep_what_the_compiled_stack_keeps) {
+  const std::string chunked =
+      "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\n"
+      "loss:\n  _component_: torchtune.modules.loss.CEWithChunkedOutputLoss\n";
+  EXPECT_EQ(import(chunked).said.logit_bytes, 3.5);
+  EXPECT_EQ(import(chunked + "compile: True\n").said.logit_bytes, std::nullopt);
+  EXPECT_EQ(import("compile: True\n" + chunked).said.logit_bytes, std::nullopt);
+  EXPECT_EQ(import(chunked + "compile: False\n").said.logit_bytes, 3.5);
+}
+
+TEST(ImportConfig, what_is_not_modeled_and_off_gets_no_note) {
+  const std::string torchtune =
+      "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\noptimizer_in_bwd: ";
+  EXPECT_TRUE(import(torchtune + "False\n").not_modeled.empty());
+  EXPECT_EQ(import(torchtune + "True\n").not_modeled, std::vector<std::string>{"optimizer_in_bwd"});
+  const ImportedTraining kept = import(torchtune + "False\nfsdp_reshard_after_forward: False\n");
+  EXPECT_EQ(kept.not_modeled, std::vector<std::string>{"fsdp_reshard_after_forward"}) << "false is what is unusual";
+  const std::string axolotl = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\n";
+  EXPECT_TRUE(import(axolotl + "liger_rope: false\nlora_mlp_kernel: false\n").not_modeled.empty());
 }
 
 TEST(ImportConfig, accelerate_says_who_shards_what) {

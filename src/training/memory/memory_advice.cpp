@@ -212,7 +212,10 @@ std::vector<MemoryAdvice> memory_advice(const Model& model, int64_t sequence_len
     const TrainingMemory memory = changer.memory(one);
     Seconds step = costs.step(one.plan);
     const double moved = one.formats.offloaded_optimizer - formats.offloaded_optimizer;
-    if (moved > 0) step += offload_seconds(memory, moved, costs.host);
+    if (moved > 0) {
+      const OffloadedOptimizer offload{.share = moved, .micro_batches = one.plan.micro_batches()};
+      step += Seconds(offload_seconds(memory, offload, costs.host).value);
+    }
     std::string sentence =
         fmt::format("{}: {} of {}, {}", fmt::join(one.changes, " and "), bytes_text(memory.total().value()),
                     bytes_text(capacity.value()), time_text(before, step));

@@ -16,8 +16,10 @@ constexpr NamedOptimizerState optimizer_states[] = {
     {"adam-bf16", {.moment_bytes = 2}},
     {"adam-bf16-weights", {.master_bytes = 0, .moment_bytes = 2}},
     {"adam-8bit", {.moment_bytes = 1}},
+    {"adam-8bit-bf16-weights", {.master_bytes = 0, .moment_bytes = 1}},
     {"muon", {.moments = 1, .orthogonal_steps = 5}},
     {"sgd-momentum", {.moments = 1}},
+    {"sgd-momentum-bf16-weights", {.master_bytes = 0, .moments = 1, .moment_bytes = 2}},
     {"sgd", {.moments = 0}},
 };
 

@@ -23,7 +23,8 @@ struct OptimizerState {
   bool operator==(const OptimizerState&) const = default;
 };
 // adam, adam-bf16 (moments in bf16), adam-8bit, muon (one moment), sgd-momentum, sgd, all with fp32 master weights; and
-// adam-bf16-weights, which has weights, gradients and moments in bf16 alone.
+// adam-bf16-weights, adam-8bit-bf16-weights and sgd-momentum-bf16-weights, which change weights in bf16 themselves:
+// their gradients are in bf16, moments in bf16 or 8 bits.
 std::vector<std::string> optimizer_state_names();
 std::optional<OptimizerState> optimizer_state_from_name(std::string_view name);
 
@@ -33,7 +34,7 @@ struct TrainingFormats {
   double logit_bytes = 4;     // at the loss
   OptimizerState optimizer;
   LoraAdapter lora;                // rank > 0: only the adapters are trained
-  double frozen_weight_bytes = 2;  // of the base under adapters: 1 for FP8, about 0.5 for 4-bit
+  double frozen_weight_bytes = 2;  // of linear layers of the base under adapters: 1 for FP8, about 0.5 for 4-bit
   SavedTensors saved;
   double offloaded_optimizer = 0;    // share of the optimizer's state in host memory
   bool offloads_gradients = false;   // sharded gradients go there with it as they are made (DeepSpeed, FSDP)

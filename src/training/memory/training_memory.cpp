@@ -12,7 +12,7 @@ namespace {
 
 // What several parts of a model come to on one rank.
 struct HeldParts {
-  double parameters = 0, expert_parameters = 0, adapter_parameters = 0;
+  double parameters = 0, plain_parameters = 0, expert_parameters = 0, adapter_parameters = 0;
   Bytes kept;     // of one micro-batch that waits for its backward pass
   Bytes redone;   // beyond its input, of the largest layer that is computed again
   Bytes working;  // of the widest operator outside the head
@@ -23,6 +23,7 @@ struct HeldParts {
   }
   void add_states(const PartMemory& part) {
     parameters += part.parameters;
+    plain_parameters += part.plain_parameters;
     expert_parameters += part.expert_parameters;
     adapter_parameters += part.adapter_parameters;
   }
@@ -67,10 +68,15 @@ class StateCounter {
   StateCounter(const TrainingPlan& plan, const TrainingFormats& formats)
       : formats_(formats), groups_(shard_groups(plan)), frozen_(formats.lora.rank > 0) {}
 
+  // bitsandbytes, torchao and Transformer Engine quantize a frozen base in the linear layers of decoder layers alone;
+  // the rest stays in 16 bits.
   StateBytes weights(const HeldParts& held) const {
+    constexpr double plain_bytes = 2;
     const double base = frozen_ ? formats_.frozen_weight_bytes : formats_.weight_bytes;
-    return state(held.parameters * base + held.adapter_parameters * formats_.weight_bytes,
-                 held.expert_parameters * base);
+    const double more = frozen_ ? std::max(0.0, plain_bytes - base) : 0;
+    return state(
+        held.parameters * base + held.plain_parameters * more + held.adapter_parameters * formats_.weight_bytes,
+        held.expert_parameters * base);
   }
   // Gradients, or the optimizer's state.
   StateBytes trained(const HeldParts& held, double bytes) const {
@@ -138,7 +144,10 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
     has_embedding = has_embedding || chunk.embedding;
     has_head = has_head || chunk.head;
   }
-  if (has_head && !has_embedding) held.parameters += parts.tied_table;
+  if (has_head && !has_embedding) {
+    held.parameters += parts.tied_table;
+    held.plain_parameters += parts.tied_table;
+  }
 
   const StateCounter states(plan, formats);
   const StateBytes weights = states.weights(held);
@@ -245,11 +254,14 @@ PlanMemory plan_memory(const ModelParts& parts, const StageChunks& chunks, const
   return memory;
 }
 
-HostMemoryLink host_memory_link(const Node& node) {
+HostMemoryLink host_memory_link(const Node& node, int64_t devices) {
   HostMemoryLink host;
   if (node.device.host_bandwidth) host.link = node.device.host_bandwidth->value;
   if (node.host && node.host->cpu.memory_bandwidth) {
-    host.memory = node.host->cpu.memory_bandwidth->value * node.host->count / std::max(1, node.device_count);
+    const int64_t all = std::max(1, node.device_count), of_host = node.host_devices ? node.host_devices->value : all;
+    const double hosts = static_cast<double>(all) / static_cast<double>(of_host);
+    const double sharing = static_cast<double>(std::max<int64_t>(1, std::min(of_host, devices)));
+    host.memory = node.host->cpu.memory_bandwidth->value * node.host->count / hosts / sharing;
   }
   return host;
 }
@@ -266,12 +278,28 @@ HostMemoryLoad host_memory_use(const PlanMemory& memory, const Node& node, int64
   return use;
 }
 
-Seconds offload_seconds(const TrainingMemory& memory, double share, const HostMemoryLink& host) {
-  // Adam in fp32 reads and writes its state once each, and reads the gradient.
-  const Bytes gradients = share * (memory.gradients + memory.away_gradients);
-  const Bytes passed = 2 * memory.away_optimizer + gradients;
-  const Seconds back = share * (memory.parameters + memory.away_parameters) / host.link;
-  return gradients / host.link + std::max(back, passed / host.memory);
+// Of the peaks. Pinned copies of whole buffers reach 60 to 80% of a link (assumed). Gradients that go as they are made
+// go tensor by tensor behind a synchronization. DeepSpeed's CPU Adam keeps far from the memory's peak in whole runs: a
+// step of 3B on 2 A100 takes 2.4 to 3.1 s (DeepSpeed, pull request 7474), the optimizer of 72B on 32 A100 some 10 s
+// (issue 6834), and a step of 7B on 8 A800 17 to 20 s more than without offloading
+// (gist.github.com/chenyaofo/d4cd6a20ab4b95cb3a49491747e2139a): 0.2, 0.2 and 0.06 of hosts with 410 GB/s (two sockets
+// of DDR4, assumed for the first two), by the bytes counted here.
+constexpr double copy_share = 0.7, gradient_copy_share = 0.4, host_optimizer_share = 0.15;
+
+Estimate offload_seconds(const TrainingMemory& memory, const OffloadedOptimizer& offload, const HostMemoryLink& host) {
+  const Bytes gradients = offload.share * (memory.gradients + memory.away_gradients);
+  const bool as_made = memory.away_gradients.value() > 0;
+  // To add to what the host has, the device reads it back and sends the sum (stage_1_and_2.py, stage3.py of DeepSpeed).
+  const double trips = as_made ? static_cast<double>(2 * std::max<int64_t>(1, offload.micro_batches) - 1) : 1;
+  const Seconds out = trips * gradients / ((as_made ? gradient_copy_share : copy_share) * host.link);
+  // The host reads and writes the state once each. Gradients in fp32 are written and read; where the host also finds
+  // their norm, they are read for that, then read and written scaled.
+  const Bytes passed = 2 * memory.away_optimizer + (as_made ? 5 * memory.host_gradients : 2 * gradients);
+  const Seconds back = offload.share * (memory.parameters + memory.away_parameters) / (copy_share * host.link);
+  const double seconds = (out + std::max(back, passed / (host_optimizer_share * host.memory))).value();
+  // The runs above took 0.8 to 3 times as long; hosts whose threads are bound to cores are faster.
+  constexpr double low = 0.4, high = 3;
+  return {.value = seconds, .low = low * seconds, .high = high * seconds, .kind = Confidence::extrapolated};
 }
 
 std::string_view memory_verdict_name(MemoryVerdict verdict) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/estimate.h"
 #include "base/units.h"
 #include "hardware/device.h"
 #include "hardware/node.h"
@@ -93,11 +94,18 @@ struct HostMemoryLink {
   BytesPerSecond link = BytesPerSecond(25e9);    // PCIe 4.0 x16
   BytesPerSecond memory = BytesPerSecond(25e9);  // an eighth of a usual host's
 };
-HostMemoryLink host_memory_link(const Node& node);
+// With so many devices of the job: those of one host share its memory's bandwidth.
+HostMemoryLink host_memory_link(const Node& node, int64_t devices);
 
-// What a step takes longer when that share of the optimizer's state is in host memory (arXiv 2101.06840): gradients go
-// out over the link; then the host changes its state at its memory's speed while new weights come back.
-Seconds offload_seconds(const TrainingMemory& memory, double share, const HostMemoryLink& host);
+// A share of the optimizer's state that is in host memory.
+struct OffloadedOptimizer {
+  double share = 1;
+  int64_t micro_batches = 1;
+};
+// What a step takes longer with it (arXiv 2101.06840): gradients go out over the link, for each micro-batch where they
+// leave as they are made; then the host changes its state at its memory's speed while new weights come back. The
+// device's own optimizer is not taken off. Its interval is wide: hosts and their settings differ.
+Estimate offload_seconds(const TrainingMemory& memory, const OffloadedOptimizer& offload, const HostMemoryLink& host);
 
 // Need and capacity, in the plain words of a verdict.
 //   fits       leaves the margin of MemoryOverheads::usable

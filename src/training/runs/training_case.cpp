@@ -246,7 +246,7 @@ void TrainingCaseLibrary::assume_recompute(TrainingCase& run) const {
   if (does_fit()) return;
   // A host behind a fast link takes activations while the device computes (recipes of GB200 do).
   constexpr double fast_link = 150e9, most_offloaded = 0.85;
-  if (host_memory_link(asked.cluster.node).link.value() >= fast_link && plan.stages() == 1) {
+  if (host_memory_link(asked.cluster.node, plan.devices()).link.value() >= fast_link && plan.stages() == 1) {
     for (formats.offloaded_activations = 0.1; formats.offloaded_activations < most_offloaded;
          formats.offloaded_activations += 0.1) {
       if (!does_fit()) continue;

@@ -417,8 +417,11 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   } else if (imported != nullptr && spec.job.lora.rank > 0) {
     spec.base_weights = imported->said.base_weights.value_or("");
   }
-  spec.logit_bytes =
-      imported != nullptr && imported->said.logit_bytes ? imported->said.logit_bytes : context.logit_bytes;
+  if (imported != nullptr && imported->said.logit_bytes) {
+    spec.logit_bytes = imported->said.logit_bytes;
+  } else if (spec.stack == context.stack) {
+    spec.logit_bytes = context.logit_bytes;  // another stack's loss is its own
+  }
   spec.usable_memory = usable_memory_;
   if (given("--flops")) spec.flops = convention_;
   question = opened(library, spec, pool.has_value());

@@ -153,6 +153,10 @@ constexpr std::string_view axolotl_not_modeled[] = {"unfrozen_parameters",
                                                     "torch_compile*",
                                                     "rl"};
 
+constexpr std::string_view axolotl_usually_off[] = {"liger_*",         "sdp_attention",   "group_by_length",
+                                                    "lora_mlp_kernel", "lora_qkv_kernel", "lora_o_kernel",
+                                                    "torch_compile"};
+
 }  // namespace
 
 ConfigFormat axolotl_format() {
@@ -161,7 +165,8 @@ ConfigFormat axolotl_format() {
           .rules = axolotl_rules,
           .complete = complete_axolotl,
           .harmless = axolotl_harmless,
-          .not_modeled = axolotl_not_modeled};
+          .not_modeled = axolotl_not_modeled,
+          .usually_off = axolotl_usually_off};
 }
 
 }  // namespace foretoken

@@ -59,6 +59,8 @@ void loss(S& said, const ConfigValue& value) {
 
 // The distributed recipes shard by FSDP2; with one device there is nothing to shard.
 void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
+  // Compiled losses make fp32 copies of no chunk: logits are those of the stack, in chunks or not.
+  if (said.stack == "torchtitan") said.logit_bytes.reset();
   if (!said.stack) said.stack = "torchtitan-eager";
   if (!said.sharding) said.sharding = Sharding::parameters;
   if (!said.accumulation) said.accumulation = 1;
@@ -129,6 +131,9 @@ constexpr std::string_view torchtune_not_modeled[] = {"model.apply_lora_to_outpu
                                                       "optimizer_in_bwd", "custom_sharded_layers",
                                                       "fsdp_reshard_after_forward"};
 
+constexpr std::string_view torchtune_usually_off[] = {"model.apply_lora_to_output", "model.use_dora",
+                                                      "optimizer_in_bwd"};
+
 }  // namespace
 
 ConfigFormat torchtune_format() {
@@ -137,7 +142,8 @@ ConfigFormat torchtune_format() {
           .rules = torchtune_rules,
           .complete = complete_torchtune,
           .harmless = torchtune_harmless,
-          .not_modeled = torchtune_not_modeled};
+          .not_modeled = torchtune_not_modeled,
+          .usually_off = torchtune_usually_off};
 }
 
 }  // namespace foretoken

@@ -44,6 +44,19 @@ bool is_of_llama_factory(const ConfigEntries& entries) {
   return false;
 }
 
+// LLaMA-Factory raises what it trains to fp32 unless pure_bf16 is set (src/llamafactory/model/adapter.py), and so do
+// Accelerate's FSDP and PEFT; else weights are trained as they are loaded.
+bool trains_16_bits(const S& said, const ConfigEntries& entries) {
+  if (said.stack == "deepspeed") return false;
+  if (is_of_llama_factory(entries)) return is_switched_on(entries, "pure_bf16");
+  if (said.lora_rank || said.sharding.value_or(Sharding::none) != Sharding::none) return false;
+  for (const char* key : {"torch_dtype", "dtype"}) {
+    const ConfigEntry* const entry = entries.find(key);
+    if (entry != nullptr && equal_ignoring_case(entry->value, "bfloat16")) return true;
+  }
+  return false;
+}
+
 // LLaMA-Factory turns recomputation on unless its own key says no, before the Trainer looks at gradient_checkpointing
 // (src/llamafactory/model/model_utils/checkpointing.py).
 void complete_recompute(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
@@ -67,6 +80,7 @@ void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::st
   complete_recompute(said, entries, notes);
   if (!said.sharding) said.sharding = Sharding::none;
   note_unknown_optimizer(said, entries, "optim", notes);
+  if (trains_16_bits(said, entries)) keeps_weights_in_16_bits(said);
   const ConfigEntry* const stage = entries.find("stage");  // of LLaMA-Factory: pt, sft, rm, ppo, dpo, kto
   const bool supervised =
       stage == nullptr || equal_ignoring_case(stage->value, "sft") || equal_ignoring_case(stage->value, "pt");
@@ -84,6 +98,9 @@ constexpr KeyRule trainer_rules[] = {
     {"gradient_accumulation_steps", says_small_count<&S::accumulation>},
     {"gradient_checkpointing", says_gradient_checkpointing},
     {"disable_gradient_checkpointing", checks_switch},
+    {"pure_bf16", checks_switch},
+    {"torch_dtype", says_nothing, true},
+    {"dtype", says_nothing, true},
     {"fsdp_config.activation_checkpointing", says_gradient_checkpointing},
     {"fsdp_config.fsdp_activation_checkpointing", says_gradient_checkpointing},
     {"packing", says_flag<&S::packed>},
@@ -139,8 +156,6 @@ constexpr std::string_view trainer_harmless[] = {"adam_*",
                                                  "seed",
                                                  "template",
                                                  "tf32",
-                                                 "torch_dtype",
-                                                 "dtype",
                                                  "trust_remote_code",
                                                  "val_size",
                                                  "warmup_*",
