@@ -25,6 +25,18 @@ double slower_rate(double own, double shared) {
   return std::min(own, shared);
 }
 
+double read_port(const LevelPlan& level) {
+  return slower_rate(level.read_rate, level.shared_rate);
+}
+
+double write_port(const LevelPlan& level) {
+  return slower_rate(level.write_rate, level.shared_rate);
+}
+
+double cycles_at(double words, double rate) {
+  return rate > 0 ? words / rate : 0;
+}
+
 double accesses(double words, double words_per_access) {
   return std::ceil(words / words_per_access - rounding_slack);
 }
@@ -39,6 +51,7 @@ struct MappingEvaluator::Plan : EvaluationPlan {
   bool has_room_for_sums(Evaluation& result) const;
   bool place_tiles(const Mapping& mapping, Evaluation& result, std::span<const TileSizes> tiles) const;
   void count_tensor(const FlatNest& nest, int tensor, Evaluation& result, std::span<const TileSizes> tiles) const;
+  void add_exposed(const TensorFlow& moved, int parent, int child, int tensor_index, Evaluation& result) const;
   void add_network_energy(const TensorFlow& moved, int parent, int child, int tensor_index, Evaluation& result) const;
   void add_mesh_words(const FlatNest& nest, const TensorFlow& moved, int parent, int child, int tensor_index,
                       Evaluation& result) const;
@@ -85,7 +98,7 @@ bool MappingEvaluator::Plan::place_tiles(const Mapping& mapping, Evaluation& res
     LevelUse& use = result.levels[i];
     use.used_words = 0;
     use.network_pj = 0;
-    use.exposed_reads = use.exposed_writes = 0;
+    use.exposed_reads = use.exposed_writes = use.passed_up = 0;
     use.mesh_words = use.mesh_entering = use.mesh_cycles = 0;
     use.rows_opened = use.row_cycles = 0;
     for (int t = 0; t < tensors; ++t) {
@@ -132,12 +145,14 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
   const auto at = [&](int level_index) -> TensorTraffic& {
     return result.traffic[level_index * tensors + tensor_index];
   };
+  std::array<TensorFlow, max_accelerator_levels> flow;  // into each level that keeps it, and the multipliers
   int parent = -1;
   for (int child = 0; child <= levels; ++child) {
     const bool computes = child == levels;
     if (!computes && !at(child).kept) continue;
     if (parent >= 0) {
-      TensorFlow moved = tensor_flow(*this, nest, tensor_index, parent, child, tiles[child]);
+      TensorFlow& moved = flow[child];
+      moved = tensor_flow(*this, nest, tensor_index, parent, child, tiles[child]);
       TensorTraffic& above = at(parent);
       if (computes && !rules.idle_instances_rest && nest.uneven != 0 &&
           result.levels[levels].instances == above.instances) {
@@ -157,37 +172,69 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
         above.reads = moved.delivered / above.instances;
         if (!computes) at(child).fills = moved.received / at(child).instances;
       }
-      // First tiles go in before anything can run, last results come out after. Where remainders make instances differ,
-      // what moves is the mean, and a first tile no more than that.
-      const LevelPlan& from = level[parent];
-      const double rate = slower_rate(own.written ? from.write_rate : from.read_rate, from.shared_rate);
-      const double width = words_per_element(above, parent, tensor_index);
-      const double all = width * moved.delivered / above.instances, first = std::min(width * moved.first, all);
-      double& part = own.written ? result.latency.drain_cycles : result.latency.fill_cycles;
-      part += from.access_cycles + (rate > 0 ? first / rate : 0);
-      double exposed = first;
-      LevelUse& use = result.levels[parent];
-      if (!computes && level[child].single_buffer) {
-        if (rate > 0) result.latency.stall_cycles += (all - first) / rate;
-        exposed = all;
-        // Partial sums that come back in wait as well.
-        const double back_rate = slower_rate(from.read_rate, from.shared_rate);
-        if (own.written && back_rate > 0) {
-          result.latency.stall_cycles += width * above.reads / back_rate;
-          use.exposed_reads += width * above.reads;
-        }
-      }
-      (own.written ? use.exposed_writes : use.exposed_reads) += exposed;
       add_network_energy(moved, parent, child, tensor_index, result);
       add_mesh_words(nest, moved, parent, child, tensor_index, result);
+      const LevelPlan& from = level[parent];
       if (from.rows.row_bytes > 0) {
+        const double width = words_per_element(above, parent, tensor_index);
         const double element_bytes = width * architecture->levels[parent].word_bits / 8.0;
         const double words = own.written ? above.reads + above.updates : above.reads;
-        use.rows_opened += rows_opened(*this, nest, tensor_index, child, tiles[child], from.rows, element_bytes, words);
+        result.levels[parent].rows_opened +=
+            rows_opened(*this, nest, tensor_index, child, tiles[child], from.rows, element_bytes, words);
       }
     }
     parent = child;
   }
+  // How wide a level holds sums is known once all its own traffic is.
+  parent = -1;
+  for (int child = 0; child <= levels; ++child) {
+    if (child < levels && !at(child).kept) continue;
+    if (parent >= 0) add_exposed(flow[child], parent, child, tensor_index, result);
+    parent = child;
+  }
+}
+
+// First tiles go in before anything can run, last results come out after, and a single buffer waits for all of its
+// tiles. A transfer takes as long as the slower of the two ports. Where remainders make instances differ, what moves is
+// the mean, and a first tile no more than that.
+void MappingEvaluator::Plan::add_exposed(const TensorFlow& moved, int parent, int child, int tensor_index,
+                                         Evaluation& result) const {
+  const bool written = tensor[tensor_index].written, computes = child == levels;
+  const TensorTraffic& above = result.traffic[parent * tensors + tensor_index];
+  const LevelPlan& from = level[parent];
+  LevelUse& use = result.levels[parent];
+  const double rate = written ? write_port(from) : read_port(from);
+  const double width = words_per_element(above, parent, tensor_index);
+  const double all = width * moved.delivered / above.instances, first = std::min(width * moved.first, all);
+  double first_cycles = cycles_at(first, rate), all_cycles = cycles_at(all, rate);
+  double exposed = first;
+  if (!computes) {
+    // Words of one instance of the level inside.
+    const TensorTraffic& below = result.traffic[child * tensors + tensor_index];
+    const LevelPlan& to = level[child];
+    LevelUse& use_below = result.levels[child];
+    const double rate_below = written ? read_port(to) : write_port(to);
+    const double width_below = words_per_element(below, child, tensor_index);
+    const double all_below = width_below * moved.received / below.instances;
+    const double first_below = std::min(width_below * below.tile_words, all_below);
+    first_cycles = std::max(first_cycles, cycles_at(first_below, rate_below));
+    all_cycles = std::max(all_cycles, cycles_at(all_below, rate_below));
+    if (written) use_below.passed_up += all_below;
+    (written ? use_below.exposed_reads : use_below.exposed_writes) += to.single_buffer ? all_below : first_below;
+    if (to.single_buffer) {
+      result.latency.stall_cycles += all_cycles - first_cycles;
+      exposed = all;
+      if (written) {  // partial sums that come back in wait as well
+        const double back = width * above.reads, back_below = width_below * below.fills;
+        result.latency.stall_cycles +=
+            std::max(cycles_at(back, read_port(from)), cycles_at(back_below, write_port(to)));
+        use.exposed_reads += back;
+        use_below.exposed_writes += back_below;
+      }
+    }
+  }
+  (written ? result.latency.drain_cycles : result.latency.fill_cycles) += from.access_cycles + first_cycles;
+  (written ? use.exposed_writes : use.exposed_reads) += exposed;
 }
 
 // A word goes half way across and down to one instance, and one link further to each other one that wants it.
@@ -293,8 +340,8 @@ void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
                        own.shared_rate > 0 ? (read + written) / own.shared_rate : 0});
     };
     const double all_ports = port_cycles(reads, writes);
-    const double hidden_ports =
-        port_cycles(std::max(0.0, reads - use.exposed_reads), std::max(0.0, writes - use.exposed_writes));
+    const double hidden_ports = port_cycles(std::max(0.0, reads + use.passed_up - use.exposed_reads),
+                                            std::max(0.0, writes - use.exposed_writes));
     finish_links_and_rows(i, all_ports, result);
     use.cycles = std::max({result.compute_cycles, all_ports + use.row_cycles, use.mesh_cycles});
     // Rows hold up words in proportion, also those that nothing hides.

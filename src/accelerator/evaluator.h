@@ -3,7 +3,8 @@
 // Counts follow Timeloop (Parashar et al., ISPASS 2019): data stay where they are while no loop that touches them
 // moves, a sliding window fetches only what is new, one read serves every instance that wants the word, the first pass
 // over a sum reads nothing. `cycles` assumes perfect overlap, as there; `latency` takes the transfers out of it that
-// nothing hides and adds them: never less than `cycles`, never more than everything done one after another.
+// nothing hides and adds them: never less than `cycles`, never more than everything done one after another. A transfer
+// takes as long as the slower of the ports at its two ends.
 #pragma once
 
 #include <memory>
@@ -32,6 +33,8 @@ struct LevelUse {
   double across = 1, down = 1;                   // instances below one of these with work
   double cycles = 0;                             // that its bandwidth asks for
   double exposed_reads = 0, exposed_writes = 0;  // words of one instance on their way while nothing computes
+  double passed_up =
+      0;  // words of one instance read to go further out: part of `latency`; Timeloop counts no such reads
   double access_pj = 0, leakage_pj = 0;
   double network_pj = 0;     // of words on their way to and from the level below
   double mesh_words = 0;     // of all meshes: words times the links that each passes

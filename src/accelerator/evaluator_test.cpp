@@ -484,10 +484,35 @@ TEST(Latency, transfers_into_single_buffers_are_not_hidden) {
   EXPECT_EQ(result.latency.stall_cycles, 0);
 }
 
+TEST(Latency, a_transfer_takes_as_long_as_the_slower_of_its_two_ports) {
+  auto [chip, problem, mapping] = small_buffered_gemm(1000);
+  Evaluation result;
+  chip.levels[1].bandwidth = {.read = {}, .write = 0.5, .shared = {}};
+  // All of A and B come in by the buffer's port, where the multiplier's first update of 64 has to get through as well.
+  ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
+  EXPECT_DOUBLE_EQ(result.latency.fill_cycles, (4 + 16) / 0.5);
+  EXPECT_DOUBLE_EQ(result.latency.drain_cycles, 4 / 1000.0 + 1 / 0.5);
+  EXPECT_DOUBLE_EQ(result.latency.stall_cycles, 12 / 0.5 + 12 / 1000.0);
+  EXPECT_DOUBLE_EQ(result.latency.overlapped_cycles, 63 / 0.5);
+  // Sums go out by its port for reads, beside 128 reads of operands and 48 of sums.
+  chip.levels[1].bandwidth = {.read = 0.25, .write = {}, .shared = {}};
+  ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
+  EXPECT_DOUBLE_EQ(result.latency.fill_cycles, (4 + 16) / 1000.0 + 2 / 0.25);
+  EXPECT_DOUBLE_EQ(result.latency.drain_cycles, 4 / 0.25);
+  EXPECT_DOUBLE_EQ(result.latency.stall_cycles, 12 / 1000.0 + 12 / 0.25);
+  EXPECT_DOUBLE_EQ(result.latency.overlapped_cycles, (128 - 2 + 48) / 0.25);
+  // With two buffers only the last row of sums is apart; the port has to read the others all the same.
+  chip.levels[1].buffers = 2;
+  ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
+  EXPECT_DOUBLE_EQ(result.latency.stall_cycles, 0);
+  EXPECT_DOUBLE_EQ(result.latency.overlapped_cycles, (128 - 2 + 48 + 12) / 0.25);
+}
+
 // Compute, then every transfer of every level on one port, then the hops and access times that come on top.
 double serial_cycles(const Architecture& architecture, const Problem& problem, const Evaluation& result) {
   double sum = result.compute_cycles + result.latency.feed_cycles;
   const auto over = [](double words, double rate) { return rate > 0 ? words / rate : 0; };
+  std::vector<int> parent(problem.tensors.size(), -1);
   for (size_t i = 0; i + 1 < architecture.levels.size(); ++i) {
     const AcceleratorLevel& own = architecture.levels[i];
     const double shared = own.bandwidth.shared.value_or(0);
@@ -495,6 +520,11 @@ double serial_cycles(const Architecture& architecture, const Problem& problem, c
       const TensorTraffic& traffic = traffic_at(result, problem, i, t);
       if (!traffic.kept) continue;
       const double written = traffic.fills + traffic.updates;
+      if (problem.tensors[t].written && parent[t] >= 0) {
+        const double up = traffic_at(result, problem, parent[t], t).words_to_below / traffic.instances;
+        sum += std::max(over(up, own.bandwidth.read.value_or(0)), over(up, shared));
+      }
+      parent[t] = static_cast<int>(i);
       sum += own.access_cycles;
       sum += std::max(over(traffic.reads, own.bandwidth.read.value_or(0)), over(traffic.reads, shared));
       sum += std::max(over(written, own.bandwidth.write.value_or(0)), over(written, shared));

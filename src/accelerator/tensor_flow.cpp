@@ -2,16 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 namespace foretoken {
 namespace {
-
-// Different values of a i + b j for i < n, j < m: those a step of (b, -a) / gcd apart coincide.
-double distinct_sums(double a, double n, double b, double m) {
-  const auto divisor = static_cast<double>(std::gcd(static_cast<int64_t>(a), static_cast<int64_t>(b)));
-  return n * m - std::max(0.0, n - b / divisor) * std::max(0.0, m - a / divisor);
-}
 
 // The part of a rank's traffic that is left when instances below one parent want the same words.
 double shared_by_neighbours(const EvaluationPlan& plan, const FlatNest& nest, const RankPlan& rank, int parent,
@@ -41,7 +34,7 @@ double shared_by_neighbours(const EvaluationPlan& plan, const FlatNest& nest, co
     // With a remainder tiles differ in size, so few are the same.
     const bool alike = (spread & nest.uneven) == 0 || !plan.rules.idle_instances_rest;
     if (found == 2 && own.multicast && alike) {
-      left *= distinct_sums(shift[0], bound[0], shift[1], bound[1]) / (bound[0] * bound[1]);
+      left *= distinct_sums({shift[0], bound[0]}, {shift[1], bound[1]}) / (bound[0] * bound[1]);
     }
   }
   return left;

@@ -1,7 +1,9 @@
 #include "accelerator/tile.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <numeric>
 
 namespace foretoken {
 
@@ -45,6 +47,15 @@ std::vector<double> tile_extents(const ProblemTensor& tensor, const TileSizes& t
   std::vector<double> extents;
   for (const auto& rank : tensor.ranks) extents.push_back(rank_extent(rank, tile));
   return extents;
+}
+
+// Sums a step of (b, -a) / gcd apart coincide.
+double distinct_sums(const Multiples& a, const Multiples& b) {
+  const auto divisor =
+      static_cast<double>(std::gcd(static_cast<int64_t>(a.coefficient), static_cast<int64_t>(b.coefficient)));
+  const double links =
+      std::max(0.0, a.size - b.coefficient / divisor) * std::max(0.0, b.size - a.coefficient / divisor);
+  return a.size * b.size - links;
 }
 
 }  // namespace foretoken

@@ -21,4 +21,11 @@ double tile_words(const ProblemTensor& tensor, const TileSizes& tile);
 // The tile's extent along each rank of the tensor.
 std::vector<double> tile_extents(const ProblemTensor& tensor, const TileSizes& tile);
 
+// The values coefficient x i for i < size; both are whole.
+struct Multiples {
+  double coefficient = 1, size = 1;
+};
+// Different sums of one value of each: fewer than the box from the first to the last holds where both have holes.
+double distinct_sums(const Multiples& a, const Multiples& b);
+
 }  // namespace foretoken

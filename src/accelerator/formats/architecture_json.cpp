@@ -500,10 +500,11 @@ uint32_t tensors_allowed(const LevelTensors& tensors, const Problem& problem) {
 
 uint32_t dimensions_allowed(const LevelTensors& tensors, const Problem& problem) {
   const auto has_role = [&](int d, const std::string& role) {
-    bool of_output = false, of_input = false, alone = false;
+    bool of_output = false, of_input = false, of_weights = false, alone = false;
     for (const ProblemTensor& tensor : problem.tensors) {
       if (!uses_dimension(tensor, d)) continue;
       of_output = of_output || tensor.written;
+      of_weights = of_weights || means_role("weights", tensor);
       if (!means_role("inputs", tensor)) continue;
       of_input = true;
       alone =
@@ -511,9 +512,11 @@ uint32_t dimensions_allowed(const LevelTensors& tensors, const Problem& problem)
             return rank.size() == 1 && rank.front().dimension == d;
           });
     }
+    // Groups of channels, batches of products: a channel of what comes in and of what goes out.
+    const bool of_all = of_output && of_weights && alone;
     if (role == "reduced") return !of_output;
-    if (role == "input_channels") return !of_output && alone;
-    if (role == "output_channels") return of_output && !of_input;
+    if (role == "input_channels") return (!of_output && alone) || of_all;
+    if (role == "output_channels") return (of_output && !of_input) || of_all;
     return of_output && of_input;
   };
   uint32_t allowed = 0;

@@ -46,7 +46,8 @@ uint32_t tensors_allowed(const LevelTensors& tensors, const Problem& problem);
 
 // Dimensions of the problem that may be spread over the instances below the level, a bit for each. A role is `reduced`
 // for a dimension that no output has, `input_channels` for one of those that an input has as an index of its own,
-// `output_channels` for one of outputs and weights alone, `positions` for one of inputs and outputs.
+// `output_channels` for one of outputs and weights alone, `positions` for one of inputs and outputs. One that all three
+// have, as the groups of a depthwise convolution or a batch of products, counts as channels on both sides too.
 uint32_t dimensions_allowed(const LevelTensors& tensors, const Problem& problem);
 
 }  // namespace foretoken

@@ -126,6 +126,22 @@ TEST(ArchitectureJson, a_channel_of_one_input_is_one_whatever_the_other_inputs_a
   EXPECT_EQ(dimensions_allowed({.spread = {"positions"}}, problem), m);
 }
 
+TEST(ArchitectureJson, groups_and_batches_of_products_are_channels_on_both_sides) {
+  const auto bits = [](const Problem& problem, std::initializer_list<const char*> names) {
+    uint32_t all = 0;
+    for (const char* name : names) all |= 1U << find_dimension(problem, name);
+    return all;
+  };
+  const Problem depthwise = convolution_problem({.in_channels = 32, .out_channels = 32, .out_width = 7, .groups = 32});
+  EXPECT_EQ(dimensions_allowed({.spread = {"input_channels"}}, depthwise), bits(depthwise, {"C", "G"}));
+  EXPECT_EQ(dimensions_allowed({.spread = {"output_channels"}}, depthwise), bits(depthwise, {"M", "G"}));
+  EXPECT_EQ(dimensions_allowed({.spread = {"positions"}}, depthwise), bits(depthwise, {"N", "P", "Q", "G"}));
+  EXPECT_EQ(dimensions_allowed({.spread = {"reduced"}}, depthwise), bits(depthwise, {"C", "R", "S"}));
+  const Problem products = gemm_problem({.m = 4, .n = 4, .k = 4, .batch = 8});
+  EXPECT_EQ(dimensions_allowed({.spread = {"input_channels"}}, products), bits(products, {"K", "H"}));
+  EXPECT_EQ(dimensions_allowed({.spread = {"output_channels"}}, products), bits(products, {"N", "H"}));
+}
+
 TEST(ArchitectureJson, tensors_are_allowed_by_name_or_by_role) {
   const Problem gemm = gemm_problem({.m = 2, .n = 2, .k = 2});  // A, B, Z
   const auto bits = [&](std::initializer_list<const char*> names) {

@@ -5,22 +5,32 @@
 #include <limits>
 
 #include "accelerator/element_width.h"
+#include "accelerator/tile.h"
 
 namespace foretoken {
 namespace {
 
-// Distinct words at least: a box has holes where a stride is longer than what it steps over.
+// Different values of a rank's index at least: the box has holes where no sum falls.
+double least_indices(const std::vector<ProjectionTerm>& rank, const Problem& problem) {
+  const auto values = [&](const ProjectionTerm& term) {
+    return Multiples{.coefficient = static_cast<double>(term.coefficient),
+                     .size = static_cast<double>(problem.dimensions[term.dimension].size)};
+  };
+  double others = 1;  // sets of n and of m values have n + m - 1 different sums at least
+  for (const ProjectionTerm& term : rank) others += values(term).size - 1;
+  double least = others;
+  for (size_t i = 0; i < rank.size(); ++i) {
+    for (size_t j = i + 1; j < rank.size(); ++j) {
+      const Multiples a = values(rank[i]), b = values(rank[j]);
+      least = std::max(least, others - (a.size - 1) - (b.size - 1) + distinct_sums(a, b) - 1);
+    }
+  }
+  return least;
+}
+
 double least_words(const ProblemTensor& tensor, const Problem& problem) {
   double words = 1;
-  for (const auto& rank : tensor.ranks) {
-    double extent = 1, sums = 1;
-    for (const ProjectionTerm& term : rank) {
-      const auto size = static_cast<double>(problem.dimensions[term.dimension].size);
-      extent += static_cast<double>(term.coefficient) * (size - 1);
-      sums *= size;
-    }
-    words *= std::min(extent, sums);
-  }
+  for (const auto& rank : tensor.ranks) words *= least_indices(rank, problem);
   return words;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "accelerator/mapper/enumeration.h"
+#include "accelerator/mapper/lower_bound.h"
 #include "accelerator/mapping_text.h"
 #include "accelerator/tile.h"
 #include "accelerator/validate/loop_nest_cases.h"
@@ -104,6 +105,38 @@ TEST(Mapper, what_it_finds_is_sound_and_above_the_bound) {
     const double value = metric_value(options.objective.first, result.best->costs);
     EXPECT_LE(result.bound, value * (1 + 1e-12));
     EXPECT_GE(result.gap, 0);
+  }
+}
+
+// Positions 2 p + 2 r take every other place of the box, 2 p + 3 r leave out its second and its last but one.
+TEST(Mapper, windows_with_holes_stay_above_the_bound) {
+  for (const auto& [stride, dilation, words] : {std::array{2, 2, 6}, std::array{2, 3, 11}, std::array{1, 3, 10}}) {
+    EXPECT_EQ(distinct_sums({.coefficient = static_cast<double>(stride), .size = 4},
+                            {.coefficient = static_cast<double>(dilation), .size = 3}),
+              words);
+    const Problem problem = convolution_problem({.in_channels = 2,
+                                                 .out_channels = 2,
+                                                 .out_width = 4,
+                                                 .out_height = 4,
+                                                 .kernel_width = 3,
+                                                 .kernel_height = 3,
+                                                 .stride_width = stride,
+                                                 .stride_height = stride,
+                                                 .dilation_width = dilation,
+                                                 .dilation_height = dilation});
+    // Every position of windows in both directions at once: each word of the inputs is read once.
+    const double least = 2 * words * words + 2 * 2 * 9 + 2 * 16;
+    Architecture architecture = array_of(12, 12, 0, 32);
+    architecture.levels.erase(architecture.levels.begin() + 1);
+    architecture.levels.front().bandwidth.shared = 0.125;
+    const MappingSpace space(architecture, problem, {}, Remainders::never);
+    EXPECT_EQ(lower_bound(architecture, problem, space, {}).cycles, least / 0.125);
+    for (const char* objective : {"delay", "energy"}) {
+      const MapperOptions options{.objective = objective_named(objective), .most_tries = 4000};
+      const MapperResult result = search_mappings(architecture, problem, {}, options);
+      ASSERT_TRUE(result.best) << result.reason;
+      EXPECT_LE(result.bound, metric_value(options.objective.first, result.best->costs) * (1 + 1e-12));
+    }
   }
 }
 

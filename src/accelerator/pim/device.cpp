@@ -33,14 +33,29 @@ PimTransferLaw pim_transfer_law_in(const JsonView& entry) {
           .source = read_text(entry.at("source"))};
 }
 
+PimMeasured pim_measured_in(const JsonView& entry) {
+  entry.allow_only({"elements_per_dpu", "dpus"});
+  const auto pair = [&](const char* key) {
+    auto sides = entry.at(key).items();
+    if (sides.size() != 2) entry.at(key).fail("[least, most]");
+    return sides;
+  };
+  const auto elements = pair("elements_per_dpu"), dpus = pair("dpus");
+  PimMeasured measured{.least_elements = elements[0].number({0, 1e15}), .least_dpus = dpus[0].integer({1, 1'000'000})};
+  measured.most_elements = elements[1].number({measured.least_elements, 1e15});
+  measured.most_dpus = dpus[1].integer({measured.least_dpus, 1'000'000});
+  return measured;
+}
+
 PimProgram pim_program_in(const JsonView& entry) {
-  entry.allow_only({"instructions_per_element", "setup_ms", "error_percent", "source", "assumed"});
-  const auto assumed = entry.find("assumed");
+  entry.allow_only({"instructions_per_element", "setup_ms", "error_percent", "source", "assumed", "measured"});
+  const auto assumed = entry.find("assumed"), measured = entry.find("measured");
   return {.instructions_per_element = entry.at("instructions_per_element").number({1e-3, 1e9}),
           .setup = milliseconds(entry.at("setup_ms").number(milliseconds_allowed)),
           .relative_error = entry.at("error_percent").number(percent_allowed) / 100,
           .source = read_text(entry.at("source")),
-          .assumed = assumed && assumed->boolean()};
+          .assumed = assumed && assumed->boolean(),
+          .measured = measured ? pim_measured_in(*measured) : PimMeasured{}};
 }
 
 PimDevice pim_device_in(const JsonView& file) {

@@ -44,6 +44,12 @@ struct PimTransferLaw {
   Seconds seconds(double dpus, Bytes bytes, double calls) const;
 };
 
+// What runs of a program were measured on.
+struct PimMeasured {
+  double least_elements = 0, most_elements = 0;  // of a DPU
+  int64_t least_dpus = 0, most_dpus = 0;
+};
+
 // What a program of DPUs costs beyond its memory traffic.
 struct PimProgram {
   double instructions_per_element = 0;
@@ -51,6 +57,7 @@ struct PimProgram {
   double relative_error = 0;
   std::string source;
   bool assumed = false;  // counted from its source code; nobody measured it
+  PimMeasured measured;  // empty where nobody did
 };
 
 struct PimDevice {

@@ -58,8 +58,10 @@ Estimate with_relative_error(Seconds time, double relative_error, Confidence con
 Estimate pim_transfer_seconds(const PimDevice& device, const PimKernel& kernel, const PimTransfer& transfer) {
   const PimTransferLaw& law = device.transfer(transfer.kind);
   const auto dpus = static_cast<double>(kernel.dpus);
-  const bool outside = law.rates.size() > 1 && (dpus < law.rates.front().dpus || dpus > law.rates.back().dpus);
-  return with_relative_error(law.seconds(dpus, transfer.bytes, transfer.calls), law.relative_error,
+  const bool outside =
+      !kernel.is_measured || (law.rates.size() > 1 && (dpus < law.rates.front().dpus || dpus > law.rates.back().dpus));
+  const double error = outside ? outside_measured(law.relative_error) : law.relative_error;
+  return with_relative_error(law.seconds(dpus, transfer.bytes, transfer.calls), error,
                              outside ? Confidence::extrapolated : Confidence::interpolated);
 }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "accelerator/pim/prim_benchmarks.h"
 #include "base/error.h"
 
@@ -100,8 +103,37 @@ TEST(PimEstimate, a_total_is_the_sum_of_its_phases_and_intervals_hold_their_valu
       EXPECT_GT(part.high, part.value) << name;
       EXPECT_GT(part.low, 0) << name;
     }
-    EXPECT_EQ(own.kernel.kind, device.programs.at(name).assumed ? Confidence::extrapolated : Confidence::interpolated);
   }
+}
+
+TEST(PimEstimate, only_runs_like_the_measured_ones_are_interpolated) {
+  const PimDevice device = upmem();
+  const auto estimate = [&](const char* name, int64_t size, int64_t dpus) {
+    return estimate_pim(device, *prim_kernel(device, name, size, dpus));
+  };
+  const auto width = [](const Estimate& own) { return std::log(own.high / own.low); };
+  const PimEstimate inside = estimate("RED", 1 << 20, 64);
+  EXPECT_EQ(inside.kernel.kind, Confidence::interpolated);
+  EXPECT_EQ(inside.to_dpus.kind, Confidence::interpolated);
+  EXPECT_EQ(inside.from_dpus.kind, Confidence::interpolated);
+  // As many elements on each of more DPUs than were measured.
+  const PimEstimate wide = estimate("RED", 1 << 21, 128);
+  for (const auto& [own, other] : {std::pair(inside.kernel, wide.kernel), std::pair(inside.to_dpus, wide.to_dpus),
+                                   std::pair(inside.from_dpus, wide.from_dpus)}) {
+    EXPECT_EQ(other.kind, Confidence::extrapolated);
+    EXPECT_NEAR(width(other), 2 * width(own), 1e-9);
+  }
+  for (const int64_t size : {1 << 12, 1 << 28}) {
+    const PimEstimate own = estimate("RED", size, 64);
+    EXPECT_EQ(own.kernel.kind, Confidence::extrapolated) << size;
+    EXPECT_NEAR(width(own.kernel), 2 * width(inside.kernel), 1e-9) << size;
+    EXPECT_EQ(own.to_dpus.kind, Confidence::interpolated) << size;
+  }
+  // Nobody has run it.
+  const PimEstimate assumed = estimate("TS", 1 << 20, 64);
+  EXPECT_EQ(assumed.kernel.kind, Confidence::extrapolated);
+  EXPECT_EQ(assumed.to_dpus.kind, Confidence::extrapolated);
+  EXPECT_NEAR(width(assumed.to_dpus), 2 * width(inside.to_dpus), 1e-9);
 }
 
 TEST(PimEstimate, what_the_machine_does_not_have_is_refused) {

@@ -216,7 +216,16 @@ std::optional<PimKernel> prim_kernel(const PimDevice& device, std::string_view b
     kernel.instructions_per_element = program->second.instructions_per_element;
     kernel.setup = program->second.setup;
     kernel.relative_error = program->second.relative_error;
-    if (!program->second.assumed) kernel.confidence = Confidence::interpolated;
+    const PimMeasured& measured = program->second.measured;
+    kernel.is_measured = !program->second.assumed && dpus >= measured.least_dpus && dpus <= measured.most_dpus;
+    constexpr double rounding = 1e-9;  // of elements that are a product with a logarithm
+    const bool inside = kernel.is_measured && kernel.elements_per_dpu >= measured.least_elements * (1 - rounding) &&
+                        kernel.elements_per_dpu <= measured.most_elements * (1 + rounding);
+    if (inside) {
+      kernel.confidence = Confidence::interpolated;
+    } else if (!program->second.assumed) {  // an assumed one is said to be as wrong as it may be
+      kernel.relative_error = outside_measured(kernel.relative_error);
+    }
   }
   return kernel;
 }

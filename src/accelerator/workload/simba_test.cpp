@@ -83,6 +83,18 @@ TEST(Simba, resnet50_takes_what_silicon_takes_within_a_quarter) {
   EXPECT_NEAR(map.totals.latency_cycles / own.architecture.clock_hz, 0.50e-3, 0.25 * 0.50e-3);
 }
 
+// MobileNetV2's 3x3 windows at 14 x 14: each of its 384 channels is a group.
+TEST(Simba, depthwise_channels_keep_more_than_one_multiplier_busy) {
+  const Evaluation found = run(simba(6, 6), convolution_problem({.in_channels = 384,
+                                                                 .out_channels = 384,
+                                                                 .out_width = 14,
+                                                                 .out_height = 14,
+                                                                 .kernel_width = 3,
+                                                                 .kernel_height = 3,
+                                                                 .groups = 384}));
+  EXPECT_GE(found.levels.back().instances, 96);
+}
+
 TEST(Simba, a_multiplier_spreads_channels_alone) {
   const AcceleratorDesign own = simba(6, 6);
   const auto level = static_cast<size_t>(find_level(own.architecture, "accumulation_buffer"));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "compose/edge/quantized_operators.h"
 #include "compose/edge/transposes.h"
 #include "model/onnx/node_view.h"
 #include "model/onnx/work.h"
@@ -105,9 +106,11 @@ class NodeLowering {
   std::vector<EdgeCall> list(std::span<const Operator> operators) const {
     std::vector<EdgeCall> calls;
     for (const Operator& own : operators) {
-      const bool is_stand_in =
-          std::holds_alternative<PoolShape>(own.shape) && view_.node().operation.find("MaxPool") == std::string::npos;
-      for (const EdgeKernel& kernel : kernels_of(own.shape)) {
+      const bool is_stand_in = has_no_row(own.shape);
+      // The gates of a recurrent layer are a step's part of the node, whose own bytes are those of all steps.
+      const auto* part = operators.size() > 1 ? std::get_if<ElementwiseShape>(&own.shape) : nullptr;
+      for (const EdgeKernel& kernel :
+           part != nullptr ? std::vector{traffic_of(count_work(*part))} : kernels_of(own.shape)) {
         calls.push_back({.kernel = kernel,
                          .count = own.count,
                          .is_stand_in = is_stand_in,
@@ -119,6 +122,22 @@ class NodeLowering {
   }
 
  private:
+  // Whether no sweep has such kernels: its pools take a maximum, its convolutions are of square windows without gaps,
+  // over pictures, of one group or of one for each channel.
+  bool has_no_row(const KernelShape& shape) const {
+    const std::string& operation = view_.node().operation;
+    if (std::holds_alternative<PoolShape>(shape)) return operation.find("MaxPool") == std::string::npos;
+    const auto* conv = std::get_if<ConvShape>(&shape);
+    if (conv == nullptr) return false;
+    if (operation == "DeformConv" || operation.starts_with("ConvTranspose")) return true;
+    constexpr size_t picture_rank = 4;
+    const bool grouped = conv->groups > 1 && (conv->groups != conv->in_channels || conv->groups != conv->out_channels);
+    const std::vector<int64_t> dilations = view_.list_attribute("dilations");
+    const bool has_gaps = conv->kernel_height * conv->kernel_width > 1 &&
+                          std::any_of(dilations.begin(), dilations.end(), [](int64_t own) { return own > 1; });
+    return view_.rank(0) > picture_rank || grouped || has_gaps || conv->kernel_height != conv->kernel_width;
+  }
+
   std::vector<EdgeKernel> kernels_of(const KernelShape& shape) const {
     if (const auto* conv = std::get_if<ConvShape>(&shape)) return {with_fused_parts(convolution_kernel(*conv))};
     if (const auto* product = std::get_if<GemmShape>(&shape)) return {product_kernel(*product, has_constant_right())};
@@ -241,10 +260,33 @@ std::vector<EdgeCall> fused_calls(const OnnxGraph& graph, const FusionMatch& mat
       const OnnxTensor& output = graph.tensor(node.outputs.front());
       const int64_t elements = std::max<int64_t>(1, output.elements());
       const int64_t width = output.dims.empty() ? 1 : std::max<int64_t>(1, output.dims.back());
+      const int64_t runs = graph.runs(node);
+      if (runs == 0) return {};
       return {
-          {.kernel = edge_tensor(*rule.kernel, {.elements = elements, .rows = elements / width, .outputs = elements})}};
+          {.kernel = edge_tensor(*rule.kernel, {.elements = elements, .rows = elements / width, .outputs = elements}),
+           .count = runs}};
     }
   }
+}
+
+// The calls of a node on 8-bit tensors, as those of the operator that a runtime has for them.
+std::vector<EdgeCall> quantized_calls(const OnnxGraph& graph, const QuantizedMatch& match) {
+  const OnnxNode& node = graph.nodes[static_cast<size_t>(match.node)];
+  std::vector<EdgeCall> calls = NodeLowering(graph, node).list(onnx_operators(graph, node));
+  const Work traffic{.activations_read = Bytes(match.read_bytes), .written = Bytes(match.written_bytes)};
+  for (EdgeCall& call : calls) {
+    if (multiplies(call.kernel)) {
+      call.scheme = Scheme::int8;
+    } else if (node.operation == "Add") {
+      const int64_t elements = std::max<int64_t>(1, graph.tensor(node.outputs.front()).elements());
+      call.kernel = edge_tensor(Kind::int8_add, {.elements = elements, .outputs = elements});
+    } else if (call.kernel.kind == Kind::max_pool || call.kernel.kind == Kind::softmax) {
+      call.is_stand_in = true;  // sweeps have them in fp32
+    } else {
+      call.kernel = traffic_of(traffic);
+    }
+  }
+  return calls;
 }
 
 // The kernels of an operator that stands in no graph.
@@ -296,11 +338,45 @@ EdgeLowering lower_edge_step(std::span<const Operator> operators) {
   return result;
 }
 
+namespace {
+
+// A product in fp32 of what DequantizeLinear makes: weights are made anew at every run (ONNX Runtime does not fold a
+// DequantizeLinear of constants). No sweep has such products. False where the step has none.
+bool mark_dequantized(const OnnxGraph& graph, EdgeStep& step) {
+  bool found = false;
+  for (const int64_t index : step.nodes) {
+    const OnnxNode& node = graph.nodes[static_cast<size_t>(index)];
+    if (!reads_dequantized(graph, node)) continue;
+    bool product = false;
+    for (EdgeCall& call : step.calls) {
+      if (!multiplies(call.kernel)) continue;
+      call.is_stand_in = product = true;
+    }
+    if (!product) continue;
+    found = true;
+    if (const Work work = weight_dequantization(graph, node); work.bytes().value() > 0)
+      step.calls.push_back({.kernel = traffic_of(work), .count = graph.runs(node), .is_stand_in = true});
+  }
+  return found;
+}
+
+}  // namespace
+
 EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
   EdgeLowering result;
   const FusionMatcher matcher(graph, rules);
   std::vector<bool> taken(graph.nodes.size(), false);
-  size_t other_types = 0;
+  size_t other_types = 0, dequantized = 0;
+  for (const QuantizedMatch& match : quantized_matches(graph, rules)) {
+    EdgeStep step{.nodes = match.around, .rule = match.rule->name, .calls = quantized_calls(graph, match)};
+    step.nodes.push_back(match.node);
+    std::sort(step.nodes.begin(), step.nodes.end());
+    for (const int64_t own : step.nodes) {
+      taken[static_cast<size_t>(own)] = true;
+      step.flops += flops_of(onnx_operators(graph, graph.nodes[static_cast<size_t>(own)]));
+    }
+    result.steps.push_back(std::move(step));
+  }
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const OnnxNode& node = graph.nodes[i];
     if (taken[i] || node.is_folded || node.control != OnnxControl::none || !graph.is_counted(node)) continue;
@@ -325,6 +401,7 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
     const bool computes = !step.calls.empty() && step.flops.value() > 0;
     const bool is_quantized = std::any_of(step.calls.begin(), step.calls.end(),
                                           [](const EdgeCall& call) { return call.scheme != Scheme::fp32; });
+    if (!is_quantized) dequantized += mark_dequantized(graph, step) ? 1 : 0;
     if (!is_quantized && computes && OnnxNodeView(graph, node).type(0) != OnnxType::float32) ++other_types;
     result.steps.push_back(std::move(step));
   }
@@ -333,6 +410,10 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
   if (other_types > 0)
     result.notes.push_back(
         fmt::format("{} steps compute in types other than fp32; their times are those of fp32", other_types));
+  if (dequantized > 0)
+    result.notes.push_back(
+        fmt::format("{} steps multiply in fp32 what DequantizeLinear makes: none of the quantized operators of {} fits",
+                    dequantized, rules.runtime));
   return result;
 }
 

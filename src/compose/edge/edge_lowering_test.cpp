@@ -149,6 +149,106 @@ TEST(EdgeLowering, a_product_that_quantizes_its_input_is_one_step_unless_others_
   EXPECT_EQ(lower_edge(shared.graph(), shipped_rules()).steps.size(), 9U);  // one by one
 }
 
+// A tensor of 8 bits as one of fp32; a weight without a name for it.
+std::string dequantized(OnnxTestGraph& graph, const std::string& narrow, OnnxType zero_point = OnnxType::uint8) {
+  return graph.node("DequantizeLinear", {narrow, graph.weight({}), graph.weight({}, zero_point)});
+}
+std::string quantized(OnnxTestGraph& graph, const std::string& wide) {
+  return graph.node("QuantizeLinear", {wide, graph.weight({}), graph.weight({}, OnnxType::uint8)});
+}
+std::string dequantized_weight(OnnxTestGraph& graph, const OnnxDims& dims) {
+  return dequantized(graph, graph.weight(dims, OnnxType::int8), OnnxType::int8);
+}
+
+TEST(EdgeLowering, a_convolution_between_dequantize_and_quantize_is_the_quantized_operator) {
+  OnnxTestGraph apart, joined;
+  const std::vector<OnnxAttribute> pads = {with("pads", {1, 1, 1, 1})};
+  const std::string x = apart.input("x", {1, 16, 8, 8}, OnnxType::uint8), s = apart.weight({});
+  const std::string z = apart.weight({}, OnnxType::uint8), zw = apart.weight({}, OnnxType::int8);
+  apart.output(apart.node("QLinearConv", {x, s, z, apart.weight({32, 16, 3, 3}, OnnxType::int8), s, zw, s, z}, pads));
+  const std::string wide = dequantized(joined, joined.input("x", {1, 16, 8, 8}, OnnxType::uint8));
+  const std::string conv = joined.node("Conv", {wide, dequantized_weight(joined, {32, 16, 3, 3})}, pads);
+  joined.output(quantized(joined, joined.node("Relu", {conv})));
+  const EdgeLowering one = lower_edge(apart.graph(), shipped_rules());
+  const EdgeLowering other = lower_edge(joined.graph(), shipped_rules());
+  ASSERT_EQ(other.steps.size(), 1U);
+  EXPECT_EQ(other.steps[0].nodes.size(), 4U) << "all but the DequantizeLinear of constants";
+  ASSERT_EQ(other.steps[0].calls.size(), 1U);
+  EXPECT_EQ(other.steps[0].calls[0].kernel, one.steps.at(0).calls.at(0).kernel);
+  EXPECT_EQ(other.steps[0].calls[0].scheme, Scheme::int8);
+  EXPECT_TRUE(other.notes.empty());
+}
+
+TEST(EdgeLowering, a_dequantize_that_only_quantized_operators_read_is_gone) {
+  OnnxTestGraph test;
+  const std::string x = dequantized(test, test.input("x", {4, 64}, OnnxType::uint8));
+  const std::string product = quantized(test, test.node("MatMul", {x, dequantized_weight(test, {64, 64})}));
+  test.output(quantized(test, test.node("Add", {x, dequantized(test, product)})));
+  const EdgeLowering both = lower_edge(test.graph(), shipped_rules());
+  ASSERT_EQ(both.steps.size(), 2U);
+  EXPECT_EQ(both.steps[0].calls.at(0).kernel.kind, EdgeKernelKind::linear);
+  EXPECT_EQ(both.steps[0].calls.at(0).scheme, Scheme::int8);
+  EXPECT_EQ(both.steps[1].calls.at(0).kernel.kind, EdgeKernelKind::int8_add);
+  // An operator in fp32 beside them needs it.
+  test.output(test.node("Sin", {x}));
+  EXPECT_EQ(lower_edge(test.graph(), shipped_rules()).steps.size(), 4U);
+}
+
+TEST(EdgeLowering, a_product_of_dequantized_weights_alone_stays_one_of_fp32_that_no_sweep_has) {
+  OnnxTestGraph test;
+  test.output(test.node("MatMul", {test.input("x", {4, 64}), dequantized_weight(test, {64, 32})}));
+  const EdgeLowering lowering = lower_edge(test.graph(), shipped_rules());
+  ASSERT_EQ(lowering.steps.size(), 1U);
+  ASSERT_EQ(lowering.steps[0].calls.size(), 2U);
+  EXPECT_EQ(lowering.steps[0].calls[0].scheme, Scheme::fp32);
+  EXPECT_TRUE(lowering.steps[0].calls[0].is_stand_in);
+  // Weights are read in 8 bits and written in 32.
+  EXPECT_EQ(edge_work(lowering.steps[0].calls[1].kernel).bytes().value(), 64 * 32 * (1 + 4));
+  ASSERT_EQ(lowering.notes.size(), 1U);
+  EXPECT_NE(lowering.notes[0].find("DequantizeLinear"), std::string::npos);
+}
+
+TEST(EdgeLowering, gates_of_a_recurrent_layer_move_the_bytes_of_a_step) {
+  const auto bytes = [](int64_t steps) {
+    constexpr int64_t width = 32, hidden = 16;
+    OnnxTestGraph test;
+    test.output(test.node(
+        "LSTM",
+        {test.input("x", {steps, 1, width}), test.weight({1, 4 * hidden, width}), test.weight({1, 4 * hidden, hidden})},
+        {with("hidden_size", hidden)}));
+    double sum = 0;
+    for (const EdgeStep& step : lower_edge(test.graph(), shipped_rules()).steps) {
+      for (const EdgeCall& call : step.calls) {
+        if (call.kernel.kind == EdgeKernelKind::traffic)
+          sum += edge_work(call.kernel).bytes().value() * static_cast<double>(call.count);
+      }
+    }
+    return sum;
+  };
+  EXPECT_EQ(bytes(50), 50 * (4 + 1) * 16 * 4);  // four gates in, one state out
+  EXPECT_EQ(bytes(400), 8 * bytes(50));
+}
+
+TEST(EdgeLowering, convolutions_that_no_sweep_has_are_stand_ins) {
+  const auto is_stand_in = [](const std::string& operation, const OnnxDims& x, const OnnxDims& weight,
+                              std::vector<OnnxAttribute> attributes = {}) {
+    OnnxTestGraph test;
+    test.output(test.node(operation, {test.input("x", x), test.weight(weight)}, std::move(attributes)));
+    return lower_edge(test.graph(), shipped_rules()).steps.at(0).calls.at(0).is_stand_in;
+  };
+  const OnnxDims x = {1, 32, 14, 14};
+  EXPECT_FALSE(is_stand_in("Conv", x, {64, 32, 3, 3}));
+  EXPECT_FALSE(is_stand_in("Conv", x, {32, 1, 3, 3}, {with("group", int64_t{32})}));
+  EXPECT_FALSE(is_stand_in("Conv", x, {64, 32, 1, 1}, {with("dilations", {2, 2})}));
+  EXPECT_TRUE(is_stand_in("Conv", x, {64, 8, 3, 3}, {with("group", int64_t{4})}));
+  EXPECT_TRUE(is_stand_in("Conv", x, {64, 1, 3, 3}, {with("group", int64_t{32})}));
+  EXPECT_TRUE(is_stand_in("Conv", x, {64, 32, 3, 3}, {with("dilations", {2, 2})}));
+  EXPECT_TRUE(is_stand_in("Conv", x, {64, 32, 3, 3}, {with("dilations", {1, 2})}));
+  EXPECT_TRUE(is_stand_in("Conv", x, {64, 32, 1, 3}));
+  EXPECT_TRUE(is_stand_in("Conv", {1, 32, 14, 14, 14}, {64, 32, 3, 3, 3}));
+  EXPECT_TRUE(is_stand_in("ConvTranspose", x, {32, 64, 2, 2}, {with("strides", {2, 2})}));
+}
+
 TEST(EdgeLowering, int4_products_multiply_in_8_bits_only_if_the_node_asks_for_it) {
   for (const int64_t level : {0, 4}) {
     OnnxTestGraph test;

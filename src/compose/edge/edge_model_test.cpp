@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "compose/edge/edge_advice.h"
 #include "kernel/edge/edge_predictor_file.h"
 #include "model/onnx/test_graphs.h"
@@ -58,6 +60,21 @@ TEST(EdgeModel, narrow_formats_have_wide_intervals_from_what_they_allow_to_the_f
   EXPECT_EQ(int8.kind, Confidence::extrapolated);
   EXPECT_LT(int4.value, int8.value);
   EXPECT_LT(int4.low, 0.14 * fp32.low);
+}
+
+TEST(EdgeModel, kernels_that_stand_in_for_others_have_intervals_twice_as_wide) {
+  const EdgePredictor predictor = shipped_predictor();
+  const auto seconds = [&](bool is_stand_in) {
+    const EdgeKernel kernel = edge_product(EdgeKernelKind::gemv, {.k = 1024, .n = 1000});
+    EdgeLowering lowering;
+    lowering.steps.push_back({.name = "product", .calls = {{.kernel = kernel, .is_stand_in = is_stand_in}}});
+    return estimate_edge_model(lowering, predictor).steps.front().seconds;
+  };
+  const Estimate own = seconds(false), other = seconds(true);
+  EXPECT_EQ(own.kind, Confidence::interpolated);
+  EXPECT_EQ(other.kind, Confidence::extrapolated);
+  EXPECT_DOUBLE_EQ(other.value, own.value);
+  EXPECT_NEAR(std::log(other.high / other.low), 2 * std::log(own.high / own.low), 1e-9);
 }
 
 EdgePredictor without_narrow_kernels(EdgePredictor predictor) {

@@ -141,6 +141,21 @@ WrittenRule read_rule(const JsonView& view) {
   return written;
 }
 
+QuantizedRule read_quantized_rule(const JsonView& view) {
+  view.allow_only({"name", "source", "op", "activations", "inputs", "needs_quantize", "same_scale"});
+  QuantizedRule rule{.name = view.at("name").string(), .source = view.at("source").string()};
+  for (const JsonView& own : view.at("op").items()) rule.operations.push_back(own.string());
+  if (rule.operations.empty()) view.at("op").fail("the names of operators");
+  if (const std::optional<JsonView> activations = view.find("activations")) {
+    for (const JsonView& own : activations->items()) rule.activations.push_back(own.string());
+  }
+  if (const std::optional<JsonView> inputs = view.find("inputs"))
+    rule.inputs = static_cast<size_t>(inputs->integer({.least = 1, .most = most_pattern_nodes}));
+  if (const std::optional<JsonView> needs = view.find("needs_quantize")) rule.needs_quantize = needs->boolean();
+  if (const std::optional<JsonView> same = view.find("same_scale")) rule.same_scale = same->boolean();
+  return rule;
+}
+
 // The rule without the nodes in `missing`: what read one of them reads the node that it read.
 FusionRule without(const WrittenRule& written, const std::vector<bool>& missing) {
   const std::vector<FusionNode>& all = written.rule.nodes;
@@ -250,11 +265,17 @@ bool holds(FusionCondition condition, const OnnxNodeView& view) {
 FusionRules parse_fusion_rules(std::string_view text, const std::string& source) {
   const Json document = parse_json(text, source);
   const JsonView view(document, source);
-  view.allow_only({"format", "version", "runtime", "about", "rules"});
+  view.allow_only({"format", "version", "runtime", "about", "quantized", "rules"});
   if (view.at("format").string() != rules_format) view.at("format").fail(rules_format);
   if (view.at("version").integer({.least = 1, .most = 1'000'000}) != 1)
     view.at("version").fail("1; a newer file needs a newer foretoken");
   FusionRules result{.runtime = view.at("runtime").string(), .about = view.at("about").string()};
+  if (const std::optional<JsonView> quantized = view.find("quantized")) {
+    for (const JsonView& own : quantized->items()) {
+      if (result.quantized.size() == most_rules) own.fail(fmt::format("at most {} rules", most_rules));
+      result.quantized.push_back(read_quantized_rule(own));
+    }
+  }
   for (const JsonView& own : view.at("rules").items()) {
     write_out(read_rule(own), result.rules);
     if (result.rules.size() > most_rules) own.fail(fmt::format("at most {} rules", most_rules));

@@ -58,9 +58,20 @@ struct FusionRule {
   bool accumulates = false;
 };
 
+// Operators that run on 8-bit tensors where DequantizeLinear makes their inputs and QuantizeLinear takes their result.
+struct QuantizedRule {
+  std::string name, source;
+  std::vector<std::string> operations;   // of ai.onnx
+  std::vector<std::string> activations;  // that QuantizeLinear does by where it cuts off
+  size_t inputs = 0;                     // that have to be dequantized, from the first on; 0: all
+  bool needs_quantize = true;            // false: the result may stay wide
+  bool same_scale = false;               // before and after: the operator only moves or chooses elements
+};
+
 struct FusionRules {
   std::string runtime, about;
-  std::vector<FusionRule> rules;  // the first that fits is taken; optional nodes are written out, longest first
+  std::vector<QuantizedRule> quantized;  // come before the others
+  std::vector<FusionRule> rules;         // the first that fits is taken; optional nodes are written out, longest first
 };
 
 // InputError names file and path.

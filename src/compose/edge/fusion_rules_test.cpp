@@ -100,6 +100,27 @@ TEST(FusionRules, mistakes_are_named_with_their_place) {
             "version");
 }
 
+TEST(FusionRules, quantized_operators_are_read_and_their_mistakes_named) {
+  const auto file = [](const std::string& rule) {
+    return R"({"format": "foretoken-fusion-rules", "version": 1, "runtime": "test", "about": "", "rules": [],
+      "quantized": [{"name": "q", "source": "a test", )" +
+           rule + "}]}";
+  };
+  const FusionRules rules =
+      parse_fusion_rules(file(R"("op": ["MaxPool"], "inputs": 1, "same_scale": true)"), "rules.json");
+  ASSERT_EQ(rules.quantized.size(), 1U);
+  EXPECT_EQ(rules.quantized[0].operations, std::vector<std::string>{"MaxPool"});
+  EXPECT_EQ(rules.quantized[0].inputs, 1U);
+  EXPECT_TRUE(rules.quantized[0].same_scale);
+  EXPECT_TRUE(rules.quantized[0].needs_quantize);
+  try {
+    parse_fusion_rules(file(R"("op": ["Conv"], "input": 1)"), "rules.json");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().path, "quantized[0].input");
+  }
+}
+
 TEST(FusionRules, those_that_ship_are_read) {
   for (const char* name : {"onnxruntime", "xnnpack"}) {
     const FusionRules rules =

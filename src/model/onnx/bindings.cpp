@@ -21,6 +21,24 @@ bool is_batch_like(const std::string& symbol, size_t axis) {
   return axis == 0 && (name.find("batch") != std::string::npos || name == "n" || name == "b" || name == "bs");
 }
 
+// What the user says of an input of which the file gives a type alone.
+OnnxDims shape_of_bindings(const OnnxValueInfo& input, const OnnxOptions& options, const std::string& source,
+                           std::set<std::string>& names) {
+  OnnxDims dims;
+  for (auto found = options.bind.find(place_name(input, 0)); found != options.bind.end();
+       found = options.bind.find(place_name(input, dims.size()))) {
+    names.insert(found->first);
+    dims.push_back(found->second);
+  }
+  if (!dims.empty()) return dims;
+  const std::string name = printable(input.name);
+  throw InputError(
+      {.source = source,
+       .path = name,
+       .value = "an input without a shape",
+       .expected = fmt::format("a size for each of its dimensions: {{bind}} {}.0=SIZE,{}.1=SIZE", name, name)});
+}
+
 }  // namespace
 
 std::vector<OnnxDims> bound_shapes(std::span<const OnnxValueInfo> inputs, const OnnxOptions& options,
@@ -30,6 +48,8 @@ std::vector<OnnxDims> bound_shapes(std::span<const OnnxValueInfo> inputs, const 
   std::set<std::string> names;
   for (const OnnxValueInfo& input : inputs) {
     OnnxDims dims;
+    // Sequences and the like have no type of their own here, and no shape.
+    if (!input.has_shape && input.type != OnnxType::undefined) dims = shape_of_bindings(input, options, source, names);
     for (size_t axis = 0; axis < input.dims.size(); ++axis) {
       const OnnxDimension& dimension = input.dims[axis];
       const std::string place = place_name(input, axis);

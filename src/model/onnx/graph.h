@@ -60,7 +60,12 @@ struct OnnxRegion {
   int64_t parent = -1;           // the region around it
   std::string branch;            // attribute: "then_branch", "else_branch", "body"
   bool is_counted = true;        // false: the branch of an If that is not taken, or the cheaper one
+  int64_t runs = 1;              // of a Loop or Scan, where known beforehand
+  bool runs_are_known = true;    // false: they depend on data, and one is counted
 };
+
+// Loops within loops can ask for more than a number holds.
+inline constexpr int64_t most_onnx_runs = int64_t{1} << 40;
 
 struct OnnxGraph {
   std::string source;
@@ -76,6 +81,7 @@ struct OnnxGraph {
   int64_t opset(std::string_view domain = "") const;  // 0: not imported
   const OnnxTensor& tensor(int64_t index) const { return tensors[static_cast<size_t>(index)]; }
   bool is_counted(const OnnxNode& node) const;  // in no region that is left out
+  int64_t runs(const OnnxNode& node) const;     // by the loops it stands in, most_onnx_runs at most
 };
 
 struct OnnxOptions {

@@ -1,5 +1,6 @@
 #include "model/onnx/graph.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <gtest/gtest.h>
@@ -184,22 +185,66 @@ TEST(OnnxGraph, a_branch_whose_sizes_contradict_each_other_is_not_the_one_that_i
   EXPECT_THROW(with_weights_of(7, 7).graph(), InputError);
 }
 
-TEST(OnnxGraph, a_loop_is_counted_once_and_collects_a_row_for_each_run) {
+// Adds x to a state and collects a row a run.
+OnnxBody adding_body() {
   OnnxBody body;
   body.inputs = {{.name = "i"}, {.name = "go"}, {.name = "state"}};
   body.nodes = {{.operation = "Identity", .inputs = {"go"}, .outputs = {"again"}},
                 {.operation = "Add", .inputs = {"state", "x"}, .outputs = {"sum"}},
                 {.operation = "Relu", .inputs = {"sum"}, .outputs = {"row"}}};
   body.outputs = {{.name = "again"}, {.name = "sum"}, {.name = "row"}};
+  return body;
+}
+
+TEST(OnnxGraph, a_loop_is_counted_as_often_as_it_runs_and_collects_a_row_for_each_run) {
   OnnxTestGraph graph;
   graph.input("x", {7});
-  graph.output(graph.node("Loop", {graph.integer(5), "", "x"}, {with_body("body", body)}, 2));
+  graph.output(graph.node("Loop", {graph.integer(5), "", "x"}, {with_body("body", adding_body())}, 2));
   const OnnxGraph made = graph.graph();
   const OnnxNode& loop = made.nodes.back();
   EXPECT_EQ(made.tensor(loop.outputs[0]).dims, (OnnxDims{7}));
   EXPECT_EQ(made.tensor(loop.outputs[1]).dims, (OnnxDims{5, 7}));
-  EXPECT_EQ(summarize(made).flops.value(), 14);
+  EXPECT_EQ(summarize(made).flops.value(), 5 * 14);
+  EXPECT_EQ(summarize(made).bytes.value(), 5 * (3 + 2) * 7 * 4);  // of the sum and of the row
+  for (const Operator& own : onnx_operators(made)) EXPECT_EQ(own.count, 5);
   EXPECT_FALSE(made.notes.empty());
+}
+
+TEST(OnnxGraph, a_loop_that_runs_as_often_as_data_say_is_counted_once_with_a_note) {
+  OnnxTestGraph graph;
+  graph.input("x", {7});
+  graph.output(
+      graph.node("Loop", {graph.input("trips", {}, OnnxType::int64), "", "x"}, {with_body("body", adding_body())}, 2));
+  const OnnxGraph made = graph.graph();
+  EXPECT_EQ(summarize(made).flops.value(), 14);
+  const auto says = [](const std::string& note) { return note.find("is not known") != std::string::npos; };
+  EXPECT_TRUE(std::any_of(made.notes.begin(), made.notes.end(), says));
+}
+
+TEST(OnnxGraph, a_scan_is_counted_once_for_each_element) {
+  OnnxBody body;
+  body.inputs = {{.name = "state"}, {.name = "element"}};
+  body.nodes = {{.operation = "Add", .inputs = {"state", "element"}, .outputs = {"sum"}},
+                {.operation = "Relu", .inputs = {"sum"}, .outputs = {"row"}}};
+  body.outputs = {{.name = "sum"}, {.name = "row"}};
+  OnnxTestGraph graph;
+  graph.output(graph.node("Scan", {graph.input("start", {7}), graph.input("sequence", {6, 7})},
+                          {with_body("body", body), with("num_scan_inputs", int64_t{1})}, 2));
+  EXPECT_EQ(summarize(graph.graph()).flops.value(), 6 * 14);
+}
+
+TEST(OnnxGraph, an_input_without_a_shape_is_named_unless_its_sizes_are_bound) {
+  OnnxTestGraph graph;
+  graph.file().body.inputs.push_back({.name = "x", .type = OnnxType::float32});
+  graph.output(graph.node("Relu", {"x"}));
+  try {
+    graph.graph();
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().path, "x");
+  }
+  EXPECT_EQ(result(graph.graph({.bind = {{"x.0", 2}, {"x.1", 3}}})).dims, (OnnxDims{2, 3}));
+  EXPECT_THROW(graph.graph({.bind = {{"x.1", 3}}}), InputError);
 }
 
 TEST(OnnxGraph, an_unknown_operator_is_listed_and_costed_as_traffic) {

@@ -124,8 +124,11 @@ void describe_regions(OnnxGraph& graph) {
   for (const OnnxRegion& region : graph.regions) {
     if (!region.is_counted || graph.notes.size() >= most_notes) continue;
     const OnnxNode& node = graph.nodes[static_cast<size_t>(region.end)];
-    graph.notes.push_back(fmt::format("{} {}: {} is counted once", operation_text(node), printable(node.name),
-                                      node.operation == "If" ? "its " + region.branch : "its body"));
+    const std::string times = !region.runs_are_known ? "once: how often it runs is not known"
+                              : region.runs == 1     ? "once"
+                                                     : fmt::format("{} times", region.runs);
+    graph.notes.push_back(fmt::format("{} {}: {} is counted {}", operation_text(node), printable(node.name),
+                                      node.operation == "If" ? "its " + region.branch : "its body", times));
   }
 }
 

@@ -402,14 +402,26 @@ class NodeKernels {
 
 }  // namespace
 
-std::vector<Operator> onnx_operators(const OnnxGraph& graph, const OnnxNode& node) {
-  if (node.is_folded || !graph.is_counted(node)) return {};
+namespace {
+
+std::vector<Operator> operators_of_run(const OnnxGraph& graph, const OnnxNode& node) {
   try {
     return NodeKernels(graph, node).list();
   } catch (const InputError&) {
     // Sizes that are only assumed need not fit together; inference refused all others.
     return NodeKernels(graph, node).traffic();
   }
+}
+
+}  // namespace
+
+std::vector<Operator> onnx_operators(const OnnxGraph& graph, const OnnxNode& node) {
+  const int64_t runs = graph.runs(node);
+  if (node.is_folded || !graph.is_counted(node) || runs == 0) return {};
+  std::vector<Operator> operators = operators_of_run(graph, node);
+  if (runs == 1) return operators;
+  for (Operator& own : operators) own.count = own.count > most_onnx_runs / runs ? most_onnx_runs : own.count * runs;
+  return operators;
 }
 
 std::vector<Operator> onnx_operators(const OnnxGraph& graph) {

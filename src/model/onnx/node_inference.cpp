@@ -53,6 +53,12 @@ void NodeInference::leave_out(int64_t region) {
   graph_.regions[static_cast<size_t>(region)].is_counted = false;
 }
 
+void NodeInference::set_runs(int64_t region, std::optional<int64_t> runs) {
+  OnnxRegion& own = graph_.regions[static_cast<size_t>(region)];
+  own.runs = runs.value_or(1);
+  own.runs_are_known = runs.has_value();
+}
+
 void NodeInference::note(const std::string& what) {
   if (graph_.notes.size() < most_notes) {
     graph_.notes.push_back(fmt::format("{} {}: {}", operation_text(node()), printable(node().name), what));

@@ -22,6 +22,8 @@ class NodeInference : public OnnxNodeView {
   void view(size_t output, size_t input);
   void constant(size_t output);    // known beforehand even though an input is not: what depends on its shape alone
   void leave_out(int64_t region);  // a branch that is not taken
+  // How often a body runs; nothing: that depends on data.
+  void set_runs(int64_t region, std::optional<int64_t> runs);
 
   void note(const std::string& what);
 

@@ -29,6 +29,8 @@ Work onnx_traffic(const OnnxGraph& graph, const OnnxNode& node) {
 
 Work onnx_work(const OnnxGraph& graph, const OnnxNode& node) {
   Work work = onnx_traffic(graph, node);
+  const auto runs = static_cast<double>(graph.runs(node));
+  for (Bytes* bytes : {&work.weights_read, &work.activations_read, &work.written}) *bytes = *bytes * runs;
   bool first = true;
   for (const Operator& own : onnx_operators(graph, node)) {
     const Work part = count_work(own.shape);

@@ -11,14 +11,15 @@ namespace foretoken {
 
 // Counted from the tensors themselves: each read once, outputs written once, of a table only the rows that are looked
 // up. Zero for views, for what is folded and for what stands in a branch that is not counted. An unknown operator reads
-// and writes its tensors.
+// and writes its tensors. In a loop as often as it runs.
 Work onnx_work(const OnnxGraph& graph, const OnnxNode& node);
 
-// Its bytes alone.
+// Its bytes alone, of one run.
 Work onnx_traffic(const OnnxGraph& graph, const OnnxNode& node);
 
 // The same as calls of kernel families, most often one; none where there is nothing to do. Windows whose sides differ
 // become ones of the same FLOPs with equal sides; what has no family is an element-wise kernel of the same traffic.
+// Runs of a loop are counts.
 std::vector<Operator> onnx_operators(const OnnxGraph& graph, const OnnxNode& node);
 // Of all nodes, in the order of the graph.
 std::vector<Operator> onnx_operators(const OnnxGraph& graph);

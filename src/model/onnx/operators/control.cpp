@@ -40,10 +40,14 @@ void copy(NodeInference& node, size_t output, size_t input) {
   node.output(output, node.type(input), node.dims(input));
 }
 
-// How often a loop runs, where its node says so.
+// How often a loop runs, where its node says so: a condition may end it before.
+std::optional<int64_t> constant_trips(const OnnxNodeView& begin) {
+  const std::optional<int64_t> trips = begin.integer(0);
+  return trips && *trips >= 0 && *trips < most_onnx_elements ? trips : std::nullopt;
+}
+
 int64_t trips_of(NodeInference& node, const OnnxNode& begin) {
-  const std::optional<int64_t> trips = OnnxNodeView(node.graph(), begin).integer(0);
-  if (trips && *trips >= 0 && *trips < most_onnx_elements) {
+  if (const std::optional<int64_t> trips = constant_trips(OnnxNodeView(node.graph(), begin))) {
     node.note(fmt::format("it runs its body {} times at most", *trips));
     return *trips;
   }
@@ -86,6 +90,7 @@ void branch(NodeInference& node) {
 // End: condition, carried values, what is collected -> carried values, what was collected, one row a run.
 void loop(NodeInference& node) {
   if (node.node().control == OnnxControl::begin) {
+    for (const int64_t region : regions_of(node)) node.set_runs(region, constant_trips(node));
     node.output(0, OnnxType::int64, {});
     node.output(1, OnnxType::boolean, {});
     for (size_t i = 2; i < node.outputs(); ++i) {
@@ -110,7 +115,12 @@ void scan(NodeInference& node) {
   const OnnxNode& begin = begin_of(node);
   if (begin.inputs.size() < sequences) node.fail(fmt::format("{} scan inputs", sequences), "as many inputs");
   const size_t carried = begin.inputs.size() - sequences;
+  const OnnxNodeView before(node.graph(), begin);
+  const bool has_length = sequences > 0 && before.rank(carried) > 0;
+  const int64_t length = has_length ? before.dims(carried)[0] : 1;
   if (node.node().control == OnnxControl::begin) {
+    for (const int64_t region : regions_of(node))
+      node.set_runs(region, has_length ? std::optional(length) : std::nullopt);
     for (size_t i = 0; i < node.outputs() && i < node.inputs(); ++i) {
       OnnxDims dims = node.dims(i);
       if (i >= carried && !dims.empty()) dims.erase(dims.begin());
@@ -118,8 +128,6 @@ void scan(NodeInference& node) {
     }
     return;
   }
-  const OnnxNodeView before(node.graph(), begin);
-  const int64_t length = sequences > 0 && before.rank(carried) > 0 ? before.dims(carried)[0] : 1;
   for (size_t i = 0; i < node.outputs() && i < node.inputs(); ++i) {
     OnnxDims dims = node.dims(i);
     if (i >= carried) dims.insert(dims.begin(), length);
