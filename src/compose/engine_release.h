@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "compose/expert_layout.h"
+
 namespace foretoken {
 
 struct ReleaseNumber {
@@ -46,6 +48,8 @@ struct ReleaseBehavior {
   std::string_view stack;      // that runs its steps
   std::string_view stack_with_drafts;
   bool schedules_ahead = true;  // the next step is scheduled while one runs
+  // Of experts in MXFP4; null = they take what the checkpoint does.
+  ExpertLayout (*expert_layout)(const Model& model, const Device& device) = nullptr;
 };
 std::span<const ReleaseBehavior> release_behaviors();
 

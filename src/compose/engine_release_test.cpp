@@ -30,6 +30,7 @@ TEST(EngineRelease, a_family_with_a_number_is_a_release) {
 TEST(EngineRelease, a_release_is_the_kind_that_behaves_like_it) {
   EXPECT_EQ(engine_kind("vllm-0.12").name, "vllm-0.19");
   EXPECT_EQ(engine_kind("vllm-0.24.0").name, "vllm");
+  EXPECT_EQ(engine_kind("vllm-0.6.3").name, "vllm-0.7");
   EXPECT_EQ(engine_kind("trtllm-1.1").name, "trtllm");
   EXPECT_THROW(engine_kind("vllm-newest"), InputError);
 }
@@ -38,6 +39,8 @@ TEST(EngineRelease, of_vllm_change_what_is_usual_one_after_the_other) {
   const auto of = [](std::string_view version) { return release_behavior("vllm", version); };
   EXPECT_EQ(of("0.7.3").scheduler, "vllm_v0");
   EXPECT_EQ(of("0.7.3").stack, "vllm-0.6");
+  EXPECT_EQ(of("0.7.3").kind, "vllm-0.7");
+  EXPECT_EQ(of("0.8.0").kind, "vllm-0.19");
   EXPECT_EQ(of("0.8.0").scheduler, "vllm");
   EXPECT_EQ(of("0.10.2").stack, "vllm-0.10");
   EXPECT_EQ(of("0.13.0rc1").stack, "vllm-0.11");

@@ -32,6 +32,19 @@ StepLimits vllm_limits_before_021(double memory_gib, const Device& device, const
   return limits;
 }
 
+// vLLM V0, engine/arg_utils.py: the same on every device. Of graphs, those of decodes (worker/model_runner.py).
+StepLimits vllm_v0_limits(double /*memory_gib*/, const Device& /*device*/, const ParallelPlan& /*plan*/) {
+  return {.tokens = 2048, .sequences = 256, .graph = 8192};
+}
+
+// vLLM V0, config.py, SchedulerConfig: prompts are whole, so a step holds the longest. Beyond 32k it cut them unasked,
+// into chunks of 2,048 (512 until 0.6.4), which is what its trial of the largest step took; the scheduler here does
+// not.
+int64_t vllm_v0_step_tokens(int64_t max_model_len) {
+  constexpr int64_t chunk = 2048, longest_whole = 32'768;
+  return max_model_len > longest_whole ? chunk : std::max(max_model_len, chunk);
+}
+
 // SGLang, kv_cache_configurator.py, resolve_max_num_reqs: 512 requests for each time that the token pool holds the
 // longest sequence, within these bounds.
 constexpr int64_t sglang_fewest_running = 2048, sglang_most_running = 4096, sglang_running_per_length = 512;
@@ -94,6 +107,12 @@ int64_t sizes_up_to(int64_t largest) {
   return count;
 }
 
+int64_t vllm_v0_sizes_up_to(int64_t largest) {
+  int64_t count = 0;
+  for (int64_t size = 1; size <= largest; ++count) size = size < 8 ? size * 2 : size + 8;
+  return count;
+}
+
 constexpr EngineKind vllm = {.name = "vllm",
                              .summary = "vLLM V1 since 0.21: memory for CUDA graphs is reserved before the KV cache",
                              .family = "vllm",
@@ -122,10 +141,22 @@ constexpr EngineKind vllm = {.name = "vllm",
 constexpr EngineKind vllm_before_021() {
   EngineKind kind = vllm;
   kind.name = "vllm-0.19";
-  kind.summary = "vLLM V1 from 0.17 to 0.20: CUDA graphs use memory outside gpu-memory-utilization";
+  kind.summary = "vLLM V1 from 0.8 to 0.20: CUDA graphs use memory outside gpu-memory-utilization";
   kind.memory_fraction = 0.90;
   kind.limits = vllm_limits_before_021;
   kind.graphs_in_budget = false;
+  return kind;
+}
+
+constexpr EngineKind vllm_before_08() {
+  EngineKind kind = vllm_before_021();
+  kind.name = "vllm-0.7";
+  kind.summary =
+      "vLLM V0, before 0.8: 256 sequences, prompts whole, CUDA graphs of decodes outside its share of memory";
+  kind.limits = vllm_v0_limits;
+  kind.step_tokens = vllm_v0_step_tokens;
+  kind.captures_mixed_steps = false;
+  kind.graph_sizes_up_to = vllm_v0_sizes_up_to;
   return kind;
 }
 
@@ -136,6 +167,7 @@ constexpr FirstTokenDoubt doubt_behind_dynamo = {.low = 0.4, .high = 3.5};
 constexpr EngineKind kinds[] = {
     vllm,
     vllm_before_021(),
+    vllm_before_08(),
     {.name = "sglang",
      .summary = "SGLang: weights and the token pool share mem-fraction-static",
      .family = "sglang",
@@ -295,11 +327,20 @@ void check_block_size(const EngineKind& kind, int64_t tokens) {
 
 }  // namespace
 
+ExpertLayout expert_layout(std::string_view engine, const Model& model, const Device& device) {
+  const std::optional<EngineRelease> release = engine_release(engine);
+  const ReleaseBehavior& behavior =
+      release ? release_behavior(release->family, release->version) : release_behavior(engine_kind(engine).family, {});
+  return behavior.expert_layout == nullptr ? ExpertLayout{} : behavior.expert_layout(model, device);
+}
+
 EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device, const ParallelPlan& plan) {
   const EngineKind& kind = engine_kind(flags.engine);
   if (!engine_release(flags.engine)) flags.engine = kind.name;  // a release stays as it is asked for
   const double memory = allocatable_bytes(device).value;
-  const StepLimits limits = kind.limits(memory / gibi, device, plan);
+  StepLimits limits = kind.limits(memory / gibi, device, plan);
+  if (flags.max_model_len == 0) flags.max_model_len = model.max_positions > 0 ? model.max_positions : 2048;
+  if (kind.step_tokens != nullptr) limits.tokens = kind.step_tokens(flags.max_model_len);
   const int64_t ranks = kind.limits_of_all_ranks ? lock_step_ranks(plan) : 1;
   const auto of_rank = [&](int64_t limit) { return std::max<int64_t>(1, limit / ranks); };
   flags.max_num_batched_tokens =
@@ -311,7 +352,6 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
     flags.max_num_seqs = decodes_count ? std::min(limits.sequences, flags.max_num_batched_tokens) : limits.sequences;
   }
   flags.graph_limit = limits.graph;
-  if (flags.max_model_len == 0) flags.max_model_len = model.max_positions > 0 ? model.max_positions : 2048;
   if (flags.block_size == 0) {
     flags.block_size = model.has_latent_attention() ? kind.latent_block_size : kind.block_size;
   }

@@ -9,6 +9,7 @@
 
 #include "base/estimate.h"
 #include "base/number_format.h"
+#include "compose/expert_layout.h"
 #include "hardware/device.h"
 #include "model/model.h"
 #include "model/step.h"
@@ -63,6 +64,8 @@ struct EngineKind {
   // too little; 0 = the default holds.
   double wide_memory_fraction = 0;
   StepLimits (*limits)(double memory_gib, const Device& device, const ParallelPlan& plan);
+  // Tokens of a step by the longest sequence; null = as limits say.
+  int64_t (*step_tokens)(int64_t max_model_len) = nullptr;
   bool decodes_share_token_budget;  // a step's limit of tokens holds for decodes too, not for prompts alone
   bool limits_of_all_ranks;         // ranks in lock step share the limits that users give, and the engine's own
   TokenSending sends_tokens = TokenSending::none;
@@ -124,6 +127,9 @@ struct EngineFlags {
 
 // Every choice made. InputError for what an engine would refuse.
 EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device, const ParallelPlan& plan);
+
+// Of experts' weights in memory, by an engine as users name it: "vllm-0.12", "vllm" (the newest).
+ExpertLayout expert_layout(std::string_view engine, const Model& model, const Device& device);
 
 // Memory that programs can allocate. Where nobody recorded it: the size on the box in GiB, less 2% for the driver, up
 // to 8% where error correction lives in the same memory.

@@ -31,6 +31,23 @@ TEST(ServingEngine, step_limits_follow_the_device_as_vllm_sets_them) {
   EXPECT_EQ(limits("trtllm", "h100_sxm"), std::pair(int64_t{8192}, int64_t{2048}));
 }
 
+TEST(ServingEngine, vllm_before_08_holds_a_whole_prompt_and_256_sequences_on_every_device) {
+  const auto limits = [](int64_t max_model_len, const EngineFlags& given) {
+    EngineFlags flags = given;
+    flags.engine = "vllm-0.7.3";
+    flags.max_model_len = max_model_len;
+    flags = resolved(flags, llama(), device("h100_sxm"), {});
+    return std::pair(flags.max_num_batched_tokens, flags.max_num_seqs);
+  };
+  EXPECT_EQ(limits(1024, {}), std::pair(int64_t{2048}, int64_t{256}));
+  EXPECT_EQ(limits(16'384, {}), std::pair(int64_t{16'384}, int64_t{256}));
+  EXPECT_EQ(limits(131'072, {}), std::pair(int64_t{2048}, int64_t{256})) << "beyond 32k prompts are cut";
+  EXPECT_EQ(limits(16'384, {.max_num_batched_tokens = 20'000, .max_num_seqs = 64}),
+            std::pair(int64_t{20'000}, int64_t{64}));
+  const EngineFlags flags = resolved({.engine = "vllm-0.6"}, llama(), device("h100_sxm"), {});
+  EXPECT_EQ(captured_graphs(flags), 35) << "of decodes alone";
+}
+
 TEST(ServingEngine, what_the_user_gives_stays) {
   const EngineFlags given{.memory_fraction = 0.5, .max_num_batched_tokens = 512, .max_num_seqs = 7, .block_size = 32};
   const EngineFlags flags = resolved(given, llama(), device("h100_sxm"), {});

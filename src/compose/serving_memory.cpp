@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "compose/device_formats.h"
+#include "compose/engine_release.h"
 #include "hardware/software.h"
 
 namespace foretoken {
@@ -122,7 +123,9 @@ ServingMemory stage_memory(const Model& model, const Device& device, const Paral
   ServingMemory memory{.flags = flags, .stage = stage};
   const StepRequest one_token{.phase = StepPhase::prefill, .batch = 1, .input_len = 1, .kv_dtype = flags.kv_dtype};
   memory.total = allocatable_bytes(device);
-  memory.weights = exactly((rank_memory(model, one_token, plan, stage).weights + rotary_table_bytes(model)).value());
+  const Bytes padding = expert_layout_bytes(model, plan, stage, expert_layout(flags.engine, model, device));
+  memory.weights =
+      exactly((rank_memory(model, one_token, plan, stage).weights + rotary_table_bytes(model) + padding).value());
   memory.profile = profile_run(model, device, plan, stage, flags);
   memory.runtime = runtime_bytes(device, plan, stage);
   memory.context = context_bytes(device);

@@ -27,7 +27,7 @@ struct ServingMemory {
   int64_t stage = 0;
   Estimate total;    // what programs can allocate
   Estimate budget;   // what the engine lets itself use, in the sense of its memory fraction
-  Estimate weights;  // with rotary tables
+  Estimate weights;  // with rotary tables, experts as the engine lays them out
   ProfileRun profile;
   Estimate runtime;  // kernels and collectives
   Estimate context;

@@ -376,8 +376,11 @@ Stack read_stack(const std::filesystem::path& file, const std::filesystem::path&
   // A chain of stacks ends: each extends one that was not in it before.
   std::vector<std::filesystem::path> chain = {file};
   StackFinder base_of = [&](const std::string& name) {
-    std::filesystem::path base = shipped / (name + ".json");
-    if (shipped.empty() || !std::filesystem::exists(base)) base = file.parent_path() / (name + ".json");
+    // Beside the one that asks; a copy under a shipped name extends what it was copied from.
+    const std::filesystem::path known = shipped / (name + ".json");
+    std::filesystem::path base = chain.back().parent_path() / (name + ".json");
+    const bool is_own = base == chain.back() || !std::filesystem::exists(base);
+    if (is_own && !shipped.empty() && std::filesystem::exists(known)) base = known;
     if (std::find(chain.begin(), chain.end(), base) != chain.end()) {
       throw InputError({.source = chain.back().string(),
                         .path = "extends",

@@ -114,6 +114,27 @@ TEST(Stack, releases_differ_in_when_the_host_works_and_where_norms_run) {
   EXPECT_EQ(launches("vllm-0.14", "Hopper"), 2U);
 }
 
+TEST(Stack, attention_with_sinks_is_tritons_where_vllm_has_no_other) {
+  const std::vector<Operator> operators = {
+      {.name = "attention", .shape = AttentionShape{.phase = AttentionPhase::prefill, .q_len = 8, .kv_len = 8}},
+      {.name = "attention", .shape = AttentionShape{.phase = AttentionPhase::decode, .kv_len = 8}},
+      {.name = "attention", .shape = MixedAttentionShape{}}};
+  const auto kernels = [&](const char* stack, const char* model, std::string_view generation) {
+    std::vector<std::string> names;
+    const LoweredStep step{.model = model, .generation = generation};
+    for (const Launch& launch : lower(shipped().stack(stack), operators, step)) names.push_back(launch.variant);
+    return names;
+  };
+  for (const char* stack : {"vllm", "vllm-0.10", "vllm-0.14"}) {
+    for (const char* generation : {"Ampere", "Ada", "Blackwell (graphics)"}) {
+      EXPECT_THAT(kernels(stack, "gpt_oss", generation), ElementsAre("triton_attn", "triton_attn", "triton_attn"))
+          << stack << " " << generation;
+    }
+    EXPECT_THAT(kernels(stack, "gpt_oss", "Hopper"), ElementsAre("", "", "")) << stack;
+    EXPECT_THAT(kernels(stack, "llama", "Ampere"), ElementsAre("", "", "")) << stack;
+  }
+}
+
 TEST(Stack, times_are_microseconds) {
   const Stack stack = parse(R"("costs": {"launch_us": 4, "host_us": {"gemm": 2.5}})");
   EXPECT_DOUBLE_EQ(stack.costs.launch.value(), 4e-6);
@@ -227,6 +248,29 @@ TEST(Stack, every_shipped_stack_runs_dense_window_expert_and_latent_models_in_it
       }
     }
   }
+}
+
+TEST(Stack, a_file_extends_its_neighbour_before_a_shipped_stack_of_that_name) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "neighbour_stacks";
+  std::filesystem::create_directories(folder);
+  const auto write = [&](const std::string& name, const std::string& base, double step_host_us) {
+    write_file(folder / (name + ".json"),
+               fmt::format(R"({{"format": 1, "name": "{}", "summary": "s", "source": "t", "extends": "{}", )"
+                           R"("costs": {{"step_host_us": {}}}}})",
+                           name, base, step_host_us));
+  };
+  write("vllm", "vllm", 77);  // itself by name: the shipped one is meant
+  write_file(folder / "mine.json",
+             R"({"format": 1, "name": "mine", "summary": "s", "source": "t", "extends": "vllm"})");
+  write_file(folder / "later.json",
+             R"({"format": 1, "name": "later", "summary": "s", "source": "t", "extends": "vllm-0.11"})");
+  const Stack ours = shipped().stack((folder / "mine.json").string());
+  EXPECT_DOUBLE_EQ(ours.costs.step_host.value(), 77e-6);
+  EXPECT_EQ(ours.costs.launch, shipped().stack("vllm").costs.launch);
+  EXPECT_EQ(shipped().stack((folder / "later.json").string()).costs.step_host,
+            shipped().stack("vllm-0.11").costs.step_host)
+      << "a shipped stack extends shipped ones";
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Stack, a_users_file_extends_a_shipped_stack_from_any_folder) {

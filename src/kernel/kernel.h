@@ -116,7 +116,7 @@ class KernelPredictor {
 
  private:
   KernelEstimate work_out(const KernelShape& shape, std::string_view variant, LearnedBasis* basis) const;
-  Estimate no_faster_than_unpacked(const Estimate& seconds, const KernelShape& shape) const;
+  Estimate no_faster_than_unpacked(const Estimate& seconds, const KernelShape& shape, std::string_view variant) const;
   KernelEstimate in_memory(const KernelShape& shape) const;
 
   Device device_;

@@ -120,8 +120,10 @@ std::optional<size_t> gguf_start(std::string_view text) {
 }
 
 // Publishers whose own fp8 checkpoints have a scale for each block of 128 x 128 weights; those of others, and of all
-// who quantize their models, have one for each tensor or channel.
-bool publishes_blocks(std::string_view publisher) {
+// who quantize their models, have one for each tensor or channel. So have those of GLM-4.5 to 4.7 (compressed-tensors;
+// sgl-project/sglang, pull request 21403), while GLM-5's are as DeepSeek's.
+bool publishes_blocks(std::string_view publisher, std::string_view family) {
+  if (family == "glm4_moe") return false;
   constexpr std::string_view all[] = {"Qwen",    "deepseek-ai", "moonshotai", "MiniMaxAI",
                                       "zai-org", "XiaomiMiMo",  "inclusionAI"};
   return std::find(std::begin(all), std::end(all), publisher) != std::end(all);
@@ -287,7 +289,8 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
   // AMD's checkpoints also quantize activations.
   if (scheme == Scheme::mxfp4_wo && equal_ignoring_case(name.organization, "amd")) scheme = Scheme::mxfp4;
   const bool is_own = name.organization.empty() || equal_ignoring_case(name.organization, publisher);
-  if (scheme == Scheme::fp8 && ((is_own && publishes_blocks(publisher)) || model.scheme == Scheme::fp8_block)) {
+  if (scheme == Scheme::fp8 &&
+      ((is_own && publishes_blocks(publisher, model.family)) || model.scheme == Scheme::fp8_block)) {
     scheme = Scheme::fp8_block;
   }
   const bool states_nvfp4 = lower_case(name.format->text).find("nvfp4") != std::string::npos;

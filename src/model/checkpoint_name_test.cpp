@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "model/catalogue.h"
+#include "model/step.h"
 
 namespace foretoken::checkpoint_name_test {
 
@@ -91,6 +92,16 @@ TEST(CheckpointName, fp4_is_mxfp4_where_the_publisher_means_that) {
   EXPECT_EQ(own.scheme, Scheme::bf16);
   EXPECT_EQ(library().model("nvidia/Ling-3.0-flash-NVFP4").expert_scheme, Scheme::nvfp4);
   EXPECT_EQ(library().model("inclusionAI/Ling-3.0-flash-fp8").scheme, Scheme::fp8_block);
+}
+
+// So that tensor parallelism may cut its experts anywhere: 1,536 / 8 = 192 is no multiple of a block's 128.
+TEST(CheckpointName, fp8_of_glm_has_blocks_since_its_fifth_generation) {
+  for (const char* name : {"zai-org/GLM-4.5-FP8", "zai-org/GLM-4.6-FP8", "zai-org/GLM-4.5-Air-FP8", "GLM-4.7-FP8"}) {
+    EXPECT_EQ(library().model(name).expert_scheme, Scheme::fp8) << name;
+    EXPECT_EQ(cut_scale_blocks(library().model(name), {.tensor = 8}), "") << name;
+  }
+  EXPECT_EQ(library().model("zai-org/GLM-5-FP8").expert_scheme, Scheme::fp8_block);
+  EXPECT_EQ(library().model("Qwen/Qwen3-235B-A22B-FP8").expert_scheme, Scheme::fp8_block);
 }
 
 TEST(CheckpointName, nvidias_nvfp4_checkpoints_keep_what_their_lists_exclude) {
