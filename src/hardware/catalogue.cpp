@@ -27,18 +27,19 @@ std::pair<std::string, std::string> count_and_name(const std::string& typed) {
   return {};
 }
 
-// `read(path)` reads one description, `path_of(stem)` is where it lies; `typed` is a path, a stem or an alias.
-template <class PathOf, class Read>
-auto find(const std::string& typed, const PathOf& path_of, const std::vector<std::string>& stems, std::string_view kind,
-          const Read& read) {
+// `read(path)` reads a file of the user's, `read_entry(stem)` one of the library; `typed` is a path, a stem or an
+// alias.
+template <class Read, class ReadEntry>
+auto find(const std::string& typed, const std::vector<std::string>& stems, std::string_view kind, const Read& read,
+          const ReadEntry& read_entry) {
   if (means_a_file(typed)) return read(std::filesystem::path(typed));
   const std::string wanted = comparable_name(typed);
   for (const std::string& stem : stems) {
-    if (comparable_name(stem) == wanted) return read(path_of(stem));
+    if (comparable_name(stem) == wanted) return read_entry(stem);
   }
   std::vector<std::string> candidates = stems;
   for (const std::string& stem : stems) {
-    auto described = read(path_of(stem));
+    auto described = read_entry(stem);
     for (const std::string& alias : described.aliases) {
       if (comparable_name(alias) == wanted) return described;
       candidates.push_back(alias);
@@ -103,33 +104,59 @@ bool HardwareCatalogue::is_path(const std::string& name_or_path) {
   return means_a_file(name_or_path);
 }
 
+Device HardwareCatalogue::device_entry(const std::string& stem, const DeviceFinder& like) const {
+  const std::filesystem::path file = file_of("devices", stem);
+  Device device = read_device_file(file, like);
+  if (std::find(own_devices_.begin(), own_devices_.end(), stem) == own_devices_.end()) return device;
+  const std::vector<std::string> shipped = file_stems(folder_ / "devices");
+  const auto hidden = std::find_if(shipped.begin(), shipped.end(), [&](const std::string& one) {
+    return comparable_name(one) == comparable_name(stem);
+  });
+  if (hidden != shipped.end()) {
+    throw InputError({.source = file.string(),
+                      .value = fmt::format("hides {}", *hidden),
+                      .expected = fmt::format("a file name that is not yet in the library, whose measurements of {} "
+                                              "would be taken for those of this file",
+                                              *hidden),
+                      .suggestion = fmt::format("my_{}.json", *hidden)});
+  }
+  // A copy may keep the name inside, by which measurements of the device it was copied from would be found.
+  device.name = stem;
+  return device;
+}
+
+Device HardwareCatalogue::find_device(const std::string& name_or_path, const DeviceFinder& like) const {
+  // Aliases that a copy kept go on meaning the device that ships.
+  std::vector<std::string> stems = devices_;
+  std::stable_partition(stems.begin(), stems.end(), [&](const std::string& stem) {
+    return std::find(own_devices_.begin(), own_devices_.end(), stem) == own_devices_.end();
+  });
+  return find(
+      name_or_path, stems, "device", [&](const std::filesystem::path& path) { return read_device_file(path, like); },
+      [&](const std::string& stem) { return device_entry(stem, like); });
+}
+
 DeviceFinder HardwareCatalogue::like_finder() const {
-  return [this](const std::string& name) {
-    return find(
-        name, [this](const std::string& stem) { return file_of("devices", stem); }, devices_, "device",
-        [](const std::filesystem::path& path) { return read_device_file(path, {}); });
-  };
+  return [this](const std::string& name) { return find_device(name, {}); };
 }
 
 Device HardwareCatalogue::device(const std::string& name_or_path) const {
   if (name_or_path.starts_with('{')) return parse_device(name_or_path, "device", like_finder());
-  return find(
-      name_or_path, [this](const std::string& stem) { return file_of("devices", stem); }, devices_, "device",
-      [&](const std::filesystem::path& path) { return read_device_file(path, like_finder()); });
+  return find_device(name_or_path, like_finder());
 }
 
 Node HardwareCatalogue::node(const std::string& name_or_path) const {
-  const auto find_device = [this](const std::string& name) { return device(name); };
-  return find(
-      name_or_path, [this](const std::string& stem) { return file_of("nodes", stem); }, nodes_, "node",
-      [&](const std::filesystem::path& path) { return read_node_file(path, find_device); });
+  const auto device_called = [this](const std::string& name) { return device(name); };
+  const auto read = [&](const std::filesystem::path& path) { return read_node_file(path, device_called); };
+  return find(name_or_path, nodes_, "node", read,
+              [&](const std::string& stem) { return read(file_of("nodes", stem)); });
 }
 
 Cluster HardwareCatalogue::cluster(const std::string& name_or_path) const {
   const auto find_node = [this](const std::string& name) { return node(name); };
-  return find(
-      name_or_path, [this](const std::string& stem) { return file_of("clusters", stem); }, clusters_, "cluster",
-      [&](const std::filesystem::path& path) { return read_cluster_file(path, find_node); });
+  const auto read = [&](const std::filesystem::path& path) { return read_cluster_file(path, find_node); };
+  return find(name_or_path, clusters_, "cluster", read,
+              [&](const std::string& stem) { return read(file_of("clusters", stem)); });
 }
 
 std::optional<Node> HardwareCatalogue::node_with(const Device& device) const {

@@ -20,7 +20,9 @@ namespace foretoken {
 class HardwareCatalogue {
  public:
   // `folder` holds devices/, nodes/ and clusters/. InputError when devices/ is missing. `own` is the user's folder of
-  // the same form (empty, or not there: none); an entry of it hides one of the same name.
+  // the same form (empty, or not there: none); a node or cluster of it hides one of the same name. A device of it is
+  // called as its file, and asking for one whose file is called as a device that ships is an InputError: measurements
+  // are found by name.
   explicit HardwareCatalogue(std::filesystem::path folder, std::filesystem::path own = {});
 
   // InputError with the nearest name for one nobody knows.
@@ -47,6 +49,8 @@ class HardwareCatalogue {
   // Where an entry of this name lies: in the user's folder or in the shipped one.
   std::filesystem::path file_of(const char* kind, const std::string& stem) const;
   std::vector<std::string> stems_of(const char* kind) const;
+  Device device_entry(const std::string& stem, const DeviceFinder& like) const;
+  Device find_device(const std::string& name_or_path, const DeviceFinder& like) const;
   std::filesystem::path folder_, own_;
   std::vector<std::string> devices_, nodes_, clusters_, own_devices_;
 };

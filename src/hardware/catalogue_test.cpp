@@ -30,24 +30,48 @@ std::string complaint_of(const Call& call) {
   return "no complaint";
 }
 
-TEST(Catalogue, a_folder_of_the_users_adds_devices_and_hides_others) {
-  const std::filesystem::path own = std::filesystem::path(testing::TempDir()) / "own_hardware";
-  std::filesystem::create_directories(own / "devices");
+// A folder of devices of the user's, made from those that ship.
+class OwnDevices : public testing::Test {
+ protected:
+  OwnDevices() { std::filesystem::create_directories(own_ / "devices"); }
+  ~OwnDevices() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(own_, ignored);
+  }
+  void add(const std::string& stem, const Device& device) const {
+    write_file(own_ / "devices" / (stem + ".json"), device_file_text(device));
+  }
+  HardwareCatalogue catalogue() const { return HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware", own_); }
+
+ private:
+  std::filesystem::path own_ =
+      std::filesystem::path(testing::TempDir()) /
+      (std::string("own_hardware_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(OwnDevices, are_found_beside_those_that_ship) {
   Device mine = shipped().device("h100_sxm");
   mine.name = "mine";
   mine.aliases.clear();
-  write_file(own / "devices" / "mine.json", device_file_text(mine));
-  Device changed = shipped().device("l4");
-  changed.aliases.clear();
-  changed.title = "my L4";
-  write_file(own / "devices" / "l4.json", device_file_text(changed));
-  const HardwareCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/hardware", own);
-  EXPECT_EQ(catalogue.own_device_names(), (std::vector<std::string>{"l4", "mine"}));
-  EXPECT_EQ(catalogue.device_names().size(), shipped().device_names().size() + 1);
-  EXPECT_EQ(catalogue.device("Mine").name, "mine");
-  EXPECT_EQ(catalogue.device("l4").title, "my L4");
-  EXPECT_EQ(catalogue.device("h100").name, "h100_sxm");
-  std::filesystem::remove_all(own);
+  add("mine", mine);
+  EXPECT_EQ(catalogue().own_device_names(), std::vector<std::string>{"mine"});
+  EXPECT_EQ(catalogue().device_names().size(), shipped().device_names().size() + 1);
+  EXPECT_EQ(catalogue().device("Mine").name, "mine");
+  EXPECT_EQ(catalogue().device("h100").name, "h100_sxm");
+}
+
+TEST_F(OwnDevices, a_copy_is_called_as_its_file_and_takes_no_alias_from_the_original) {
+  add("better_h100", shipped().device("h100_sxm"));  // sorted before it, and its name and aliases are kept
+  EXPECT_EQ(catalogue().device("better_h100").name, "better_h100");
+  EXPECT_EQ(catalogue().device("h100_sxm").name, "h100_sxm");
+  EXPECT_EQ(catalogue().device("H100").name, "h100_sxm");
+}
+
+TEST_F(OwnDevices, a_file_called_as_a_device_that_ships_is_refused) {
+  add("l4", shipped().device("l4"));
+  EXPECT_THAT(complaint_of([&] { catalogue().device("L4"); }),
+              AllOf(HasSubstr("l4.json"), HasSubstr("hides l4"), HasSubstr("my_l4.json")));
+  EXPECT_EQ(catalogue().device("h100_sxm").name, "h100_sxm");
 }
 
 TEST(Catalogue, a_number_of_devices_in_a_name_is_told_its_flag) {

@@ -94,6 +94,17 @@ TEST_F(OwnDeviceTest, other_devices_are_answered_as_before) {
   EXPECT_EQ(library().with_own({}).hardware().own_device_names().size(), 0U);
 }
 
+TEST_F(OwnDeviceTest, a_copied_file_is_not_taken_for_the_measured_device) {
+  fs::create_directories(home() / "hardware" / "devices");
+  fs::copy_file(FORETOKEN_SOURCE_DIR "/data/hardware/devices/h100_sxm.json",
+                home() / "hardware" / "devices" / "my_copy.json");
+  EXPECT_EQ(library().predictor("h100_sxm").estimate(layer).tier, Tier::measured);
+  const KernelPredictor copy = library().predictor("my_copy");
+  EXPECT_EQ(copy.device().name, "my_copy");
+  EXPECT_EQ(copy.estimate(layer).tier, Tier::sibling);
+  EXPECT_EQ(library().predictor(library().hardware().device("my_copy")).estimate(layer).tier, Tier::sibling);
+}
+
 TEST_F(OwnDeviceTest, installing_again_replaces) {
   install("mine");
   EXPECT_TRUE(install("mine").replaced);

@@ -239,6 +239,13 @@ TEST_F(BadInput, experts_that_do_not_divide_may_be_copied) {
   EXPECT_EQ(copied.status, 0) << copied.err;
 }
 
+// As a script writes it between two blanks.
+TEST_F(BadInput, an_empty_word_is_shown_in_quotes) {
+  const std::vector<std::string> line = {"serve", "--model", "Llama-3.1-8B", "--device", "h100_sxm", ""};
+  expect_refused(run_foretoken(line), "foretoken serve: \"\" expected no further argument");
+  expect_refused(run_foretoken(std::vector<std::string>{"plan", ""}), "foretoken plan: \"\" expected one of");
+}
+
 TEST_F(BadInput, devices_are_looked_at_before_lengths) {
   const Outcome run = run_foretoken("train --model Llama-3.1-8B --device h100_sxm --seq-length 8k --devices 8 -cp 3");
   expect_refused(run, "--devices: 8 expected a multiple of 3");

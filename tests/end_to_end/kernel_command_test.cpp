@@ -1,4 +1,5 @@
 // What `foretoken kernel` says of one prediction, and the files it writes.
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -60,6 +61,24 @@ TEST_F(KernelCommand, weights_of_few_bits_are_multiplied_no_faster_than_whole_on
       EXPECT_LT(seconds(device, "8", format), seconds(device, "8", "bf16")) << device << " " << format;
     }
   }
+}
+
+// Measured for TensorRT-LLM's kernels alone, which lose less: the interval reaches from nothing to 1.4 times.
+TEST_F(KernelCommand, large_multiplies_of_packed_weights_are_slower_where_marlin_was_not_measured) {
+  const auto seconds = [](const std::string& device, const std::string& more) {
+    const Json json = json_of("kernel gemm --device " + device + " --m 8192 --n 57344 --k 8192 --dtype " + more);
+    const Json& estimate = *json.find("estimate")->find("seconds");
+    return std::array{estimate.find("low")->number(), estimate.find("value")->number(),
+                      estimate.find("high")->number()};
+  };
+  for (const std::string device : {"a100_sxm", "a10g", "h100_sxm"}) {
+    const double wide = seconds(device, "bf16")[1];
+    const auto [low, value, high] = seconds(device, "int8_wo");
+    EXPECT_GE(value, 1.199 * wide) << device;
+    EXPECT_LE(low, 1.001 * wide) << device;
+    EXPECT_GE(high, 1.399 * wide) << device;
+  }
+  EXPECT_LT(seconds("a100_sxm", "int8_wo --kernel woq")[1], 1.1 * seconds("a100_sxm", "bf16")[1]);
 }
 
 TEST_F(KernelCommand, a_family_that_nobody_measured_there_is_derated_and_not_the_bare_roofline) {

@@ -154,7 +154,7 @@ TEST(LargeQuestions, embeddings_beyond_what_an_answer_holds_are_refused_and_the_
   EXPECT_EQ(data.back().at("embedding").items().size(), 5000U);
 }
 
-TEST(LargeQuestions, answers_of_very_many_tokens_are_refused_unless_they_are_streamed) {
+TEST(LargeQuestions, answers_of_very_many_tokens_are_refused_streamed_or_not) {
   ServerProcess server("endpoint --model Llama-3.1-8B --device h100_sxm");
   const std::string body = R"({"prompt": "a", "max_tokens": 100000, "n": 100, "ignore_eos": true)";
   const TestAnswer refused = ask(server.port, "POST", "/v1/completions", body + "}");
@@ -162,7 +162,7 @@ TEST(LargeQuestions, answers_of_very_many_tokens_are_refused_unless_they_are_str
   EXPECT_THAT(refused.body, HasSubstr("10000000 tokens"));
   TestClient streams(server.port);
   streams.send_request("POST", "/v1/completions", body + R"(, "stream": true})");
-  EXPECT_THAT(streams.read_until("data: "), HasSubstr("200 OK"));
+  EXPECT_THAT(streams.read_until("10000000 tokens"), HasSubstr("400 Bad Request"));
 }
 
 }  // namespace foretoken::large_questions_test

@@ -219,12 +219,13 @@ TEST_F(ModelNames, a_size_that_the_library_lacks_is_told_its_family_and_what_is_
 
 TEST_F(ModelNames, an_engine_is_refused_on_devices_that_it_does_not_run_on) {
   const std::string instead =
-      "an engine that supports this device: vllm, vllm-0.19, sglang (trtllm runs on NVIDIA GPUs since Ampere)";
+      "an engine that supports this device: vllm, vllm-0.19, vllm-0.7, sglang (trtllm runs on NVIDIA GPUs since "
+      "Ampere)";
   expect_refused(run_foretoken("serve --model Llama-3.1-8B --device mi300x --engine trtllm"), instead);
   expect_refused(run_foretoken("step --model Llama-3.1-8B --device mi300x --batch 8 --stack trtllm"), instead);
   expect_refused(plan("--model Llama-3.1-8B --hardware mi300x:1 --engines trtllm"), instead);
   expect_refused(run_foretoken("serve --model Llama-3.1-8B --device tpu_v6e --engine trtllm"),
-                 "an engine that supports this device: vllm, vllm-0.19 (");
+                 "an engine that supports this device: vllm, vllm-0.19, vllm-0.7 (");
   EXPECT_EQ(run_foretoken("step --model Llama-3.1-8B --device mi300x --batch 8 --stack sglang").status, 0);
 }
 

@@ -50,6 +50,17 @@ TEST(ServeEnergy, caps_cost_time_and_save_energy_and_loose_ones_change_nothing) 
   }
 }
 
+TEST(ServeEnergy, a_power_limit_says_that_it_keeps_boards_busy) {
+  const std::string load = "--num-prompts 5 --random-output-len 5 --json ";
+  const auto notes = [&](const std::string& flags) {
+    const Json answer = parse_json(serve(load + flags).out, "answer");
+    const Json* const list = answer.find("notes");
+    return list == nullptr ? std::string() : list->dump(0);
+  };
+  EXPECT_NE(notes("--power-limit 700").find("assumed continuously busy (--sustained"), std::string::npos);
+  EXPECT_EQ(notes("").find("continuously busy"), std::string::npos);
+}
+
 TEST(ServeEnergy, a_pool_may_have_caps_of_its_own) {
   const std::string pools =
       "--num-prompts 20 --request-rate 5 --random-output-len 20 --energy --json --prefill-pool count=1 --decode-pool "

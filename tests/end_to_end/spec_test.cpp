@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -188,8 +189,15 @@ void expect_valid(const JsonView& schema, const Json& spec, const std::string& l
     const JsonView field = fields.at(name);
     if (const auto allowed = field.find("enum")) {
       bool found = false;
-      for (const JsonView& one : allowed->items()) found = found || one.string() == value.string();
+      for (const JsonView& one : allowed->items()) found = found || one.value().dump(0) == value.dump(0);
       EXPECT_TRUE(found) << line << " " << name;
+    }
+    if (const auto either = field.find("anyOf")) {  // a choice of engines: these, or a release
+      bool found = false;
+      for (const JsonView& one : either->items().front().at("enum").items())
+        found = found || one.value().dump(0) == value.dump(0);
+      const std::regex release(either->items().back().at("pattern").string());
+      EXPECT_TRUE(found || std::regex_search(value.string(), release)) << line << " " << name;
     }
     const bool is_number = value.kind() == Json::Kind::integer || value.kind() == Json::Kind::number;
     if (is_number && field.has("minimum")) {
@@ -243,6 +251,17 @@ TEST(SpecWithoutCommand, takes_the_command_of_the_line) {
   const Outcome run = run_foretoken("step --spec " + file);
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run_foretoken("--spec " + file).status, 2);
+}
+
+TEST(SpecWithCommand, takes_a_commands_name_behind_a_flag_for_its_value) {
+  const std::string file = testing::TempDir() + "spec_with_command.json";
+  std::ofstream(file) << R"({"command": "step", "model": "Llama-3.2-1B", "device": "h100_sxm", "batch": 2})";
+  const Outcome train = run_foretoken("--spec " + file + " --phase train");
+  EXPECT_EQ(train.status, 0) << train.err;
+  EXPECT_EQ(train.out, run_foretoken("step --spec " + file + " --phase train").out);
+  EXPECT_EQ(run_foretoken("--json --spec=" + file + " --phase train").status, 0);
+  EXPECT_EQ(run_foretoken("--spec " + file + " step").status, 0) << "a command may follow the file";
+  EXPECT_EQ(run_foretoken("--spec " + file + " serve").status, 2) << "the file asks another";
 }
 
 }  // namespace foretoken::spec_test

@@ -1,5 +1,6 @@
-// What validators predict is what users are told: for 50 rows of each kind, spread evenly over the table, the public
-// functions give the same numbers to the last bit when they are asked the question that the row is.
+// The values that validators predict are what users are told: for 50 rows of each kind, spread evenly over the table,
+// the public functions give the same numbers to the last bit when they are asked the question that the row is. What
+// validators of serving do besides (wider intervals, shortened runs of data sets: serving_specs.cpp) is done here too.
 #include <cstdlib>
 #include <filesystem>
 #include <map>

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -13,8 +14,6 @@
 
 namespace foretoken {
 namespace {
-
-constexpr int64_t most_sequences = 1'000'000, most_tokens = 100'000'000;
 
 // Not in the list of commands: only its flags are asked for.
 class EngineCommand final : public Command {
@@ -49,6 +48,16 @@ ReplicaGroup built(Json fields, const std::string& source, const Library& librar
   command.declare(options);
   options.choose();
   Question question(command, options);
+  std::vector<std::string> known;
+  for (const OptionField& field : options.fields()) {
+    for (const std::string& name : field.declaration.names) known.push_back(field_name(name));
+  }
+  const JsonView given(fields, source);
+  for (const auto& [name, value] : given.members()) {
+    if (question.has_field(name) || name == "command") continue;
+    value.fail("a field of foretoken schema endpoint about model, device, layout, engine or calibration",
+               nearest_name(name, known).value_or(""));
+  }
   fields.set("command", "engine");
   question.fill(std::move(fields), source);
   question.answer(library);
@@ -66,12 +75,12 @@ EngineSteps::EngineSteps(Json fields, const std::string& source, const Library& 
     : group_(built(std::move(fields), source, library)) {}
 
 Estimate EngineSteps::seconds(const StepBatch& batch) {
-  check_range("decodes", batch.decodes, 0, most_sequences);
-  check_range("decode_context_tokens", batch.decode_context_tokens, 0, batch.decodes * most_tokens);
+  check_range("decodes", batch.decodes, 0, most_step_sequences);
+  check_range("decode_context_tokens", batch.decode_context_tokens, 0, batch.decodes * most_step_tokens);
   check_range("longest_decode_context", batch.longest_decode_context, 0, batch.decode_context_tokens);
   for (const PromptChunk& chunk : batch.prompts) {
-    check_range("new_tokens", chunk.new_tokens, 1, most_tokens);
-    check_range("context_tokens", chunk.context_tokens, 0, most_tokens);
+    check_range("new_tokens", chunk.new_tokens, 1, most_step_tokens);
+    check_range("context_tokens", chunk.context_tokens, 0, most_step_tokens);
   }
   if (batch.decodes == 0 && batch.prompts.empty()) {
     throw InputError({.source = "batch", .value = "nothing", .expected = "at least one decode or prompt"});

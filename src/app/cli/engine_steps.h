@@ -2,6 +2,7 @@
 // the C API.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,9 @@
 #include "serving/engine/engine_builder.h"
 
 namespace foretoken {
+
+// Of one step: more are no batch of an engine.
+inline constexpr int64_t most_step_sequences = 1'000'000, most_step_tokens = 100'000'000;
 
 // Not thread-safe: one for each thread.
 class EngineSteps {

@@ -49,6 +49,9 @@ TEST(EngineSteps, RefusesWhatMakesNoSense) {
     FAIL();
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("modle"), std::string::npos);
+    EXPECT_EQ(error.problem().suggestion, "model");
+    EXPECT_EQ(error.problem().expected.find("schema engine"), std::string::npos) << "there is no such schema";
+    EXPECT_NE(error.problem().expected.find("foretoken schema endpoint"), std::string::npos);
   }
   Json large = engine();
   large.set("model", "Llama-3.1-405B");

@@ -125,6 +125,15 @@ bool asks(const JsonView& body, std::string_view field) {
   return found->is(Json::Kind::boolean) ? found->boolean() : true;
 }
 
+// true, false, 1 or 0, as OpenAI's and vLLM's servers read them; absent = false.
+bool flag(const JsonView& body, std::string_view field) {
+  const auto found = body.find(field);
+  if (!found) return false;
+  if (found->is(Json::Kind::boolean)) return found->boolean();
+  if (!found->is_number()) found->fail("true or false");
+  return found->integer({.least = 0, .most = 1}) == 1;
+}
+
 void refuse(const JsonView& body, std::string_view field, const char* why) {
   if (asks(body, field)) body.at(field).fail(why);
 }
@@ -268,11 +277,11 @@ void read_generation(const JsonView& body, CompletionRequest& request) {
   if (const auto priority = body.find("priority")) {
     request.priority = static_cast<int32_t>(priority->integer({.least = -1'000'000, .most = 1'000'000}));
   }
-  request.ignore_eos = asks(body, "ignore_eos");
-  request.stream = asks(body, "stream");
+  request.ignore_eos = flag(body, "ignore_eos");
+  request.stream = flag(body, "stream");
   if (const auto options = body.find("stream_options")) {
     if (!request.stream) options->fail("only with \"stream\": true");
-    request.include_usage = asks(*options, "include_usage");
+    request.include_usage = flag(*options, "include_usage");
   }
 }
 
@@ -290,8 +299,8 @@ void read_response(const JsonView& body, CompletionRequest& request) {
   refuse(body, "previous_response_id", "nothing: responses are not kept. Send the whole conversation as input");
   refuse(body, "background", "false: responses are not kept");
   if (const auto most = body.find("max_output_tokens")) request.max_tokens = most->integer(token_counts);
-  request.ignore_eos = asks(body, "ignore_eos");
-  request.stream = asks(body, "stream");
+  request.ignore_eos = flag(body, "ignore_eos");
+  request.stream = flag(body, "stream");
 }
 
 void read_embedding(const JsonView& body, CompletionRequest& request) {
@@ -331,6 +340,9 @@ CompletionRequest read_completion_request(CompletionKind kind, const std::string
       request.prompts = read_prompts(view.at("input"));
       read_embedding(view, request);
       break;
+  }
+  if (request.max_tokens && request.min_tokens > *request.max_tokens) {
+    view.at("min_tokens").fail(fmt::format("at most max_tokens, {}", *request.max_tokens));
   }
   if (static_cast<int64_t>(request.prompts.size()) * request.samples > most_choices) {
     view.fail(fmt::format("at most {} answers from one request", most_choices));

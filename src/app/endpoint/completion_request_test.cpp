@@ -60,6 +60,21 @@ TEST(CompletionRequest, reads_the_fields_that_change_the_answer) {
   EXPECT_TRUE(request.stream && request.ignore_eos && request.include_usage);
 }
 
+TEST(CompletionRequest, takes_one_and_zero_for_true_and_false_and_nothing_else) {
+  const CompletionRequest request = chat(R"(, "stream": 1, "ignore_eos": 0, "stream_options": {"include_usage": 1})");
+  EXPECT_TRUE(request.stream && request.include_usage);
+  EXPECT_FALSE(request.ignore_eos);
+  EXPECT_FALSE(chat(R"(, "stream": null, "ignore_eos": 1)").stream);
+  for (const char* wrong : {R"("false")", "2", "0.5", "{}", "[]"}) {
+    for (const char* field :
+         {R"("stream": )", R"("ignore_eos": )", R"("stream": true, "stream_options": {"include_usage": )"}) {
+      const std::string close = std::string_view(field).find("usage") == std::string_view::npos ? "}" : "}}";
+      EXPECT_NE(complaint(CompletionKind::text, std::string(R"({"prompt": "a", )") + field + wrong + close), "")
+          << field << wrong;
+    }
+  }
+}
+
 TEST(CompletionRequest, takes_prompts_as_texts_and_as_token_ids) {
   const auto prompts = [](const std::string& prompt) {
     return read_completion_request(CompletionKind::text, R"({"prompt": )" + prompt + "}").prompts;
@@ -86,6 +101,10 @@ TEST(CompletionRequest, complains_about_what_it_cannot_answer_and_names_the_fiel
       complaint(CompletionKind::chat, R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})"),
       HasSubstr("not simulated"));
   EXPECT_EQ(complaint(CompletionKind::text, R"({"prompt": "a", "logprobs": null, "echo": false})"), "");
+  EXPECT_THAT(complaint(CompletionKind::text, R"({"prompt": "a", "min_tokens": 17})"), HasSubstr("min_tokens"))
+      << "max_tokens is 16 there";
+  EXPECT_THAT(complaint(CompletionKind::text, R"({"prompt": "a", "min_tokens": 3, "max_tokens": 2})"), HasSubstr("2"));
+  EXPECT_EQ(complaint(CompletionKind::text, R"({"prompt": "a", "min_tokens": 2, "max_tokens": 2})"), "");
 }
 
 TEST(CompletionRequest, refuses_values_that_an_engine_refuses_and_forms_that_made_up_text_has_not) {

@@ -142,18 +142,24 @@ void Endpoint::wake() {
 }
 
 HttpResponse Endpoint::refusal(int status, const std::string& why) {
+  ++totals_.requests;  // that never got to `requested`
   ++totals_.refused;
   return error_answer(status, why);
+}
+
+void Endpoint::respond_at_once(ConnectionId connection, const HttpResponse& response) {
+  ++(response.status < 400 ? totals_.completed : totals_.refused);
+  server_->respond(connection, response);
 }
 
 void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
   wake();  // an answer that the connection had is forgotten
   ++totals_.requests;
   if (const std::string why = listed_site_problem(request, settings_.allowed_sites); !why.empty()) {
-    return server_->respond(connection, refusal(403, why));
+    return respond_at_once(connection, error_answer(403, why));
   }
   if (request.method == "OPTIONS" && !request.header("origin").empty()) {
-    return server_->respond(connection, preflight(request));
+    return respond_at_once(connection, preflight(request));
   }
   const RouteEntry* found = nullptr;
   for (const RouteEntry& entry : routes) {
@@ -161,13 +167,13 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
     if (entry.path == request.path || is_model) found = &entry;
   }
   if (found == nullptr) {
-    return server_->respond(connection,
-                            refusal(404, without_literal_marks(fmt::format("no route {}", printable(request.path)))));
+    return respond_at_once(
+        connection, error_answer(404, without_literal_marks(fmt::format("no route {}", printable(request.path)))));
   }
   if (found->method != request.method) {
-    HttpResponse response = refusal(405, fmt::format("{} takes {}", found->path, found->method));
+    HttpResponse response = error_answer(405, fmt::format("{} takes {}", found->path, found->method));
     response.headers.emplace_back("Allow", found->method);
-    return server_->respond(connection, response);
+    return respond_at_once(connection, response);
   }
   try {
     switch (found->route) {
@@ -180,26 +186,26 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
       case Route::embedding:
         return complete(CompletionKind::embedding, connection, request.body);
       case Route::look_up:
-        return server_->respond(connection, look_up(request.path));
+        return respond_at_once(connection, look_up(request.path));
       case Route::tokenize: {
         Json ids = Json::array();
         for (const TokenId token : read_tokenize_request(request.body)) ids.push(int64_t{token});
         const size_t count = ids.items().size();
-        return server_->respond(
+        return respond_at_once(
             connection, json_answer(Json::object({{"count", count},
                                                   {"max_model_len", run_.replicas().front().limits().max_model_len},
                                                   {"tokens", std::move(ids)}})));
       }
       case Route::detokenize:
-        return server_->respond(
+        return respond_at_once(
             connection, json_answer(Json::object({{"prompt", token_text(read_detokenize_request(request.body))}})));
       case Route::reset_prefix_cache:
-        return server_->respond(connection, run_.forget_prefixes(now())
-                                                ? json_answer(Json::object({{"success", true}}))
-                                                : refusal(503, "requests are running: their prefixes are in use"));
+        return respond_at_once(connection, run_.forget_prefixes(now())
+                                               ? json_answer(Json::object({{"success", true}}))
+                                               : error_answer(503, "requests are running: their prefixes are in use"));
     }
   } catch (const InputError& error) {
-    server_->respond(connection, refusal(400, error.what()));
+    respond_at_once(connection, error_answer(400, error.what()));
   }
 }
 
@@ -235,18 +241,15 @@ HttpResponse Endpoint::no_such_model(const std::string& model) const {
 
 void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std::string& body) {
   const CompletionRequest asked = read_completion_request(kind, body);
-  if (!asked.model.empty() && !is_served(asked.model)) {
-    ++totals_.refused;
-    return server_->respond(connection, no_such_model(asked.model));
-  }
+  if (!asked.model.empty() && !is_served(asked.model)) return respond_at_once(connection, no_such_model(asked.model));
   if (!settings_.generates && kind != CompletionKind::embedding) {
-    return server_->respond(connection, refusal(400, "an encoder generates no tokens: ask /v1/embeddings"));
+    return respond_at_once(connection, error_answer(400, "an encoder generates no tokens: ask /v1/embeddings"));
   }
   if (settings_.failure_rate > 0 && failures_.uniform() < settings_.failure_rate) {
-    return server_->respond(connection, refusal(500, "a failure that --failure-rate asked for"));
+    return respond_at_once(connection, error_answer(500, "a failure that --failure-rate asked for"));
   }
   if (const std::string why = beyond_length(asked); !why.empty()) {
-    return server_->respond(connection, refusal(400, why));
+    return respond_at_once(connection, error_answer(400, why));
   }
   auto made = std::make_unique<Answer>(connection, AnswerHead{.kind = kind,
                                                               .id = answer_id(kind, next_answer_++),
@@ -262,15 +265,17 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
   answer.base64 = asked.base64;
   answer.samples = asked.samples;
   answer.dimensions = asked.dimensions.value_or(settings_.embedding_dimensions);
-  std::vector<Request> requests = make_requests(answer, asked);
-  if (const std::string why = beyond_answer(answer); !why.empty()) {
-    return server_->respond(connection, refusal(400, why));
+  // Lengths before words: a request that is refused costs nothing.
+  draw_choices(answer, asked);
+  if (const std::string why = beyond_answer(answer, asked); !why.empty()) {
+    return respond_at_once(connection, error_answer(400, why));
   }
+  std::vector<Request> requests = make_requests(answer, asked);
   answers_.emplace(connection, std::move(made));
   const Picoseconds arrival = now();
   submit(answer, std::move(requests), asked, arrival);
   if (answer.rejection != Rejection::none) {
-    server_->respond(connection, rejected(answer, answer.rejection));
+    respond_at_once(connection, rejected(answer, answer.rejection));
     forget(answer, arrival);
   } else if (answer.stream) {
     server_->begin_stream(
@@ -311,8 +316,7 @@ std::string Endpoint::beyond_length(const CompletionRequest& asked) const {
   return "";
 }
 
-std::string Endpoint::beyond_answer(const Answer& answer) {
-  if (answer.stream) return "";
+std::string Endpoint::beyond_answer(const Answer& answer, const CompletionRequest& asked) {
   if (answer.head.kind == CompletionKind::embedding) {
     const auto inputs = static_cast<int64_t>(answer.choices.size());
     if (inputs * answer.dimensions <= most_embedding_values) return "";
@@ -323,23 +327,58 @@ std::string Endpoint::beyond_answer(const Answer& answer) {
   }
   int64_t tokens = 0;
   for (const Choice& choice : answer.choices) tokens += choice.output_tokens;
-  if (tokens <= most_answer_tokens) return "";
+  if (tokens > most_answer_tokens) {
+    return fmt::format(
+        "The answer would have {} tokens. One answer holds at most {}, all its choices together. Please ask for fewer "
+        "choices or tokens.",
+        tokens, most_answer_tokens);
+  }
+  const auto stops = static_cast<int64_t>(asked.stop.size());
+  if (tokens * stops <= most_stop_searches) return "";
   return fmt::format(
-      "The answer would have {} tokens. One answer that is not streamed holds at most {}. Please set \"stream\": true, "
-      "or ask for fewer choices or tokens.",
-      tokens, most_answer_tokens);
+      "{} stop texts in an answer of {} tokens: at most {} tokens are searched. Please send fewer stop texts, or ask "
+      "for fewer choices or tokens.",
+      stops, tokens, most_stop_searches / stops);
+}
+
+void Endpoint::draw_choices(Answer& answer, const CompletionRequest& asked) const {
+  for (const std::vector<TokenId>& prompt : asked.prompts) {
+    const uint64_t key = prompt_key(prompt, settings_.config.seed);
+    const auto tokens = static_cast<int64_t>(prompt.size());
+    for (int64_t sample = 0; sample < asked.samples; ++sample) {
+      const auto index = static_cast<int64_t>(answer.choices.size());
+      answer.choices.push_back(draw_choice(answer_key(key, index), tokens, asked, index));
+    }
+    answer.usage.prompt_tokens += tokens;
+  }
 }
 
 std::vector<Request> Endpoint::make_requests(Answer& answer, const CompletionRequest& asked) {
   answer.first_request = next_request_;
   std::vector<Request> requests;
+  const int64_t block = std::max(least_prefix_block, settings_.config.replicas.front().options.block_size);
   for (const std::vector<TokenId>& prompt : asked.prompts) {
+    const std::vector<int64_t> prompt_blocks = block_numbers(prompt, block);
     for (int64_t sample = 0; sample < asked.samples; ++sample) {
-      answer.choices.push_back(make_choice(prompt, asked, static_cast<int64_t>(answer.choices.size())));
-      requests.push_back(request_for(prompt, answer.choices.back(), asked));
-      requests.back().follows = sample > 0;
+      Choice& choice = answer.choices[requests.size()];
+      if (!asked.stop.empty()) end_at_stops(asked, choice);
+      Request request{.id = next_request_++,
+                      .input_tokens = static_cast<int64_t>(prompt.size()),
+                      .output_tokens = choice.output_tokens,
+                      .priority = asked.priority,
+                      .pooled = asked.kind == CompletionKind::embedding};
+      request.prefix_block_tokens = static_cast<int32_t>(block);
+      request.prefix_blocks = prompt_blocks;
+      request.follows = sample > 0;
+      if (!request.pooled) {  // a next prompt of the conversation holds the answer too
+        const size_t whole = prompt_blocks.size() * static_cast<size_t>(block);
+        std::vector<TokenId> rest(prompt.begin() + static_cast<std::ptrdiff_t>(whole), prompt.end());
+        add_tokens(choice.generated(0, choice.output_tokens), rest);
+        const std::vector<int64_t> answer_blocks = block_numbers(rest, block);
+        request.prefix_blocks.insert(request.prefix_blocks.end(), answer_blocks.begin(), answer_blocks.end());
+      }
+      requests.push_back(std::move(request));
     }
-    answer.usage.prompt_tokens += static_cast<int64_t>(prompt.size());
   }
   return requests;
 }
@@ -355,14 +394,14 @@ void Endpoint::submit(Answer& answer, std::vector<Request> requests, const Compl
   }
 }
 
-Endpoint::Choice Endpoint::make_choice(const std::vector<TokenId>& prompt, const CompletionRequest& asked,
+Endpoint::Choice Endpoint::draw_choice(uint64_t key, int64_t prompt_tokens, const CompletionRequest& asked,
                                        int64_t index) const {
-  Choice choice{.key = answer_key(prompt, settings_.config.seed, index), .answered = {.index = index}};
+  Choice choice{.key = key, .answered = {.index = index}};
   if (asked.kind == CompletionKind::embedding) {
     choice.output_tokens = 1;  // stands for the vector
     return choice;
   }
-  const int64_t most = asked.max_tokens.value_or(longest_sequence() - static_cast<int64_t>(prompt.size()));
+  const int64_t most = asked.max_tokens.value_or(longest_sequence() - prompt_tokens);
   RandomStream stream(choice.key, "output length");
   int64_t own_end = std::max(
       asked.min_tokens, 1 + static_cast<int64_t>(stream.exponential(std::max(0.0, settings_.mean_output_tokens - 1))));
@@ -375,7 +414,6 @@ Endpoint::Choice Endpoint::make_choice(const std::vector<TokenId>& prompt, const
   choice.document_bytes = choice.output_tokens * static_cast<int64_t>(token_bytes);
   choice.answered.completes_call =
       !choice.answered.tool.empty() && choice.document && choice.document->least_bytes() <= choice.document_bytes;
-  if (!asked.stop.empty()) end_at_stops(asked, choice);
   return choice;
 }
 
@@ -415,22 +453,6 @@ void Endpoint::end_at_stops(const CompletionRequest& asked, Choice& choice) {
     choice.answered.completes_call = false;
     choice.text_bytes = std::min(at, choice.text_bytes);
   }
-}
-
-Request Endpoint::request_for(const std::vector<TokenId>& prompt, const Choice& choice,
-                              const CompletionRequest& asked) {
-  Request request{.id = next_request_++,
-                  .input_tokens = static_cast<int64_t>(prompt.size()),
-                  .output_tokens = choice.output_tokens,
-                  .priority = asked.priority,
-                  .pooled = asked.kind == CompletionKind::embedding};
-  // A next prompt of the conversation holds the answer too.
-  std::vector<TokenId> all = prompt;
-  if (!request.pooled) add_tokens(choice.generated(0, choice.output_tokens), all);
-  const int64_t block = std::max(least_prefix_block, settings_.config.replicas.front().options.block_size);
-  request.prefix_block_tokens = static_cast<int32_t>(block);
-  request.prefix_blocks = block_numbers(all, block);
-  return request;
 }
 
 void Endpoint::request_stepped(const RequestStep& own, const StepRecord& step) {
@@ -487,10 +509,11 @@ void Endpoint::end_request(const RequestRecord& record) {
     if (record.rejection <= last_unservable) return;
     const HttpResponse why = rejected(answer, record.rejection);
     if (answer.stream) {  // its status has gone out
+      ++totals_.refused;
       if (std::string* const out = server_->stream_buffer(answer.connection)) *out += "data: " + why.body + "\n\n";
       server_->end_stream(answer.connection);
     } else {
-      server_->respond(answer.connection, why);
+      respond_at_once(answer.connection, why);
     }
     // The engines are in the middle of a step: the other choices are cancelled behind it.
     shed_.push_back(answer.connection);

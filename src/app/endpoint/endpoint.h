@@ -36,6 +36,7 @@ struct EndpointSettings {
   AllowedSites allowed_sites = {};
 };
 
+// Each request ends as one of completed, refused and cancelled.
 struct EndpointTotals {
   int64_t requests = 0, completed = 0, refused = 0, cancelled = 0;
   int64_t prompt_tokens = 0, completion_tokens = 0;
@@ -70,19 +71,21 @@ class Endpoint final : public HttpService, private RunObserver {
   void send_tokens(const RequestStep& own);
   void end_request(const RequestRecord& record);
 
-  HttpResponse look_up(const std::string& path) const;  // GET
+  void respond_at_once(ConnectionId connection, const HttpResponse& response);  // not by way of an engine
+  HttpResponse look_up(const std::string& path) const;                          // GET
   bool is_served(const std::string& model) const;
   HttpResponse no_such_model(const std::string& model) const;
   void complete(CompletionKind kind, ConnectionId connection, const std::string& body);
+  // Lengths and forms of its choices; words and blocks come with its requests.
+  void draw_choices(Answer& answer, const CompletionRequest& asked) const;
   std::vector<Request> make_requests(Answer& answer, const CompletionRequest& asked);
   void submit(Answer& answer, std::vector<Request> requests, const CompletionRequest& asked, Picoseconds arrival);
-  Choice make_choice(const std::vector<TokenId>& prompt, const CompletionRequest& asked, int64_t index) const;
+  Choice draw_choice(uint64_t key, int64_t prompt_tokens, const CompletionRequest& asked, int64_t index) const;
   static const AnswerSchema* choose_form(const CompletionRequest& asked, uint64_t key, AnsweredChoice& answered);
   // The tokens at which it ends by itself: near `tokens`, as far as the form allows.
   static int64_t draw_document(const AnswerSchema& schema, const CompletionRequest& asked, int64_t tokens,
                                Choice& choice);
   static void end_at_stops(const CompletionRequest& asked, Choice& choice);
-  Request request_for(const std::vector<TokenId>& prompt, const Choice& choice, const CompletionRequest& asked);
   void finish(Answer& answer);
   // What of it still runs is cancelled; all before `when` has happened.
   void forget(Answer& answer, Picoseconds when);
@@ -90,7 +93,7 @@ class Endpoint final : public HttpService, private RunObserver {
   int64_t longest_sequence() const;  // tokens of a prompt and its answer
   // Why vLLM's server would refuse it, in its words; empty = it does not.
   std::string beyond_length(const CompletionRequest& asked) const;
-  static std::string beyond_answer(const Answer& answer);
+  static std::string beyond_answer(const Answer& answer, const CompletionRequest& asked);
   Picoseconds now() const { return clock_.simulated(std::chrono::steady_clock::now()); }
 
   EndpointSettings settings_;

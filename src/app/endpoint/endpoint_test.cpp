@@ -30,14 +30,14 @@ std::vector<Json> events_of(const std::string& body) {
 class EndpointTest : public testing::Test {
  protected:
   void start(EndpointSettings settings = {}) {
-    const SchedulerOptions options{.max_model_len = 1000, .num_gpu_blocks = 500};
-    const ReplicaConfig replica{.options = options, .times = &times_, .front = front_};
+    const ReplicaConfig replica{.options = options_, .times = &times_, .front = front_};
     settings.config.replicas = {replica, replica};
     settings.model_name = "tiny";
     settings.time_scale = time_scale_;
     settings.embedding_dimensions = 4;
     endpoint_.emplace(settings);
-    server_.emplace(HttpServerSettings{.port = 0}, *endpoint_);
+    server_settings_.port = 0;
+    server_.emplace(server_settings_, *endpoint_);
     endpoint_->answer_through(*server_);
     thread_ = std::thread([this] { server_->run(); });
   }
@@ -55,6 +55,8 @@ class EndpointTest : public testing::Test {
   }
 
   LinearTimes times_{{}};
+  SchedulerOptions options_{.max_model_len = 1000, .num_gpu_blocks = 500};
+  HttpServerSettings server_settings_;
   FrontCosts front_;
   double time_scale_ = 1000;
   std::optional<Endpoint> endpoint_;
@@ -188,6 +190,36 @@ TEST_F(EndpointTest, more_tokens_than_the_model_has_room_for_are_refused_in_the_
   EXPECT_EQ(endpoint_->totals().refused, 2);
 }
 
+TEST_F(EndpointTest, answers_that_would_keep_others_waiting_are_refused_also_as_streams) {
+  options_ = {.max_model_len = 100'000, .num_gpu_blocks = 10'000};
+  start();
+  const auto asked = [&](std::string_view fields) {
+    return post("/v1/completions", fmt::format(R"({{"prompt": "a", "ignore_eos": true, {}}})", fields));
+  };
+  for (const char* stream : {"true", "false"}) {
+    const TestAnswer refused = asked(fmt::format(R"("max_tokens": 90000, "n": 34, "stream": {})", stream));
+    EXPECT_EQ(refused.status, 400) << stream;
+    EXPECT_THAT(refused.body, HasSubstr("3060000 tokens"));
+  }
+  std::vector<std::string> stops(64, R"("zzzz")");
+  const std::string list = fmt::format("[{}]", fmt::join(stops, ","));
+  EXPECT_THAT(asked(fmt::format(R"("max_tokens": 90000, "n": 3, "stop": {})", list)).body, HasSubstr("64 stop texts"));
+  EXPECT_EQ(asked(fmt::format(R"("max_tokens": 100, "n": 3, "stop": {})", list)).status, 200);
+  stop();
+  EXPECT_EQ(endpoint_->totals().refused, 3);
+}
+
+TEST_F(EndpointTest, several_answers_to_a_prompt_find_it_in_the_cache_as_one_does) {
+  start();
+  // 50 tokens: two beyond the last whole block, so that the answer begins within one.
+  const std::string prompt = R"({"prompt": ")" + std::string(200, 'q') + R"(", "max_tokens": 30, "ignore_eos": true)";
+  const Json first = parsed(post("/v1/completions", prompt + R"(, "n": 2})"));
+  const std::string said = choice(first).at("text").string();
+  post("/v1/completions", prompt + R"(, "n": 2})");  // the other replica
+  const Json next = parsed(post("/v1/completions", R"({"prompt": ")" + std::string(200, 'q') + said + R"("})"));
+  EXPECT_EQ(cached(next), 64) << "of 80 tokens, of which the last was never computed, in whole blocks";
+}
+
 TEST_F(EndpointTest, the_prompts_of_one_body_enter_the_same_first_step) {
   front_ = {.request = Seconds(0.02)};  // so long that single ones would come one by one
   start();
@@ -288,6 +320,40 @@ TEST_F(EndpointTest, streams_that_are_under_way_end_before_the_server_does) {
   stop();
   bytes += client.read_all();
   EXPECT_EQ(events_of(parsed_answer(bytes).body).size(), 300U);
+}
+
+TEST_F(EndpointTest, each_request_ends_as_answered_refused_or_cancelled) {
+  start();
+  EXPECT_EQ(post("/v1/completions", R"({"prompt": "a", "max_tokens": 2})").status, 200);
+  EXPECT_EQ(get("/health").status, 200);
+  EXPECT_EQ(get("/v1/models/other").status, 404);
+  EXPECT_EQ(get("/v1/models/ti%6Ey").status, 200);
+  EXPECT_EQ(post("/tokenize", R"({"prompt": "a"})").status, 200);
+  TestClient malformed(server_->port());
+  malformed.send_bytes("NOT HTTP\r\n\r\n");
+  EXPECT_THAT(malformed.read_all(), HasSubstr(" 400 "));
+  stop();
+  const EndpointTotals& totals = endpoint_->totals();
+  EXPECT_EQ(totals.requests, 6);
+  EXPECT_EQ(totals.completed, 4);
+  EXPECT_EQ(totals.refused, 2);
+  EXPECT_EQ(totals.cancelled, 0);
+}
+
+TEST_F(EndpointTest, a_stream_that_the_grace_cuts_off_and_a_connection_too_many_are_counted) {
+  time_scale_ = 1;
+  server_settings_ = {.max_connections = 1, .grace = std::chrono::milliseconds(20)};
+  start();
+  TestClient client(server_->port());
+  client.send_request("POST", "/v1/completions",
+                      R"({"prompt": "a", "max_tokens": 900, "ignore_eos": true, "stream": true})");
+  client.read_until("data: ");
+  EXPECT_EQ(get("/health").status, 429);
+  stop();
+  const EndpointTotals& totals = endpoint_->totals();
+  EXPECT_EQ(totals.requests, 2);
+  EXPECT_EQ(totals.refused, 1);
+  EXPECT_EQ(totals.cancelled, 1);
 }
 
 TEST_F(EndpointTest, an_answer_ends_before_a_stop_text_whether_it_is_streamed_or_not) {

@@ -30,8 +30,12 @@ TokenId special_token(std::string_view name) {
   return text_tokens + static_cast<TokenId>(fnv1a(name) % (token_ids - text_tokens));
 }
 
-uint64_t answer_key(std::span<const TokenId> prompt, uint64_t seed, int64_t choice) {
-  return mixed(mixed(content_hash(prompt), seed), static_cast<uint64_t>(choice));
+uint64_t prompt_key(std::span<const TokenId> prompt, uint64_t seed) {
+  return mixed(content_hash(prompt), seed);
+}
+
+uint64_t answer_key(uint64_t prompt_key, int64_t choice) {
+  return mixed(prompt_key, static_cast<uint64_t>(choice));
 }
 
 std::string answer_text(uint64_t key, int64_t first, int64_t count) {

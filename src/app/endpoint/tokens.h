@@ -21,8 +21,13 @@ TokenId special_token(std::string_view name);
 // Made-up words for tokens, one each: what the tokens were made from is not known any more.
 std::string token_text(std::span<const TokenId> tokens);
 
-// What an answer is made from: equal for equal prompts, seeds and choices, whenever the request comes.
-uint64_t answer_key(std::span<const TokenId> prompt, uint64_t seed, int64_t choice);
+// What an answer is made from: equal for equal prompts, seeds and choices, whenever the request comes. The choices of a
+// prompt share what is hashed of it.
+uint64_t prompt_key(std::span<const TokenId> prompt, uint64_t seed);
+uint64_t answer_key(uint64_t prompt_key, int64_t choice);
+inline uint64_t answer_key(std::span<const TokenId> prompt, uint64_t seed, int64_t choice) {
+  return answer_key(prompt_key(prompt, seed), choice);
+}
 // The words of an answer from the given one on, each a space and three letters: one token, so that an answer in the
 // next prompt of a conversation is the same tokens again.
 std::string answer_text(uint64_t key, int64_t first, int64_t count);

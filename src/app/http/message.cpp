@@ -73,6 +73,11 @@ std::string_view status_text(int status) {
   }
 }
 
+std::string host_and_port(const std::string& host, int port) {
+  const bool is_six = host.find(':') != std::string::npos;
+  return fmt::format("{}:{}", is_six ? "[" + host + "]" : host, port);
+}
+
 std::string response_bytes(const HttpResponse& response, bool keep_alive, bool head_only) {
   std::string bytes = head(response, keep_alive, fmt::format("Content-Length: {}\r\n", response.body.size()));
   return head_only ? bytes : bytes + response.body;

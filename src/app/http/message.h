@@ -12,7 +12,7 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method;
-  std::string path;     // without the query
+  std::string path;     // without the query and its escapes
   std::string query;    // behind the question mark
   HttpHeaders headers;  // names in lower case, values without space around them
   std::string body;
@@ -33,7 +33,8 @@ struct HttpResponse {
   HttpHeaders headers = {};
 };
 
-std::string_view status_text(int status);  // "Not Found"
+std::string_view status_text(int status);                      // "Not Found"
+std::string host_and_port(const std::string& host, int port);  // as in a URL or a Host header: "[::1]:8000"
 
 // The bytes of a whole answer; to a HEAD, those before its body.
 std::string response_bytes(const HttpResponse& response, bool keep_alive, bool head_only = false);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,6 +36,22 @@ std::string_view trimmed(std::string_view text) {
 bool parse_whole(std::string_view text, int base, size_t& value) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   return !text.empty() && problem == std::errc() && end == text.data() + text.size();
+}
+
+// Of a path, where + is itself. Nothing for an escape that is none, or of a NUL.
+std::optional<std::string> without_escapes(std::string_view path) {
+  std::string text;
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      text += path[i];
+      continue;
+    }
+    size_t code = 0;
+    if (i + 2 >= path.size() || !parse_whole(path.substr(i + 1, 2), 16, code) || code == 0) return std::nullopt;
+    text += static_cast<char>(code);
+    i += 2;
+  }
+  return text;
 }
 
 }  // namespace
@@ -122,7 +139,9 @@ void HttpRequestParser::take_request_line() {
   http_1_0_ = version == "HTTP/1.0";
   request_.keep_alive = request_.takes_chunks = !http_1_0_;
   const size_t question = target.find('?');
-  request_.path = target.substr(0, question);
+  std::optional<std::string> path = without_escapes(target.substr(0, question));
+  if (!path) return fail(400, "a path with an escape that is no %XX of a letter");
+  request_.path = std::move(*path);
   if (question != std::string_view::npos) request_.query = target.substr(question + 1);
   step_ = Step::headers;
 }

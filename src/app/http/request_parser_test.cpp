@@ -89,6 +89,22 @@ TEST(HttpRequestParser, takes_the_query_off_the_path) {
   EXPECT_FALSE(reading.requests[0].keep_alive);
 }
 
+TEST(HttpRequestParser, takes_escapes_out_of_the_path_and_leaves_the_query) {
+  const auto asked = [](const std::string& target) { return read("GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n"); };
+  const Reading reading = asked("/v1/models/meta-llama%2FLlama+3%2e1%3fx?a=%2F");
+  ASSERT_EQ(reading.requests.size(), 1U);
+  EXPECT_EQ(reading.requests[0].path, "/v1/models/meta-llama/Llama+3.1?x") << "cut at the question mark before";
+  EXPECT_EQ(reading.requests[0].query, "a=%2F");
+  for (const char* wrong : {"/a%", "/a%2", "/a%2?b", "/a%zz", "/a%+1", "/a%00b"})
+    EXPECT_EQ(asked(wrong).status, 400) << wrong;
+}
+
+TEST(HttpMessage, addresses_of_six_stand_in_brackets) {
+  EXPECT_EQ(host_and_port("::1", 8000), "[::1]:8000");
+  EXPECT_EQ(host_and_port("127.0.0.1", 80), "127.0.0.1:80");
+  EXPECT_EQ(host_and_port("gateway", 443), "gateway:443");
+}
+
 TEST(HttpRequestParser, refuses_what_servers_could_read_differently) {
   const auto status = [](const std::string& headers) {
     return read("POST / HTTP/1.1\r\n" + headers + "\r\nabc").status;

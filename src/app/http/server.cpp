@@ -220,6 +220,14 @@ void HttpServer::run() {
     flush_dirty();
     if (now_ >= next_sweep_) sweep();
   }
+  // Answers that the grace has cut off: the service hears of each.
+  std::vector<ConnectionId> cut_off;
+  for (const std::unique_ptr<Connection>& connection : places_) {
+    if (connection != nullptr && connection->phase == Phase::answering) cut_off.push_back(connection->id);
+  }
+  for (const ConnectionId id : cut_off) {
+    if (find(id) != nullptr) drop(id);
+  }
   places_.clear();
   free_places_.clear();
   connections_ = 0;

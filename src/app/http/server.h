@@ -42,7 +42,7 @@ class HttpService {
   // Answers now or later; further requests of the connection wait until then. A HEAD comes as a GET: the server leaves
   // the body of its answer out.
   virtual void requested(ConnectionId connection, HttpRequest&& request) = 0;
-  // The client left before it had its answer; nothing can be sent to it any more.
+  // The client left before it had its answer, or the server ends; nothing can be sent to it any more.
   virtual void left(ConnectionId connection) = 0;
   // How a request is refused that never gets here.
   virtual HttpResponse refusal(int status, const std::string& why) = 0;

@@ -196,6 +196,7 @@ TEST(HttpServer, stops_at_once_when_no_answer_is_under_way_and_after_the_grace_o
   ask(busy.port(), "POST", "/echo", "the server has read both");
   busy.stop();
   EXPECT_EQ(client.read_all(), "");
+  EXPECT_EQ(busy.service.clients_left, 1) << "the service hears of an answer that was cut off";
 }
 
 TEST(HttpServer, complains_about_an_address_that_is_taken_or_none) {

@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "app/http/file_descriptor.h"
+#include "app/http/message.h"
 #include "app/observe/client_stream.h"
 #include "app/observe/completion_stream.h"
 #include "app/observe/prompt_text.h"
@@ -215,8 +216,8 @@ class LoadClient {
 
   std::string head_for(std::string_view method, std::string_view path, size_t length) const {
     const ServerAddress& server = settings_.server;
-    std::string head = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}:{}\r\nUser-Agent: foretoken\r\nAccept: */*\r\n",
-                                   method, server.path, path, server.host, server.port);
+    std::string head = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: foretoken\r\nAccept: */*\r\n", method,
+                                   server.path, path, host_and_port(server.host, server.port));
     if (!settings_.api_key.empty()) head += fmt::format("Authorization: Bearer {}\r\n", settings_.api_key);
     if (length > 0) head += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n", length);
     return head + "\r\n";
@@ -614,8 +615,8 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
   };
   const std::unique_ptr<const TlsTrust> trust = trust_of(settings);
   if (connection.get() < 0) fail(std::strerror(why_not));
-  std::string message = fmt::format("GET {}{} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\n", server.path, path,
-                                    server.host, server.port);
+  std::string message = fmt::format("GET {}{} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", server.path, path,
+                                    host_and_port(server.host, server.port));
   if (!settings.api_key.empty()) message += fmt::format("Authorization: Bearer {}\r\n", settings.api_key);
   message += "\r\n";
   ClientStream stream(std::move(connection), trust.get(), server.host);

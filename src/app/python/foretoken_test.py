@@ -1,6 +1,7 @@
 """Tests of `import foretoken`: flags, results, errors, threads and types."""
 
 import ast
+import collections
 import contextlib
 import importlib.util
 import io
@@ -46,6 +47,24 @@ class Flags(unittest.TestCase):
         self.assertEqual(flag_words("serve", request_rate=4.5), ["--request-rate", "4.5"])
         self.assertEqual(flag_words("serve", request_rate=float("inf")), ["--request-rate", "inf"])
         self.assertEqual(flag_words("serve", trace=pathlib.Path("a.csv")), ["--trace", "a.csv"])
+
+    def test_what_json_has_no_value_for_is_refused(self):
+        for value in ({"ttft:500"}, (goal for goal in ["ttft:500"]), b"ttft:500", {}.keys(), ["a", {"b"}]):
+            with self.assertRaisesRegex(foretoken.InputError, "expected a list"):
+                flag_words("serve", goodput=value)
+        with self.assertRaisesRegex(foretoken.InputError, "expected a list"):
+            foretoken.ask({"command": "kernel gemm", "device": {"h100_sxm"}})
+        self.assertEqual(flag_words("serve", goodput=collections.deque(["a"])), ["--goodput", "a"])
+
+    def test_half_a_letter_is_wrong_input(self):
+        for ask in (
+            lambda: foretoken.step(model="\ud800", device="h100_sxm"),
+            lambda: foretoken.ask({"command": "step", "mod\udc80l": 1}),
+            lambda: foretoken.run("devices", "\udfff"),
+            lambda: foretoken.help("kernel", "\ud800"),
+        ):
+            with self.assertRaisesRegex(foretoken.InputError, "whole letters"):
+                ask()
 
     def test_a_path_is_a_word(self):
         with self.assertRaisesRegex(foretoken.InputError, "no_such_study.yaml"):
@@ -163,6 +182,13 @@ class Results(unittest.TestCase):
             with contextlib.redirect_stdout(printed):
                 foretoken.help(*words)
             self.assertIn(expected, printed.getvalue())
+
+
+    def test_help_of_a_subcommand_that_is_not_there_names_the_nearest(self):
+        with self.assertRaisesRegex(foretoken.InputError, "foretoken kernel: gemmm(.|\n)*did you mean gemm?"):
+            foretoken.help("kernel", "gemmm")
+        with self.assertRaisesRegex(foretoken.InputError, "foretoken serve: gemm(.|\n)*no further word"):
+            foretoken.help("serve", "gemm")
 
 
 class Failures(unittest.TestCase):
@@ -304,8 +330,16 @@ class Steps(unittest.TestCase):
                 self.steps.predict(wrong)
         with self.assertRaises(ValueError):
             self.steps.predict([[1, 2, 3]])
+        for wrong in ([[1e7, 1, 0, 0, 0]], [[1, 1e9, 0, 0, 0]], [[0, 0, 1, 1e11, 0]]):
+            with self.assertRaisesRegex(foretoken.InputError, "row 0: (.|\n)*expected 0 to"):
+                self.steps.predict(wrong)
+        for wrong in ([2**62, 2**62], [100_000_001], [-1]):  # the sum of the first would overflow
+            with self.assertRaisesRegex(foretoken.InputError, "decodes: "):
+                self.steps.predict_batch(decodes=wrong)
         with self.assertRaises(foretoken.InputError):
             foretoken.StepPredictor(model="Llama-3.1-8B", device="h100_sxm", engin="vllm")
+        with self.assertRaisesRegex(foretoken.InputError, "request_rate(.|\n)*schema endpoint"):
+            foretoken.StepPredictor(model="Llama-3.1-8B", device="h100_sxm", request_rate=1)
 
     def test_no_rows_no_seconds(self):
         if numpy is not None:
@@ -399,6 +433,33 @@ class Sweeps(unittest.TestCase):
             answers = foretoken.sweep(questions, executor)
         self.assertIsInstance(answers[1], TypeError)
         self.assertEqual(answer_bytes(answers[::2]), answer_bytes([self.alone[0], self.alone[2]]))
+
+    def test_a_question_that_is_none_fails_alone(self):
+        for executor in (None, ThreadPoolExecutor(1)):
+            answers = foretoken.sweep([SWEEP[0], 5, SWEEP[2]], executor)
+            self.assertIsInstance(answers[1], TypeError)
+            self.assertEqual(answer_bytes(answers[::2]), answer_bytes([self.alone[0], self.alone[2]]))
+
+    def test_answers_stay_where_an_executor_takes_no_more(self):
+        class Closing(ThreadPoolExecutor):
+            def submit(self, *call):
+                future = super().submit(*call)
+                self.shutdown(wait=False)
+                return future
+
+        answers = foretoken.sweep([SWEEP[0], SWEEP[2]], Closing(1))
+        self.assertEqual(answer_bytes(answers[:1]), answer_bytes(self.alone[:1]))
+        self.assertIsInstance(answers[1], RuntimeError)
+
+    def test_one_dict_may_be_every_question(self):
+        def changed():
+            spec = dict(SWEEP[0])
+            for batch in (1, 2):
+                spec["batch"] = batch
+                yield spec
+
+        asked = foretoken.sweep([{**SWEEP[0], "batch": batch} for batch in (1, 2)])
+        self.assertEqual(answer_bytes(foretoken.sweep(changed())), answer_bytes(asked))
 
     @unittest.skipUnless(importlib.util.find_spec("distributed"), "no Dask here (package python3-distributed)")
     def test_a_dask_cluster_of_two_processes_gives_the_same_bytes(self):

@@ -97,7 +97,31 @@ py::tuple ask_spec(const py::dict& spec, const std::string& program) {
   return py::make_tuple(reply.text, reply.json, reply.exit_status, reply.command);
 }
 
+// The parser would print the help of the command for a subcommand that is misspelt.
+void check_command(const std::vector<std::string>& words) {
+  std::vector<CommandDeclaration> level;
+  for (const CommandKind& kind : all_commands()) {
+    if (!words.empty() && kind.name == words.front()) level.push_back(declaration_of(kind));
+  }
+  std::string path = "foretoken";
+  for (const std::string& word : words) {
+    const CommandDeclaration* const found = find_command(level, word);
+    if (found == nullptr) {
+      std::vector<std::string> names;
+      for (const CommandDeclaration& one : level) names.push_back(one.name);
+      throw InputError(
+          {.source = path,
+           .value = printable(word),
+           .expected = names.empty() ? "no further word" : fmt::format("one of {}", fmt::join(names, ", ")),
+           .suggestion = nearest_name(word, names).value_or("")});
+    }
+    path += " " + word;
+    level = std::vector<CommandDeclaration>(found->subcommands);
+  }
+}
+
 std::string help_text(std::vector<std::string> words, const std::string& program) {
+  check_command(words);
   words.emplace_back("--help-all");
   const auto work = [words = std::move(words)](const Library& library) {
     return Reply{.text = answer_command(words, library).text};
@@ -158,12 +182,20 @@ class StepPredictor {
     for (const auto& [new_tokens, context_tokens, ends] : prompts) chunks.push_back({new_tokens, context_tokens, ends});
     StepBatch batch{.decodes = static_cast<int64_t>(decodes.size()), .prompts = chunks};
     for (const int64_t context : decodes) {
-      if (context < 0) throw InputError({.source = "decodes", .value = std::to_string(context), .expected = "tokens"});
+      if (context < 0 || context > most_step_tokens) {  // before they are summed
+        throw InputError({.source = "decodes",
+                          .value = std::to_string(context),
+                          .expected = fmt::format("0 to {} tokens", most_step_tokens)});
+      }
       batch.decode_context_tokens += context;
       batch.longest_decode_context = std::max(batch.longest_decode_context, context);
     }
-    const std::lock_guard one_at_a_time(mutex_);
-    const Estimate time = steps_->seconds(batch);
+    Estimate time;
+    {
+      const py::gil_scoped_release others_run;  // before the lock: another thread may hold it for long
+      const std::lock_guard one_at_a_time(mutex_);
+      time = steps_->seconds(batch);
+    }
     return py::make_tuple(time.value, time.low, time.high, std::string(confidence_name(time.kind)));
   }
 
@@ -187,26 +219,24 @@ class StepPredictor {
     return info;
   }
 
-  static int64_t whole(double value, const char* column, py::ssize_t row) {
-    if (value >= 0 && value <= 1e12) return std::llround(value);
+  static int64_t whole(double value, const char* column, py::ssize_t row, int64_t most) {
+    if (value >= 0 && value <= static_cast<double>(most)) return std::llround(value);
     throw InputError({.source = fmt::format("row {}", row),
                       .path = column,
                       .value = number_text(value),
-                      .expected = "a number of sequences or tokens"});
+                      .expected = fmt::format("0 to {}", most)});
   }
 
   static StepBatch batch_of(const double* row, py::ssize_t i, std::vector<PromptChunk>& prompts) {
-    const int64_t decodes = whole(row[0], "decodes", i);
-    const double context = static_cast<double>(whole(row[1], "decode_context", i));
-    const int64_t count = whole(row[2], "prompts", i);
-    if (count > most_prompts) {
-      throw InputError({.source = fmt::format("row {}", i),
-                        .path = "prompts",
-                        .value = std::to_string(count),
-                        .expected = fmt::format("0 to {}", most_prompts)});
+    const int64_t decodes = whole(row[0], "decodes", i, most_step_sequences);
+    const double context = static_cast<double>(whole(row[1], "decode_context", i, most_step_tokens));
+    const int64_t count = whole(row[2], "prompts", i, most_prompts);
+    PromptChunk prompt{.new_tokens = 0, .context_tokens = 0};
+    if (count > 0) {
+      prompt.new_tokens = whole(row[3], "prompt_tokens", i, most_step_tokens);
+      prompt.context_tokens = whole(row[4], "prompt_context", i, most_step_tokens);
     }
-    prompts.assign(static_cast<size_t>(count), {.new_tokens = count > 0 ? whole(row[3], "prompt_tokens", i) : 0,
-                                                .context_tokens = count > 0 ? whole(row[4], "prompt_context", i) : 0});
+    prompts.assign(static_cast<size_t>(count), prompt);
     return {.decodes = decodes,
             .decode_context_tokens = std::llround(context * static_cast<double>(decodes)),
             .longest_decode_context = decodes > 0 ? std::llround(context) : 0,

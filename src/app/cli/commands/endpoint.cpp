@@ -100,8 +100,8 @@ class EndpointCommand : public Command {
     Endpoint endpoint(settings);
     HttpServer server(server_settings, endpoint);
     endpoint.answer_through(server);
-    std::cerr << fmt::format("{} on {} ({}) at http://{}:{}\n", settings.model_name, replica_.model.device,
-                             counted(group.count, "replica"), server_.host, server.port())
+    std::cerr << fmt::format("{} on {} ({}) at http://{}\n", settings.model_name, replica_.model.device,
+                             counted(group.count, "replica"), host_and_port(server_.host, server.port()))
               << device_notes_text(notes) << std::flush;
     server.run();
     Answer answer = summary(endpoint.totals());
@@ -111,15 +111,16 @@ class EndpointCommand : public Command {
 
  private:
   static Answer summary(const EndpointTotals& totals) {
-    return {.text = fmt::format("{}: {} answered, {} refused, {} abandoned by their clients; {}, {} generated\n",
-                                counted(totals.requests, "request"), totals.completed, totals.refused, totals.cancelled,
-                                counted(totals.prompt_tokens, "prompt token"), totals.completion_tokens),
-            .json = Json::object({{"requests", totals.requests},
-                                  {"answered", totals.completed},
-                                  {"refused", totals.refused},
-                                  {"cancelled", totals.cancelled},
-                                  {"prompt_tokens", totals.prompt_tokens},
-                                  {"completion_tokens", totals.completion_tokens}})};
+    return {
+        .text = fmt::format("{}: {} answered, {} refused, {} abandoned by their clients or cut off; {}, {} generated\n",
+                            counted(totals.requests, "request"), totals.completed, totals.refused, totals.cancelled,
+                            counted(totals.prompt_tokens, "prompt token"), totals.completion_tokens),
+        .json = Json::object({{"requests", totals.requests},
+                              {"answered", totals.completed},
+                              {"refused", totals.refused},
+                              {"cancelled", totals.cancelled},
+                              {"prompt_tokens", totals.prompt_tokens},
+                              {"completion_tokens", totals.completion_tokens}})};
   }
 
   const Options* options_ = nullptr;

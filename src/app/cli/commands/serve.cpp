@@ -131,6 +131,14 @@ class ServeCommand : public Command {
           "{} tokens ({{max_model_len}}).",
           run.metrics.shortened, counted(run.metrics.completed, "request"), groups.front().memory.flags.max_model_len));
     }
+    const bool held_busy = std::any_of(groups.begin(), groups.end(),
+                                       [](const ReplicaGroup& group) { return group.sustained_grid != nullptr; });
+    if (held_busy) {
+      notes.push_back(
+          "GPUs are assumed continuously busy ({sustained}; {energy}, {power_limit} and {gpu_clock} turn it on, also "
+          "at "
+          "a GPU's default limit): compute-bound steps are slower than on a cool GPU.");
+    }
     if (flags_.load.offline() && has_front(groups)) {
       notes.push_back(
           "All requests are in the engine's queue at the start, as in an offline run: the HTTP server and the "

@@ -54,9 +54,7 @@ class UiCommand : public Command {
     PageService service(library, settings);
     HttpServer server(server_settings, service);
     service.answer_through(server);
-    const bool is_six = server_.host.find(':') != std::string::npos;
-    const std::string address =
-        fmt::format("http://{}:{}/", is_six ? "[" + server_.host + "]" : server_.host, server.port());
+    const std::string address = fmt::format("http://{}/", host_and_port(server_.host, server.port()));
     std::cerr << fmt::format("foretoken at {} (Ctrl-C ends it)\n", address) << std::flush;
     if (open_) open_browser(address);
     server.run();

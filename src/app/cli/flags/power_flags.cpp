@@ -15,11 +15,13 @@ constexpr double least_limit_share = 0.25, least_clock_share = 0.1;
 
 void PowerFlags::declare(Options& options) {
   options.heading("Power and clocks");
-  options.number("--power-limit", limit_watts, {.least = 0, .most = 5000},
-                 "Power limit of each GPU in W (nvidia-smi -pl); 0 = the default limit of the GPU");
+  options.number(
+      "--power-limit", limit_watts, {.least = 0, .most = 5000},
+      "Power limit of each GPU in W (nvidia-smi -pl); 0 = the default limit of the GPU. Any other value, also "
+      "the default limit itself, turns on --energy, which assumes that GPUs are continuously busy");
   options.text("--gpu-clock", clock,
                "Maximum GPU clock in MHz (nvidia-smi -lgc); auto = the clock with the lowest energy that meets "
-               "--goodput [the boost clock]");
+               "--goodput; turns on --energy [the boost clock]");
 }
 
 double PowerFlags::top_mhz(const Device& device) {

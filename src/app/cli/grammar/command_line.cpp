@@ -79,7 +79,7 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
     const auto flag =
         std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with("-"); });
     const std::string typed = flag != extras.end() ? *flag : (extras.empty() ? "" : extras.front());
-    problem.value = printable(typed);
+    problem.value = extras.empty() ? "" : shown_word(typed);
     if (typed.starts_with("-")) {
       problem.expected = "a flag of this command" + help;
       const std::string typed_flag = typed.substr(0, typed.find('='));
@@ -92,9 +92,9 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !names.empty()) {
     // No (known) subcommand: the word after this command's own name is what was meant to be one.
     const size_t own_words = depth_of(app);
-    const std::string typed =
-        arguments.size() > own_words && !arguments[own_words].starts_with("-") ? arguments[own_words] : "";
-    problem.value = printable(typed);
+    const bool names_one = arguments.size() > own_words && !arguments[own_words].starts_with("-");
+    const std::string typed = names_one ? arguments[own_words] : "";
+    problem.value = names_one ? shown_word(typed) : "";
     problem.expected = fmt::format("one of {}{}", fmt::join(names, ", "), help);
     problem.suggestion = typed == "help" ? "--help" : name_meant(typed, names);
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
@@ -223,11 +223,27 @@ class ParsedLine {
                        [&](const CLI::App* child) { return names(child->get_name()) && has_flag(*child, flag); });
   }
 
+  // The command stands before its own flags; further on, a command's name is some flag's value (--phase train).
+  bool begins_with_command() const {
+    constexpr std::string_view own_flags[] = {"--json",     "--print-spec", "-h",     "--help",
+                                              "--help-all", "--version",    "--spec", "--from"};
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      const std::string_view word = arguments_[i];
+      if (!word.starts_with('-') || word == "-") {
+        const auto commands = all_commands();
+        return std::any_of(commands.begin(), commands.end(),
+                           [&](const CommandKind& kind) { return kind.name == word; });
+      }
+      const std::string_view flag = word.substr(0, word.find('='));
+      if (std::find(std::begin(own_flags), std::end(own_flags), flag) == std::end(own_flags)) return false;
+      if (word == "--spec" || word == "--from") ++i;  // and its value
+    }
+    return false;
+  }
+
   // A line with a question's file needs no command: the file names it.
   void take_command_from_spec() {
-    const auto commands = all_commands();
-    if (std::any_of(commands.begin(), commands.end(), [&](const CommandKind& kind) { return names(kind.name); }))
-      return;
+    if (begins_with_command()) return;
     constexpr std::string_view flag = "--spec", with_value = "--spec=";
     for (size_t i = 0; i < arguments_.size(); ++i) {
       const bool is_joined = arguments_[i].starts_with(with_value);

@@ -63,6 +63,9 @@ struct FlagDeclaration {
   std::string heading = {};
   bool required = false;
   bool takes_settings = false;  // KEY=VALUE,...: an object in JSON
+  bool is_money = false;        // a number that may be a price: "$2.5/h", "20k"
+  // Of a choice between engines: releases of these families are choices too ("vllm-0.12").
+  std::vector<std::string> release_families = {};
 
   bool is_positional() const { return !names.front().starts_with("-"); }
 };

@@ -89,4 +89,9 @@ std::string flag_meant(const std::string& typed, std::span<const std::string> kn
   return nearest_name(typed, known).value_or("");
 }
 
+std::string shown_word(const std::string& word) {
+  const bool is_seen = word.find_first_not_of(" \t") != word.npos;
+  return is_seen ? printable(word) : fmt::format("\"{}\"", printable(word));
+}
+
 }  // namespace foretoken

@@ -16,4 +16,7 @@ std::string name_meant(const std::string& typed, std::span<const std::string> kn
 // where none is near.
 std::string flag_meant(const std::string& typed, std::span<const std::string> known);
 
+// A word of a line as messages show it: one that nobody would see stands in quotes ("").
+std::string shown_word(const std::string& word);
+
 }  // namespace foretoken

@@ -55,4 +55,10 @@ TEST(KnownNames, an_unknown_one_is_refused_with_the_nearest) {
   }
 }
 
+TEST(KnownNames, words_that_nobody_would_see_stand_in_quotes) {
+  EXPECT_EQ(shown_word(""), "\"\"");
+  EXPECT_EQ(shown_word("  "), "\"  \"");
+  EXPECT_EQ(shown_word("h100 sxm"), "h100 sxm");
+}
+
 }  // namespace foretoken::known_names_test

@@ -233,7 +233,8 @@ void Options::add_number(const std::string& names, double& target, Range<double>
                               .kind = FlagKind::number,
                               .help = help,
                               .fallback = required ? "" : number_text(target),
-                              .required = required};
+                              .required = required,
+                              .is_money = !sign.empty()};
   const auto is_finite = [](double bound) { return std::abs(bound) < std::numeric_limits<double>::max(); };
   if (!required && is_finite(target)) declaration.usual = target;
   if (is_finite(allowed.least)) declaration.least = allowed.least;
@@ -258,6 +259,11 @@ void Options::choice(const std::string& names, std::string& target, std::vector<
                               .choices = allowed,
                               .required = required};
   if (!target.empty()) declaration.usual = target;
+  for (const std::string& name : allowed) {
+    const std::string release = name + "-1.0";
+    const std::optional<EngineRelease> known = engine_release(release);
+    if (known && known->family == name && takes_releases(allowed)) declaration.release_families.push_back(name);
+  }
   add(
       std::move(declaration),
       [&target, allowed](const std::string& flag, const std::string& value) {

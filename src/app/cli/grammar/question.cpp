@@ -59,7 +59,7 @@ std::string typed_name(const FlagDeclaration& flag, const std::string& line) {
                             const std::vector<std::string>& names) {
   const std::string program = command.empty() ? "foretoken" : "foretoken " + command;
   throw InputError({.source = program,
-                    .value = printable(word),
+                    .value = shown_word(word),
                     .expected = names.empty()
                                     ? fmt::format("no further argument (see {} --help)", program)
                                     : fmt::format("one of {} (see {} --help)", fmt::join(names, ", "), program),
@@ -238,6 +238,12 @@ InputError Question::named(const InputError& error) const {
   InputProblem problem = error.problem();
   for (std::string* sentence : {&problem.value, &problem.expected, &problem.suggestion}) {
     *sentence = with_field_names(*sentence, [&](std::string_view field) { return shown_name(field); });
+  }
+  // Catalogues say "model: nope" of names wherever they stand: here it is what this very flag was given.
+  if (problem.field.empty() && problem.path.empty()) {
+    const OptionField* const same = find_field(problem.source);
+    const Json held = same != nullptr && same->was_given() ? same->value() : Json();
+    if (held.kind() == Json::Kind::string && printable(held.string()) == problem.value) problem.field = problem.source;
   }
   const std::string source = problem.field.empty() ? problem.source : problem.field;
   if (!problem.field.empty()) problem.source = shown_name(std::exchange(problem.field, ""));

@@ -169,6 +169,25 @@ TEST(Question, a_library_names_fields_and_a_command_line_flags) {
   for (const InputProblem& shown : {by_flag, by_field}) EXPECT_EQ(shown.field, "");
 }
 
+TEST(Question, a_name_that_no_catalogue_has_is_named_by_its_flag) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const auto complaint = [&](const std::vector<std::string>& line) {
+    try {
+      answer_command(line, library);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  EXPECT_THAT(complaint({"step", "--model", "nope", "--device", "h100_sxm"}), testing::StartsWith("--model: nope"));
+  EXPECT_THAT(complaint({"step", "--model", "Llama-3.1-8B", "--device", "nope"}),
+              testing::StartsWith("--device: nope"));
+  // Typed in another flag, or as a word without one.
+  EXPECT_THAT(complaint({"serve", "--model", "Llama-3.1-8B", "--device", "h100_sxm", "--replica", "device=nope"}),
+              testing::StartsWith("device: nope"));
+  EXPECT_THAT(complaint({"devices", "nope"}), testing::StartsWith("device: nope"));
+}
+
 TEST(Question, an_answer_names_flags_however_it_was_asked) {
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   const Answer answer = asked(R"({"command": "serve", "model": "Llama-3.1-8B", "device": "h100_sxm", "num_prompts": 2,
@@ -193,6 +212,8 @@ TEST(Question, words_and_keywords_name_flags_in_complaints) {
   EXPECT_THAT(complaint({"serv"}, Json::object()), HasSubstr("did you mean serve"));
   EXPECT_THAT(complaint({"kernel", "gem"}, Json::object()), HasSubstr("did you mean gemm"));
   EXPECT_THAT(complaint({"devices", "a", "b"}, Json::object()), HasSubstr("no further argument"));
+  EXPECT_THAT(complaint({"devices", "a", ""}, Json::object()),
+              HasSubstr("devices: \"\"\n  expected no further argument"));
   const Question question({"import", "profile", "a.json", "b.json"}, Json::object({{"out", "x"}}));
   EXPECT_THAT(question.words(), ElementsAre("import", "profile", "a.json", "b.json", "--out", "x"));
 }

@@ -1,9 +1,12 @@
 #include "app/cli/grammar/schema.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -16,26 +19,56 @@ Json names_json(std::initializer_list<const char*> names) {
   return list;
 }
 
+// As parse_number reads it; with the suffixes of parse_scaled_number and parse_usd_per_hour.
+constexpr std::string_view number_pattern = R"([+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?)";
+
+std::string pattern_of(const FlagDeclaration& flag) {
+  if (flag.kind == FlagKind::integer) return fmt::format("^{}[kmgtKMGT]?$", number_pattern);
+  if (!flag.is_money) return fmt::format("^{}$", number_pattern);
+  return fmt::format("^[$]?{}[kKmM]?(/[hH]([rR]|[oO][uU][rR])?)?$", number_pattern);
+}
+
+// null is as if the field were not there.
+Json types_json(const FlagDeclaration& flag, std::initializer_list<const char*> names) {
+  Json types = names_json(names);
+  if (!flag.required) types.push("null");
+  return types;
+}
+
+void set_choices(Json& property, const FlagDeclaration& flag) {
+  Json choices = Json::array();
+  for (const std::string& choice : flag.choices) {
+    choices.push(choice);
+    // A question in JSON may have it as a number.
+    const std::optional<int64_t> whole = parse_integer(choice);
+    if (whole && fmt::format("{}", *whole) == choice) choices.push(*whole);
+  }
+  if (!flag.required) choices.push(Json());
+  if (flag.release_families.empty()) {
+    property.set("enum", std::move(choices));
+    return;
+  }
+  const std::string releases = fmt::format("^({})(==|-[vV]?)[0-9]+[.][0-9].*$", fmt::join(flag.release_families, "|"));
+  property.set("anyOf", Json::array({Json::object({{"enum", std::move(choices)}}),
+                                     Json::object({{"type", "string"}, {"pattern", releases}})}));
+}
+
 // Types as field_texts takes them: a number may be written as the flag takes it ("4K", "$2.5").
 void set_type(Json& property, const FlagDeclaration& flag) {
   switch (flag.kind) {
     case FlagKind::flag:
-      property.set("type", "boolean");
+      property.set("type", types_json(flag, {"boolean"}));
       return;
     case FlagKind::integer:
-      property.set("type", names_json({"integer", "string"}));
-      property.set("pattern", "^-?[0-9.]+(e[-+]?[0-9]+)?[kmgtKMGT]?$");
+      property.set("type", types_json(flag, {"integer", "string"}));
+      property.set("pattern", pattern_of(flag));
       return;
     case FlagKind::number:
-      property.set("type", names_json({"number", "string"}));
-      property.set("pattern", "^[$]?-?[0-9.]+(e[-+]?[0-9]+)?$");
+      property.set("type", types_json(flag, {"number", "string"}));
+      property.set("pattern", pattern_of(flag));
       return;
-    case FlagKind::choice: {
-      Json choices = Json::array();
-      for (const std::string& choice : flag.choices) choices.push(choice);
-      property.set("enum", std::move(choices));
-      return;
-    }
+    case FlagKind::choice:
+      return set_choices(property, flag);
     case FlagKind::text:
     case FlagKind::list:
     case FlagKind::texts:
@@ -47,6 +80,7 @@ void set_type(Json& property, const FlagDeclaration& flag) {
   types.push("object");
   if (takes_many) property.set("items", Json::object({{"type", types}}));
   if (takes_many) types.push("array");
+  if (!flag.required) types.push("null");
   property.set("type", std::move(types));
 }
 

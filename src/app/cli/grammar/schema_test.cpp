@@ -1,11 +1,13 @@
 #include "app/cli/grammar/schema.h"
 
+#include <regex>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "app/cli/grammar/command_line.h"
+#include "app/cli/grammar/question.h"
 #include "base/error.h"
 
 namespace foretoken::schema_test {
@@ -27,7 +29,7 @@ TEST(QuestionSchema, says_what_a_flag_declares) {
   EXPECT_EQ(fields.at("tensor_parallel_size").at("minimum").integer(), 1);
   EXPECT_EQ(fields.at("tensor_parallel_size").at("default").integer(), 1);
   EXPECT_EQ(fields.at("tensor_parallel_size").at("type").items().front().string(), "integer");
-  EXPECT_EQ(fields.at("energy").at("type").string(), "boolean");
+  EXPECT_EQ(fields.at("energy").at("type").value().dump(0), R"(["boolean","null"])");
   EXPECT_FALSE(fields.at("energy").at("default").boolean());
   EXPECT_TRUE(fields.at("intervals").at("default").boolean());
   EXPECT_GT(fields.at("decode_router").at("enum").items().size(), 2U);
@@ -47,7 +49,53 @@ TEST(QuestionSchema, says_what_the_reader_checks_of_names_and_sizes) {
   for (const JsonView& condition : view.at("allOf").items()) conditions.insert(condition.value().dump(0));
   EXPECT_TRUE(conditions.contains(R"({"not":{"required":["goodput","slo"]}})")) << "one name of a field";
   EXPECT_TRUE(conditions.contains(R"({"not":{"required":["tensor_parallel_size","tp"]}})"));
-  EXPECT_EQ(view.at("properties").at("max_num_seqs").at("pattern").string(), "^-?[0-9.]+(e[-+]?[0-9]+)?[kmgtKMGT]?$");
+}
+
+// Whether the pattern of the field takes the text, and whether the command does.
+void expect_taken(const std::string& field, const std::string& text, bool taken) {
+  const Json schema = schema_of("serve");
+  const JsonView property = JsonView(schema, "schema").at("properties").at(field);
+  const JsonView holder = property.has("anyOf") ? property.at("anyOf").items().back() : property;
+  const std::regex pattern(holder.at("pattern").string(), std::regex::ECMAScript);
+  EXPECT_EQ(std::regex_search(text, pattern), taken) << field << " " << text;
+  const Json spec = Json::object({{"command", "serve"}, {"model", "m"}, {"device", "d"}, {field, text}});
+  bool is_read = true;
+  try {
+    const Question question(spec, "question");
+  } catch (const InputError&) {
+    is_read = false;
+  }
+  EXPECT_EQ(is_read, taken) << field << " " << text;
+}
+
+TEST(QuestionSchema, takes_the_texts_that_the_command_takes) {
+  for (const char* text : {"200", "4K", "+5", "1E3", "1e+3", "2.k"}) expect_taken("num_prompts", text, true);
+  for (const char* text : {".", "", "4Q", "e3", "5 ", "--5", "$5", "1.2.3"}) expect_taken("num_prompts", text, false);
+  for (const char* text : {"4", ".5", "1E1", "+2.5"}) expect_taken("burstiness", text, true);
+  for (const char* text : {"$4", "4K", ".", "4/h"}) expect_taken("burstiness", text, false);
+  for (const char* text : {"2.5", "$2.5", "$2.5/h", "2.5/Hour", "1k", "$2/hr"}) expect_taken("gpu_price", text, true);
+  for (const char* text : {"$", "2.5/day", "2.5/", "EUR 2"}) expect_taken("gpu_price", text, false);
+  for (const char* text : {"vllm-0.12", "sglang==0.5.9", "vllm-v0.10.2"}) expect_taken("engine", text, true);
+  for (const char* text : {"vllm-nightly", "vlm-0.12", "vllm 0.12"}) expect_taken("engine", text, false);
+}
+
+TEST(QuestionSchema, takes_null_for_what_may_be_left_out) {
+  const Json schema = schema_of("serve");
+  const JsonView fields = JsonView(schema, "schema").at("properties");
+  const auto takes_null = [&](const char* field) {
+    const JsonView property = fields.at(field);
+    const JsonView holder = property.has("anyOf") ? property.at("anyOf").items().front() : property;
+    bool found = false;
+    for (const JsonView& one : holder.at(holder.has("enum") ? "enum" : "type").items()) {
+      const Json& value = one.value();
+      found = found || value.kind() == Json::Kind::null || (!holder.has("enum") && value.string() == "null");
+    }
+    return found;
+  };
+  for (const char* field :
+       {"energy", "num_prompts", "request_rate", "engine", "decode_router", "prefill_pool", "goodput"})
+    EXPECT_TRUE(takes_null(field)) << field;
+  EXPECT_FALSE(takes_null("model")) << "it must be given";
 }
 
 // Whatever is required may be given under any of its names.

@@ -6,10 +6,11 @@ import json
 import keyword
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
 from foretoken import _foretoken
+from foretoken._foretoken import InputError
 from foretoken.result import Result
 
 __all__: list[str] = []  # one for each command, added below
@@ -29,7 +30,7 @@ def run(command: str, *words: str | os.PathLike[str], **flags: Any) -> Result:
         trace=None           as if it were not there
     """
     texts = [str(_plain(word)) for word in words]
-    return _result(*_foretoken.ask([command, *texts], _fields(flags), _foretoken.__file__))
+    return _result(*_foretoken.ask([_text(command), *texts], _fields(flags), _foretoken.__file__))
 
 
 def ask(spec: Mapping[str, Any]) -> Result:
@@ -44,7 +45,7 @@ def help(*command: str) -> None:
     """Prints what the program says about itself, a command or a subcommand: help("kernel", "gemm")."""
     if command and command[0] not in dict(_foretoken.commands()):
         run(command[0])  # raises the program's own error: --help would speak of the program
-    print(_foretoken.help(list(command), _foretoken.__file__), end="")
+    print(_foretoken.help([_text(str(word)) for word in command], _foretoken.__file__), end="")
 
 
 def python_name(name: str) -> str:
@@ -59,7 +60,7 @@ def _result(text: str, document: str, exit_status: int, command: str) -> Result:
 
 def _fields(flags: dict[str, Any]) -> dict[str, Any]:
     """Keywords as the program names its fields: import_ is import."""
-    named = {(name[:-1] if keyword.iskeyword(name[:-1]) else name): _plain(value) for name, value in flags.items()}
+    named = {_text(name[:-1] if keyword.iskeyword(name[:-1]) else name): _plain(value) for name, value in flags.items()}
     return {name: value for name, value in named.items() if value is not None}
 
 
@@ -68,15 +69,32 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, range)):
-        return [_plain(item) for item in value]
-    if value is None or isinstance(value, (bool, str)):
+        return {_text(str(key)): _plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        return [_plain(item) for item in value]
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return _text(os.fsdecode(value))
+    if isinstance(value, Iterable):  # a set has no order of its own, bytes are no text, and a generator is read once
+        raise InputError(f"{_shown(value)}\n  expected a list, a dict, a text, a number, True, False or None")
     is_number = isinstance(value, int) and abs(value) < 2**63 or isinstance(value, float) and math.isfinite(value)
-    return value if is_number else str(value)  # inf, and what the program will refuse
+    return value if is_number else _text(str(value))  # inf, and what the program will refuse
+
+
+def _text(text: str) -> str:
+    """Surrogates without their other half stand for no letter, and no file or model is named so."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{_shown(text)}\n  expected a text of whole letters: {error.reason}") from error
+    return text
+
+
+def _shown(value: Any) -> str:
+    return ascii(value)[:60]
 
 
 def _function(name: str, summary: str) -> Callable[..., Result]:
