@@ -77,10 +77,28 @@ HardwareCatalogue::HardwareCatalogue(std::filesystem::path folder, std::filesyst
     throw InputError(
         {.source = folder_.string(), .expected = "a folder of hardware descriptions, with devices/ in it"});
   }
-  devices_ = stems_of("devices");
+  devices_ = file_stems(folder_ / "devices");
+  if (!own_.empty()) take_own_devices();
   nodes_ = stems_of("nodes");
   clusters_ = stems_of("clusters");
-  if (!own_.empty()) own_devices_ = file_stems(own_ / "devices");
+}
+
+// One that is called as a device that ships would be answered with that one's measurements: it is left out, and refused
+// where it is asked for.
+void HardwareCatalogue::take_own_devices() {
+  const std::vector<std::string> shipped = devices_;
+  for (std::string& stem : file_stems(own_ / "devices")) {
+    const auto same = std::find_if(shipped.begin(), shipped.end(), [&](const std::string& one) {
+      return comparable_name(one) == comparable_name(stem);
+    });
+    if (same != shipped.end()) {
+      hidden_.emplace(comparable_name(stem), own_ / "devices" / (stem + ".json"));
+      continue;
+    }
+    devices_.push_back(stem);
+    own_devices_.push_back(std::move(stem));
+  }
+  std::sort(devices_.begin(), devices_.end());
 }
 
 std::vector<std::string> HardwareCatalogue::stems_of(const char* kind) const {
@@ -104,33 +122,22 @@ bool HardwareCatalogue::is_path(const std::string& name_or_path) {
   return means_a_file(name_or_path);
 }
 
+bool HardwareCatalogue::is_own(const std::string& stem) const {
+  return std::find(own_devices_.begin(), own_devices_.end(), stem) != own_devices_.end();
+}
+
 Device HardwareCatalogue::device_entry(const std::string& stem, const DeviceFinder& like) const {
-  const std::filesystem::path file = file_of("devices", stem);
-  Device device = read_device_file(file, like);
-  if (std::find(own_devices_.begin(), own_devices_.end(), stem) == own_devices_.end()) return device;
-  const std::vector<std::string> shipped = file_stems(folder_ / "devices");
-  const auto hidden = std::find_if(shipped.begin(), shipped.end(), [&](const std::string& one) {
-    return comparable_name(one) == comparable_name(stem);
-  });
-  if (hidden != shipped.end()) {
-    throw InputError({.source = file.string(),
-                      .value = fmt::format("hides {}", *hidden),
-                      .expected = fmt::format("a file name that is not yet in the library, whose measurements of {} "
-                                              "would be taken for those of this file",
-                                              *hidden),
-                      .suggestion = fmt::format("my_{}.json", *hidden)});
-  }
+  const std::filesystem::path folder = is_own(stem) ? own_ : folder_;
+  Device device = read_device_file(folder / "devices" / (stem + ".json"), like);
   // A copy may keep the name inside, by which measurements of the device it was copied from would be found.
-  device.name = stem;
+  if (is_own(stem)) device.name = stem;
   return device;
 }
 
 Device HardwareCatalogue::find_device(const std::string& name_or_path, const DeviceFinder& like) const {
   // Aliases that a copy kept go on meaning the device that ships.
   std::vector<std::string> stems = devices_;
-  std::stable_partition(stems.begin(), stems.end(), [&](const std::string& stem) {
-    return std::find(own_devices_.begin(), own_devices_.end(), stem) == own_devices_.end();
-  });
+  std::stable_partition(stems.begin(), stems.end(), [&](const std::string& stem) { return !is_own(stem); });
   return find(
       name_or_path, stems, "device", [&](const std::filesystem::path& path) { return read_device_file(path, like); },
       [&](const std::string& stem) { return device_entry(stem, like); });
@@ -142,11 +149,19 @@ DeviceFinder HardwareCatalogue::like_finder() const {
 
 Device HardwareCatalogue::device(const std::string& name_or_path) const {
   if (name_or_path.starts_with('{')) return parse_device(name_or_path, "device", like_finder());
+  if (const auto hidden = hidden_.find(comparable_name(name_or_path)); hidden != hidden_.end()) {
+    throw InputError(
+        {.source = hidden->second.string(),
+         .value = fmt::format("{} is the name of a built-in device", name_or_path),
+         .expected = fmt::format("another file name, because the measurements of the built-in device would "
+                                 "be used for this one; rename it, for example to my_{}.json",
+                                 hidden->second.stem().string())});
+  }
   return find_device(name_or_path, like_finder());
 }
 
 Node HardwareCatalogue::node(const std::string& name_or_path) const {
-  const auto device_called = [this](const std::string& name) { return device(name); };
+  const auto device_called = [this](const std::string& name) { return find_device(name, like_finder()); };
   const auto read = [&](const std::filesystem::path& path) { return read_node_file(path, device_called); };
   return find(name_or_path, nodes_, "node", read,
               [&](const std::string& stem) { return read(file_of("nodes", stem)); });
@@ -160,11 +175,20 @@ Cluster HardwareCatalogue::cluster(const std::string& name_or_path) const {
 }
 
 std::optional<Node> HardwareCatalogue::node_with(const Device& device) const {
-  for (const std::string& name : nodes_) {
-    Node candidate = node(name);
-    if (candidate.device.name == device.name) return candidate;
-  }
-  return std::nullopt;
+  const auto holding = [&](const std::string& name) -> std::optional<Node> {
+    for (const std::string& one : nodes_) {
+      Node candidate = node(one);
+      if (candidate.device.name != name) continue;
+      candidate.device = device;
+      return candidate;
+    }
+    return std::nullopt;
+  };
+  if (std::optional<Node> own = holding(device.name)) return own;
+  if (!is_own(device.name)) return std::nullopt;
+  // A copy sits where the device does that it was copied from.
+  const std::string copied = read_device_file(own_ / "devices" / (device.name + ".json"), like_finder()).name;
+  return copied == device.name ? std::nullopt : holding(copied);
 }
 
 }  // namespace foretoken

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,10 +50,13 @@ class HardwareCatalogue {
   // Where an entry of this name lies: in the user's folder or in the shipped one.
   std::filesystem::path file_of(const char* kind, const std::string& stem) const;
   std::vector<std::string> stems_of(const char* kind) const;
+  void take_own_devices();
+  bool is_own(const std::string& stem) const;
   Device device_entry(const std::string& stem, const DeviceFinder& like) const;
   Device find_device(const std::string& name_or_path, const DeviceFinder& like) const;
   std::filesystem::path folder_, own_;
   std::vector<std::string> devices_, nodes_, clusters_, own_devices_;
+  std::map<std::string, std::filesystem::path> hidden_;  // own files called as a shipped device, by comparable name
 };
 
 // The form in which names are compared.

@@ -70,8 +70,22 @@ TEST_F(OwnDevices, a_copy_is_called_as_its_file_and_takes_no_alias_from_the_orig
 TEST_F(OwnDevices, a_file_called_as_a_device_that_ships_is_refused) {
   add("l4", shipped().device("l4"));
   EXPECT_THAT(complaint_of([&] { catalogue().device("L4"); }),
-              AllOf(HasSubstr("l4.json"), HasSubstr("hides l4"), HasSubstr("my_l4.json")));
+              AllOf(HasSubstr("l4.json"), HasSubstr("built-in device"), HasSubstr("my_l4.json")));
   EXPECT_EQ(catalogue().device("h100_sxm").name, "h100_sxm");
+  // Questions about other devices look at all devices and nodes.
+  EXPECT_EQ(catalogue().device_names(), shipped().device_names());
+  EXPECT_EQ(catalogue().node_with(catalogue().device("h100_sxm"))->name, "hgx_h100");
+  EXPECT_EQ(catalogue().node("g6_48xlarge").device.name, "l4");
+  add("H200-SXM", shipped().device("h200_sxm"));
+  EXPECT_THAT(complaint_of([&] { catalogue().device("h200_sxm"); }), HasSubstr("H200-SXM.json"));
+}
+
+TEST_F(OwnDevices, a_copy_sits_in_the_node_of_the_original) {
+  add("my_h100", shipped().device("h100_sxm"));
+  const std::optional<Node> node = catalogue().node_with(catalogue().device("my_h100"));
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->name, "hgx_h100");
+  EXPECT_EQ(node->device.name, "my_h100");
 }
 
 TEST(Catalogue, a_number_of_devices_in_a_name_is_told_its_flag) {

@@ -343,7 +343,8 @@ Estimate KernelPredictor::no_faster_than_unpacked(const Estimate& seconds, const
   const KernelEstimate wide = work_out(*unpacked, {}, nullptr);
   // Only multiplying takes as long; there are fewer bytes to read.
   const double multiplying = wide.seconds.value * std::min(1.0, wide.compute / wide.memory);
-  const bool is_marlin = std::holds_alternative<GemmShape>(shape) && variant.empty();
+  const bool is_marlin =
+      std::holds_alternative<GemmShape>(shape) && variant.empty() && kernel_generation(device_).weight_only_kernels;
   const double least = multiplying * (is_marlin ? marlin_factor.value : 1);
   if (seconds.value >= least) return seconds;
   Estimate slower = scaled(seconds, least / seconds.value);

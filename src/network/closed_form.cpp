@@ -72,7 +72,7 @@ ClosedForm closed_form(std::span<const StageLoad> loads, double bytes, const Gro
   Seconds longest;
   for (const StageLoad& load : loads) {
     const Seconds message = load.reach == Reach::node ? costs.near_message : costs.far_message;
-    result.latency += load.posts * costs.post + load.messages * (message + latency_of(load.reach, rates)) +
+    result.latency += load.messages * (message + latency_of(load.reach, rates)) +
                       load.near_messages * (costs.near_message + rates.near_latency);
     Busiest busiest;
     const double near = bytes * costs.near_wire, far = bytes * costs.far_wire;
@@ -83,6 +83,8 @@ ClosedForm closed_form(std::span<const StageLoad> loads, double bytes, const Gro
     }
     busiest.consider(load.card * far, load.alone ? rates.whole_card : rates.card, "network cards");
     busiest.consider(load.spine * far, rates.spine, "spine");
+    // Later messages start while earlier ones move.
+    busiest.time = std::max(busiest.time, load.posts * costs.post);
     result.wire += busiest.time;
     if (busiest.time > longest) {
       longest = busiest.time;

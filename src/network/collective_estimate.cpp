@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -144,6 +145,14 @@ MessageCosts CollectiveModel::costs_of(const CollectiveRequest& request, const G
   return message_costs(candidate.protocol, candidate.algorithm->steps, way_of(request, group));
 }
 
+namespace {
+
+SentBy sent_by(const CollectiveAlgorithm& algorithm) {
+  return algorithm.sends_and_receives ? SentBy::sends_and_receives : SentBy::collective;
+}
+
+}  // namespace
+
 ClosedForm CollectiveModel::as_run(const CollectiveRequest& request, const Group& group,
                                    const AlgorithmAndProtocol& candidate, ClosedForm on_links) const {
   if (!cluster_ || group.shape.nodes == 1 || candidate.protocol == Protocol::ideal) return on_links;
@@ -172,7 +181,7 @@ TransferPlan CollectiveModel::bare_plan_of(const CollectiveRequest& request, con
 TransferPlan CollectiveModel::plan_of(const CollectiveRequest& request, const Group& group,
                                       const AlgorithmAndProtocol& candidate) const {
   TransferPlan plan = bare_plan_of(request, group, candidate);
-  if (group.shape.nodes > 1) {
+  if (cluster_ && group.shape.nodes > 1) {
     const ClosedForm on_links = time_on_links(request, group, candidate);
     plan.start += as_run(request, group, candidate, on_links).total() - on_links.total();
   }
@@ -322,10 +331,9 @@ std::optional<CollectiveModel::NodeTime> CollectiveModel::part_inside_node(const
 }
 
 // Where nothing was measured of what this predicts, the factors are judgement, not statistics.
-Estimate CollectiveModel::with_interval(Seconds time, const ClosedForm& predicted, const ClosedForm& ideal,
-                                        const Group& group, std::string& basis) const {
+Estimate CollectiveModel::with_interval(Seconds time, const Choice& choice, Seconds least, const Group& group,
+                                        std::string& basis) const {
   double faster = 0.5, slower = 2.5;
-  Seconds least = ideal.wire;
   const bool is_pcie = cluster_ && cluster_->node.fabric.kind == NodeFabricKind::pcie;
   if (!cluster_) {
     basis = "the links alone: real software only adds to it";
@@ -333,13 +341,11 @@ Estimate CollectiveModel::with_interval(Seconds time, const ClosedForm& predicte
   } else if (group.shape.nodes > 1 && is_pcie) {
     basis = "link rates and NCCL's own cost model; between PCIe hosts little was measured, so the interval is a guess";
     slower = 5;
-    least = Seconds(0);
   } else if (group.shape.nodes > 1) {
-    basis = "link rates and NCCL's cost model, set right by published runs on 18 clusters of 2 to 12 nodes";
-    const ClusterSpread spread = cluster_spread(predicted, group.shape);
+    basis = "link rates and NCCL's cost model, calibrated on published runs of 18 clusters of 2 to 12 nodes";
+    const ClusterSpread spread = cluster_spread(choice.time, group.shape, sent_by(*choice.chosen.algorithm));
     faster = spread.low;
     slower = spread.high;
-    least = Seconds(0);
   } else if (is_pcie && group.shape.ranks > 2) {
     basis = fmt::format("the slot's rate; {}", one_figure_helps);
     slower = 5;
@@ -351,6 +357,14 @@ Estimate CollectiveModel::with_interval(Seconds time, const ClosedForm& predicte
           .low = std::min(seconds, std::max(least.value(), faster * seconds)),
           .high = slower * seconds,
           .kind = Confidence::roofline};
+}
+
+Seconds CollectiveModel::least_on_links(const CollectiveRequest& request, const Group& group) const {
+  Seconds least(std::numeric_limits<double>::infinity());
+  for (const AlgorithmAndProtocol& candidate : candidates(request.kind, group.shape, request.choice, limits_)) {
+    least = std::min(least, time_on_links(request, group, {candidate.algorithm, Protocol::ideal}).wire);
+  }
+  return least;
 }
 
 void CollectiveModel::check_pairs(const CollectiveRequest& request) const {
@@ -407,8 +421,7 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
   } else {
     const bool by_flow = options_.fidelity == Fidelity::flow;
     const Seconds time = by_flow ? flow_time(request, chosen, result.link_use) : result.choice.time.total();
-    const ClosedForm ideal = closed_form_of(request, group, {chosen.algorithm, Protocol::ideal});
-    result.seconds = with_interval(time, result.choice.time, ideal, group, result.basis);
+    result.seconds = with_interval(time, result.choice, least_on_links(request, group), group, result.basis);
     result.source = by_flow ? "flow" : "formula";
     const std::optional<NodeTime> inside = part_inside_node(request, group);
     if (inside && (inside->seconds.value > result.seconds.value || inside->seconds.high > result.seconds.high)) {

@@ -128,7 +128,9 @@ class CollectiveModel {
   std::optional<CommunicationTime> measured_time(const CollectiveRequest& request, const Group& group) const;
   std::optional<NodeTime> node_time(const CollectiveRequest& request, const Group& group) const;
   std::optional<NodeTime> part_inside_node(const CollectiveRequest& request, const Group& group) const;
-  Estimate with_interval(Seconds time, const ClosedForm& predicted, const ClosedForm& ideal, const Group& group,
+  // What no algorithm on offer can be faster than.
+  Seconds least_on_links(const CollectiveRequest& request, const Group& group) const;
+  Estimate with_interval(Seconds time, const Choice& choice, Seconds least, const Group& group,
                          std::string& basis) const;
 
   std::string name_;

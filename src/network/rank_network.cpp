@@ -184,11 +184,10 @@ Estimate RankNetwork::seconds(const StepCollective& call) const {
     if (const std::optional<Estimate> time = expert_seconds(call, call.shape.ranks, nodes, tokens)) return *time;
   }
   if (nodes <= 1) return inside(call);
+  const Node& node = cluster_->node;
+  const double sharing = shares_cards(node) ? groups_per_card(node, *group, places_.ranks_of_stage(call.stage)) : 1;
   return across_
-      ->estimate({.kind = call.shape.kind,
-                  .bytes = call.shape.bytes,
-                  .group = *group,
-                  .groups_per_card = groups_per_card(cluster_->node, *group, places_.ranks_of_stage(call.stage))})
+      ->estimate({.kind = call.shape.kind, .bytes = call.shape.bytes, .group = *group, .groups_per_card = sharing})
       .seconds;
 }
 

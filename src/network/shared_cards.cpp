@@ -27,9 +27,13 @@ std::map<int64_t, double> ranks_on_cards(const Cards& cards, const ProcessGroup&
 
 }  // namespace
 
+bool shares_cards(const Node& node) {
+  return node.network_cards && node.network_cards->count.value < node.device_count;
+}
+
 double groups_per_card(const Node& node, const ProcessGroup& group, std::span<const int64_t> busy) {
+  if (!shares_cards(node)) return 1;
   const Cards cards = cards_of(node);
-  if (cards.count >= cards.per_node) return 1;
   const std::map<int64_t, double> own = ranks_on_cards(cards, group);
   std::map<int64_t, double> all;
   for (const int64_t device : busy) {
@@ -41,8 +45,8 @@ double groups_per_card(const Node& node, const ProcessGroup& group, std::span<co
 }
 
 double groups_per_card(const Node& node, const ProcessGroup& group) {
+  if (!shares_cards(node)) return 1;
   const Cards cards = cards_of(node);
-  if (cards.count >= cards.per_node) return 1;
   std::vector<double> devices(static_cast<size_t>(cards.count));
   for (int64_t device = 0; device < cards.per_node; ++device) devices[static_cast<size_t>(cards.of(device))] += 1;
   double most = 1;

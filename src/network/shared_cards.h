@@ -9,6 +9,9 @@
 
 namespace foretoken {
 
+// Fewer network cards than devices: otherwise each group has its own.
+bool shares_cards(const Node& node);
+
 // Each device of `busy` runs a collective of a group like this one at the same time: how many of these groups use the
 // busiest card of this one.
 double groups_per_card(const Node& node, const ProcessGroup& group, std::span<const int64_t> busy);

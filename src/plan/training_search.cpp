@@ -86,7 +86,8 @@ class PlanJudge {
   double offload_of(const TrainingMemory& memory, const TrainingPlan& plan) const {
     if (search_.formats.offloaded_optimizer == 0) return 0;
     const OffloadedOptimizer offload{.share = search_.formats.offloaded_optimizer,
-                                     .micro_batches = plan.micro_batches()};
+                                     .micro_batches = plan.micro_batches(),
+                                     .of_rank = offloaded_part(plan)};
     return offload_seconds(memory, offload, search_.host).value;
   }
 

@@ -22,7 +22,7 @@ struct StepConstants {
 };
 
 // Of the published all-to-alls between nodes (data/networks/published/between_nodes.csv).
-constexpr double far_post = 3;
+constexpr double far_post = 1.5;
 
 constexpr StepConstants ring_steps{
     .base = {6.6, 14.0, 8.4}, .nvlink = {0.6, 1.9, 3.4}, .pcie = {1.0, 2.5, 5.7}, .network = {2.7, 4.0, 14.0}};
@@ -66,7 +66,7 @@ double wire_factor(Protocol protocol, StepKind step) {
   throw InternalError("every protocol has a wire factor");
 }
 
-// Shares for 64 B, 128 B, ... 512 MB.
+// Shares for 64 B, 128 B, ... 256 MB; none from 512 MB on.
 struct TreeShares {
   std::array<double, 24> of;
 };
@@ -75,7 +75,7 @@ constexpr TreeShares tree_shares_ll{
 constexpr TreeShares tree_shares_ll128{
     {1, 1, 1, 1, 1, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1, 1, 1}};
 constexpr TreeShares tree_shares_simple{{0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
-                                         0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9}};
+                                         0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 1}};
 
 }  // namespace
 
@@ -116,8 +116,7 @@ double most_bus_bandwidth(Protocol protocol, const MessageWay& way) {
 }
 
 double tree_share(Protocol protocol, StepKind step, const MessageWay& way, double bytes) {
-  const bool is_tree = step == StepKind::tree || step == StepKind::in_switch_tree;
-  if (!is_tree || !way.all_reduces || !way.between_nodes() || protocol == Protocol::ideal) return 1;
+  if (step != StepKind::tree || !way.all_reduces || !way.between_nodes() || protocol == Protocol::ideal) return 1;
   const TreeShares& shares = protocol == Protocol::ll      ? tree_shares_ll
                              : protocol == Protocol::ll128 ? tree_shares_ll128
                                                            : tree_shares_simple;

@@ -47,7 +47,8 @@ HostMemoryTime host_memory_time(const TrainingQuestion& question, const Training
   }
   HostMemoryTime time{.streamed = longest, .optimizer = {}};
   const OffloadedOptimizer offload{.share = question.formats.offloaded_optimizer,
-                                   .micro_batches = plan.micro_batches()};
+                                   .micro_batches = plan.micro_batches(),
+                                   .of_rank = offloaded_part(plan)};
   if (offload.share > 0) time.optimizer = offload_seconds(estimate.memory.most(), offload, host);
   return time;
 }

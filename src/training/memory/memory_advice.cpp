@@ -213,7 +213,8 @@ std::vector<MemoryAdvice> memory_advice(const Model& model, int64_t sequence_len
     Seconds step = costs.step(one.plan);
     const double moved = one.formats.offloaded_optimizer - formats.offloaded_optimizer;
     if (moved > 0) {
-      const OffloadedOptimizer offload{.share = moved, .micro_batches = one.plan.micro_batches()};
+      const OffloadedOptimizer offload{
+          .share = moved, .micro_batches = one.plan.micro_batches(), .of_rank = offloaded_part(one.plan)};
       step += Seconds(offload_seconds(memory, offload, costs.host).value);
     }
     std::string sentence =

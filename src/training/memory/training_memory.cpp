@@ -286,8 +286,12 @@ HostMemoryLoad host_memory_use(const PlanMemory& memory, const Node& node, int64
 // of DDR4, assumed for the first two), by the bytes counted here.
 constexpr double copy_share = 0.7, gradient_copy_share = 0.4, host_optimizer_share = 0.15;
 
+double offloaded_part(const TrainingPlan& plan) {
+  return plan.sharding == Sharding::optimizer ? 1 / static_cast<double>(std::max<int64_t>(1, plan.sharded_over())) : 1;
+}
+
 Estimate offload_seconds(const TrainingMemory& memory, const OffloadedOptimizer& offload, const HostMemoryLink& host) {
-  const Bytes gradients = offload.share * (memory.gradients + memory.away_gradients);
+  const Bytes gradients = offload.share * (offload.of_rank * memory.gradients + memory.away_gradients);
   const bool as_made = memory.away_gradients.value() > 0;
   // To add to what the host has, the device reads it back and sends the sum (stage_1_and_2.py, stage3.py of DeepSpeed).
   const double trips = as_made ? static_cast<double>(2 * std::max<int64_t>(1, offload.micro_batches) - 1) : 1;
@@ -295,7 +299,8 @@ Estimate offload_seconds(const TrainingMemory& memory, const OffloadedOptimizer&
   // The host reads and writes the state once each. Gradients in fp32 are written and read; where the host also finds
   // their norm, they are read for that, then read and written scaled.
   const Bytes passed = 2 * memory.away_optimizer + (as_made ? 5 * memory.host_gradients : 2 * gradients);
-  const Seconds back = offload.share * (memory.parameters + memory.away_parameters) / (copy_share * host.link);
+  const Seconds back =
+      offload.share * offload.of_rank * (memory.parameters + memory.away_parameters) / (copy_share * host.link);
   const double seconds = (out + std::max(back, passed / (host_optimizer_share * host.memory))).value();
   // The runs above took 0.8 to 3 times as long; hosts whose threads are bound to cores are faster.
   constexpr double low = 0.4, high = 3;

@@ -101,7 +101,13 @@ HostMemoryLink host_memory_link(const Node& node, int64_t devices);
 struct OffloadedOptimizer {
   double share = 1;
   int64_t micro_batches = 1;
+  // Of whole gradients and weights, the part that this rank's host gets and gives back: less than one where replicas
+  // share the state alone.
+  double of_rank = 1;
 };
+// OffloadedOptimizer::of_rank.
+double offloaded_part(const TrainingPlan& plan);
+
 // What a step takes longer with it (arXiv 2101.06840): gradients go out over the link, for each micro-batch where they
 // leave as they are made; then the host changes its state at its memory's speed while new weights come back. The
 // device's own optimizer is not taken off. Its interval is wide: hosts and their settings differ.

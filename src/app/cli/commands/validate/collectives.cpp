@@ -3,6 +3,7 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/output/out_file.h"
+#include "base/error.h"
 #include "network/astra_compatible/validate_astra.h"
 #include "report/accuracy/validation_report.h"
 #include "report/network/communication_report.h"
@@ -70,6 +71,11 @@ class ValidateCollectives : public Command {
   }
 
   Answer run_between_nodes(const Library& library) const {
+    if (!request_.systems.empty() || tier_ != "best" || request_.gives_small_message || !calibration_.empty()) {
+      throw InputError({.source = "--systems, --tier, --give-small-message, --calibration",
+                        .value = "given",
+                        .expected = "none of them for collectives between nodes: they are for sweeps inside one"});
+    }
     OutFile rows("--out", out_);
     ScoredBetweenNodesSink sink;
     if (rows.wanted()) {
