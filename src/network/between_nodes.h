@@ -12,7 +12,7 @@ enum class SentBy { collective, sends_and_receives };
 ClosedForm as_clusters_run_it(ClosedForm model, SentBy by);
 
 // Times the prediction that runs took, by the share of it that is bytes on links: 98% of those that the constants were
-// chosen on, 80% of others. Sends to more ranks than were measured are less sure.
+// chosen on, 76% of others. Sends to more ranks than were measured are less sure.
 struct ClusterSpread {
   double low = 1, high = 1;
 };
