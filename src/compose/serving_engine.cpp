@@ -152,7 +152,7 @@ constexpr EngineKind vllm_before_08() {
   EngineKind kind = vllm_before_021();
   kind.name = "vllm-0.7";
   kind.summary =
-      "vLLM V0, before 0.8: 256 sequences, prompts whole, CUDA graphs of decodes outside its share of memory";
+      "vLLM V0 before 0.8: 256 sequences, unsplit prompts; CUDA graphs use memory outside gpu-memory-utilization";
   kind.limits = vllm_v0_limits;
   kind.step_tokens = vllm_v0_step_tokens;
   kind.captures_mixed_steps = false;

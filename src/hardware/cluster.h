@@ -33,6 +33,7 @@ struct Cluster {
   Node node;  // its network cards are known
   int node_count = 1;
   ClusterFabric fabric;
+  bool is_usual = true;  // may stand for nodes whose network nobody gave
 };
 
 // The same cluster with another number of nodes; InputError outside 1 to most_nodes.

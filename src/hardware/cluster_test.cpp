@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "hardware/catalogue.h"
+#include "hardware/usual_cluster.h"
 
 namespace foretoken::cluster_test {
 
@@ -45,11 +46,22 @@ TEST(Node, the_host_and_the_cards_are_known_where_a_maker_fixed_them) {
 
 TEST(Cluster, every_shipped_cluster_loads) {
   const HardwareCatalogue catalogue = shipped();
-  for (const char* name : {"h100_ib_rail", "h200_roce_fat_tree", "a100_ib_rail", "b200_ib_rail", "a100_ib_4nic",
-                           "a100_roce_fat_tree", "a100_40gb_roce_fat_tree", "h100_roce_pods", "h800_ib_rail",
-                           "b300_ib_rail", "gb200_nvl72_ib", "gb300_nvl72_ib", "l40s_roce"}) {
+  for (const char* name :
+       {"h100_ib_rail", "h200_roce_fat_tree", "a100_ib_rail", "b200_ib_rail", "a100_ib_4nic", "a100_roce_fat_tree",
+        "a100_40gb_roce_fat_tree", "h100_roce_pods", "h800_ib_rail", "b300_ib_rail", "gb200_nvl72_ib", "gb300_nvl72_ib",
+        "l40s_roce", "p5_efa", "p4de_efa", "p6_b200_efa", "tcpxo_a3_mega"}) {
     EXPECT_EQ(catalogue.cluster(name).name, name);
   }
+}
+
+TEST(Cluster, networks_of_one_cloud_are_never_assumed) {
+  const HardwareCatalogue catalogue = shipped();
+  for (const char* name : {"p5_efa", "p4de_efa", "p6_b200_efa", "tcpxo_a3_mega"}) {
+    const Cluster cluster = catalogue.cluster(name);
+    EXPECT_FALSE(cluster.is_usual) << name;
+    EXPECT_NE(usual_cluster(catalogue, cluster.node).name, name);
+  }
+  EXPECT_EQ(usual_cluster(catalogue, catalogue.node("hgx_h100")).name, "h100_ib_rail");
 }
 
 TEST(Cluster, devices_that_share_cards_share_their_rate) {

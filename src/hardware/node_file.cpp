@@ -131,8 +131,9 @@ Node read_node_file(const std::filesystem::path& path, const DeviceLookup& find_
 Cluster read_cluster_file(const std::filesystem::path& path, const NodeLookup& find_node) {
   const Json document = read_json_file(path, small_file);
   const JsonView file(document, path.string());
-  file.allow_only({"name", "title", "aliases", "note", "node", "node_count", "fabric"});
+  file.allow_only({"name", "title", "aliases", "note", "node", "node_count", "fabric", "usual"});
   Cluster cluster;
+  if (const auto usual = file.find("usual")) cluster.is_usual = usual->boolean();
   read_names(file, cluster);
   const JsonView node = file.at("node");
   cluster.node = follow(node, path, find_node);

@@ -23,7 +23,7 @@ Cluster usual_cluster(const HardwareCatalogue& catalogue, Node node) {
   const bool has_cards = node.network_cards.has_value();
   for (const std::string& name : catalogue.cluster_names()) {
     Cluster cluster = catalogue.cluster(name);
-    if (cluster.node.name != node.name) continue;
+    if (!cluster.is_usual || cluster.node.name != node.name) continue;
     if (has_cards && node.network_cards->bandwidth.value != cluster.node.network_cards->bandwidth.value) {
       cluster.fabric.nic_bandwidth = node.network_cards->bandwidth;
     }

@@ -21,7 +21,7 @@ Seconds latency_of(Reach reach, const GroupRates& rates) {
   throw InternalError("every reach has a latency");
 }
 
-// The links on which a stage spends the most time.
+// On what a stage spends the most time: links, or the posting of its messages.
 struct Busiest {
   Seconds time;
   std::string_view name;
@@ -29,10 +29,12 @@ struct Busiest {
   void consider(double bytes, BytesPerSecond rate, std::string_view links) {
     if (!(bytes > 0)) return;
     ensure(rate.value() > 0, "links that a collective uses have a rate");
-    const Seconds needed = Bytes(bytes) / rate;
+    consider(Bytes(bytes) / rate, links);
+  }
+  void consider(Seconds needed, std::string_view what) {
     if (needed <= time) return;
     time = needed;
-    name = links;
+    name = what;
   }
 };
 
@@ -83,8 +85,7 @@ ClosedForm closed_form(std::span<const StageLoad> loads, double bytes, const Gro
     }
     busiest.consider(load.card * far, load.alone ? rates.whole_card : rates.card, "network cards");
     busiest.consider(load.spine * far, rates.spine, "spine");
-    // Later messages start while earlier ones move.
-    busiest.time = std::max(busiest.time, load.posts * costs.post);
+    busiest.consider(load.posts * costs.post, "posting of messages");  // while earlier ones move
     result.wire += busiest.time;
     if (busiest.time > longest) {
       longest = busiest.time;

@@ -27,7 +27,8 @@ struct ClosedForm {
   Seconds start;
   Seconds latency;
   Seconds wire;
-  std::string busiest;  // which links take the longest: "NVLink", "network cards", ...; empty when no bytes move
+  std::string busiest;  // what takes the longest: "links of the node", "network cards", "posting of messages", ...;
+                        // empty when nothing moves
 
   Seconds total() const { return start + latency + wire; }
 };

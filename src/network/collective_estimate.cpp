@@ -339,7 +339,7 @@ Estimate CollectiveModel::with_interval(Seconds time, const Choice& choice, Seco
     basis = "the links alone: real software only adds to it";
     faster = 1;
   } else if (group.shape.nodes > 1 && is_pcie) {
-    basis = "link rates and NCCL's own cost model; between PCIe hosts little was measured, so the interval is a guess";
+    basis = "link rates and NCCL's cost model; few runs between PCIe hosts were measured, so the interval is a guess";
     slower = 5;
   } else if (group.shape.nodes > 1) {
     basis = "link rates and NCCL's cost model, calibrated on published runs of 18 clusters of 2 to 12 nodes";

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace foretoken {
-
 namespace {
 
 struct Cards {
@@ -13,17 +13,6 @@ struct Cards {
   int64_t count = 1;     // of a node
   int64_t of(int64_t device) const { return device / per_node * count + device % per_node * count / per_node; }
 };
-
-Cards cards_of(const Node& node) {
-  return {.per_node = node.device_count,
-          .count = node.network_cards ? node.network_cards->count.value : node.device_count};
-}
-
-std::map<int64_t, double> ranks_on_cards(const Cards& cards, const ProcessGroup& group) {
-  std::map<int64_t, double> ranks;
-  for (int64_t i = 0; i < group.size(); ++i) ranks[cards.of(group.device(i))] += 1;
-  return ranks;
-}
 
 }  // namespace
 
@@ -33,9 +22,9 @@ bool shares_cards(const Node& node) {
 
 double groups_per_card(const Node& node, const ProcessGroup& group, std::span<const int64_t> busy) {
   if (!shares_cards(node)) return 1;
-  const Cards cards = cards_of(node);
-  const std::map<int64_t, double> own = ranks_on_cards(cards, group);
-  std::map<int64_t, double> all;
+  const Cards cards{.per_node = node.device_count, .count = node.network_cards->count.value};
+  std::map<int64_t, double> own, all;
+  for (int64_t i = 0; i < group.size(); ++i) own[cards.of(group.device(i))] += 1;
   for (const int64_t device : busy) {
     if (own.contains(cards.of(device))) all[cards.of(device)] += 1;
   }
@@ -46,14 +35,13 @@ double groups_per_card(const Node& node, const ProcessGroup& group, std::span<co
 
 double groups_per_card(const Node& node, const ProcessGroup& group) {
   if (!shares_cards(node)) return 1;
-  const Cards cards = cards_of(node);
-  std::vector<double> devices(static_cast<size_t>(cards.count));
-  for (int64_t device = 0; device < cards.per_node; ++device) devices[static_cast<size_t>(cards.of(device))] += 1;
-  double most = 1;
-  for (const auto& [card, ranks] : ranks_on_cards(cards, group)) {
-    most = std::max(most, devices[static_cast<size_t>(card % cards.count)] / ranks);
+  std::set<int64_t> nodes;
+  for (int64_t i = 0; i < group.size(); ++i) nodes.insert(group.device(i) / node.device_count);
+  std::vector<int64_t> busy;
+  for (const int64_t one : nodes) {
+    for (int64_t device = 0; device < node.device_count; ++device) busy.push_back(one * node.device_count + device);
   }
-  return most;
+  return groups_per_card(node, group, busy);
 }
 
 }  // namespace foretoken

@@ -30,7 +30,7 @@ std::map<TrainingConstant, double> read_constants(const JsonView& view) {
     if (!constant) {
       std::vector<std::string> known;
       for (const TrainingConstantFacts& facts : training_constant_facts()) known.emplace_back(facts.name);
-      value.fail(fmt::format("a constant of training stacks: {}", fmt::join(known, ", ")),
+      value.fail(fmt::format("one of the constants of training stacks: {}", fmt::join(known, ", ")),
                  nearest_name(name, known).value_or(""));
     }
     const TrainingConstantFacts& facts = training_constant_facts()[*constant];
@@ -132,7 +132,8 @@ std::optional<StackCoverage> read_coverage(const std::optional<JsonView>& view) 
 RecipeHabits read_habits(const std::string& recipe, const JsonView& view) {
   const std::vector<std::string> known = training_recipe_names();
   if (std::ranges::find(known, recipe) == known.end()) {
-    view.fail(fmt::format("a number format: {}", fmt::join(known, ", ")), nearest_name(recipe, known).value_or(""));
+    view.fail(fmt::format("one of the number formats {}", fmt::join(known, ", ")),
+              nearest_name(recipe, known).value_or(""));
   }
   view.allow_only({"hides_tensor", "gathered_parameter_bytes"});
   RecipeHabits habits;
@@ -420,7 +421,7 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   }
   stack.fitted = strings_of(root.find("fitted"));
   for (const std::string& name : stack.fitted) {
-    if (!fitted_constant(name)) root.at("fitted").fail("names of constants, or on.PLACE.NAME");
+    if (!fitted_constant(name)) root.at("fitted").fail("names of constants: NAME or on.PLACE.NAME");
   }
   stack.runs = read_runs(root.find("runs"));
   if (const auto interval = root.find("interval")) stack.interval = read_interval(*interval);
@@ -456,7 +457,7 @@ TrainingStack TrainingStackCatalogue::stack(const std::string& name) const {
       throw InputError({.source = (chain.size() == 1 ? file : file_of(chain.back())).string(),
                         .path = "extends",
                         .value = printable(base),
-                        .expected = fmt::format("another of {}", fmt::join(known, ", ")),
+                        .expected = fmt::format("one of {} that does not extend this stack", fmt::join(known, ", ")),
                         .suggestion = nearest_name(base, known).value_or("")});
     }
     chain.push_back(base);

@@ -26,10 +26,12 @@ class EngineCommand final : public Command {
   }
   Answer run(const Library& library) const override {
     if (replica_.lora.enabled) {
-      throw InputError({.source = "--enable-lora", .expected = "no adapters: batches cannot name them here"});
+      throw InputError({.source = "--enable-lora",
+                        .expected = "no LoRA adapters, because a batch does not say which adapter a request uses"});
     }
     if (replica_.speculation.given()) {
-      throw InputError({.source = "--speculative-config", .expected = "no drafts: batches cannot name them here"});
+      throw InputError({.source = "--speculative-config",
+                        .expected = "no speculative decoding, because a batch cannot contain draft tokens"});
     }
     built_ = replica_.build(library, false);
     return {};
@@ -55,7 +57,7 @@ ReplicaGroup built(Json fields, const std::string& source, const Library& librar
   const JsonView given(fields, source);
   for (const auto& [name, value] : given.members()) {
     if (question.has_field(name) || name == "command") continue;
-    value.fail("a field of foretoken schema endpoint about model, device, layout, engine or calibration",
+    value.fail("a field for the model, device, layout, engine or calibration (see foretoken schema endpoint)",
                nearest_name(name, known).value_or(""));
   }
   fields.set("command", "engine");
@@ -83,7 +85,7 @@ Estimate EngineSteps::seconds(const StepBatch& batch) {
     check_range("context_tokens", chunk.context_tokens, 0, most_step_tokens);
   }
   if (batch.decodes == 0 && batch.prompts.empty()) {
-    throw InputError({.source = "batch", .value = "nothing", .expected = "at least one decode or prompt"});
+    throw InputError({.source = "batch", .value = "empty", .expected = "at least one decode or prompt"});
   }
   return group_.times->step_seconds(batch);
 }

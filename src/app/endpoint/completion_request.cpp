@@ -130,7 +130,7 @@ bool flag(const JsonView& body, std::string_view field) {
   const auto found = body.find(field);
   if (!found) return false;
   if (found->is(Json::Kind::boolean)) return found->boolean();
-  if (!found->is_number()) found->fail("true or false");
+  if (!found->is_number()) found->fail("true or false, without quotes");
   return found->integer({.least = 0, .most = 1}) == 1;
 }
 
@@ -165,9 +165,10 @@ void read_stop(const JsonView& stop, std::vector<std::string>& texts) {
   } else {
     for (const JsonView& one : stop.items()) texts.push_back(one.string());
   }
-  if (texts.size() > most_stops) stop.fail(fmt::format("at most {} texts", most_stops));
+  if (texts.size() > most_stops) stop.fail(fmt::format("at most {} stop strings", most_stops));
   for (const std::string& text : texts) {
-    if (text.empty() || text.size() > longest_stop) stop.fail(fmt::format("texts of 1 to {} bytes", longest_stop));
+    if (text.empty() || text.size() > longest_stop)
+      stop.fail(fmt::format("stop strings of 1 to {} bytes", longest_stop));
   }
 }
 
@@ -342,7 +343,7 @@ CompletionRequest read_completion_request(CompletionKind kind, const std::string
       break;
   }
   if (request.max_tokens && request.min_tokens > *request.max_tokens) {
-    view.at("min_tokens").fail(fmt::format("at most max_tokens, {}", *request.max_tokens));
+    view.at("min_tokens").fail(fmt::format("at most {} (max_tokens)", *request.max_tokens));
   }
   if (static_cast<int64_t>(request.prompts.size()) * request.samples > most_choices) {
     view.fail(fmt::format("at most {} answers from one request", most_choices));

@@ -43,7 +43,7 @@ struct CompletionRequest {
 inline constexpr int64_t most_choices = 1024;  // of one request
 // Of one request, streamed or not: more would keep the answers of others waiting.
 inline constexpr int64_t most_embedding_values = 1'000'000, most_answer_tokens = 3'000'000;
-inline constexpr int64_t most_stop_searches = 4 * most_answer_tokens;  // tokens times stop texts
+inline constexpr int64_t most_stop_searches = 4 * most_answer_tokens;  // tokens times stop strings
 inline constexpr int64_t most_form_bytes = int64_t{256} << 10;  // of the shortest documents that one request asks for
 
 // Fields that change nothing here (temperature, ...) are checked and ignored; those whose answer would lack what was

@@ -168,10 +168,11 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
   }
   if (found == nullptr) {
     return respond_at_once(
-        connection, error_answer(404, without_literal_marks(fmt::format("no route {}", printable(request.path)))));
+        connection,
+        error_answer(404, without_literal_marks(fmt::format("this server has no route {}", printable(request.path)))));
   }
   if (found->method != request.method) {
-    HttpResponse response = error_answer(405, fmt::format("{} takes {}", found->path, found->method));
+    HttpResponse response = error_answer(405, fmt::format("{} accepts only {}", found->path, found->method));
     response.headers.emplace_back("Allow", found->method);
     return respond_at_once(connection, response);
   }
@@ -200,9 +201,10 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
         return respond_at_once(
             connection, json_answer(Json::object({{"prompt", token_text(read_detokenize_request(request.body))}})));
       case Route::reset_prefix_cache:
-        return respond_at_once(connection, run_.forget_prefixes(now())
-                                               ? json_answer(Json::object({{"success", true}}))
-                                               : error_answer(503, "requests are running: their prefixes are in use"));
+        return respond_at_once(connection,
+                               run_.forget_prefixes(now())
+                                   ? json_answer(Json::object({{"success", true}}))
+                                   : error_answer(503, "the prefix cache cannot be reset while requests run"));
     }
   } catch (const InputError& error) {
     respond_at_once(connection, error_answer(400, error.what()));
@@ -243,10 +245,11 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
   const CompletionRequest asked = read_completion_request(kind, body);
   if (!asked.model.empty() && !is_served(asked.model)) return respond_at_once(connection, no_such_model(asked.model));
   if (!settings_.generates && kind != CompletionKind::embedding) {
-    return respond_at_once(connection, error_answer(400, "an encoder generates no tokens: ask /v1/embeddings"));
+    return respond_at_once(
+        connection, error_answer(400, "this model is an encoder, which generates no tokens: use /v1/embeddings"));
   }
   if (settings_.failure_rate > 0 && failures_.uniform() < settings_.failure_rate) {
-    return respond_at_once(connection, error_answer(500, "a failure that --failure-rate asked for"));
+    return respond_at_once(connection, error_answer(500, "simulated failure (--failure-rate)"));
   }
   if (const std::string why = beyond_length(asked); !why.empty()) {
     return respond_at_once(connection, error_answer(400, why));
@@ -321,24 +324,24 @@ std::string Endpoint::beyond_answer(const Answer& answer, const CompletionReques
     const auto inputs = static_cast<int64_t>(answer.choices.size());
     if (inputs * answer.dimensions <= most_embedding_values) return "";
     return fmt::format(
-        "{} inputs with {} dimensions each are {} numbers. One answer holds at most {}. Please send fewer inputs per "
-        "request, or ask for fewer dimensions.",
+        "{} inputs with {} dimensions each give {} numbers. One request may ask for at most {}. Please send fewer "
+        "inputs per request, or ask for fewer dimensions.",
         inputs, answer.dimensions, inputs * answer.dimensions, most_embedding_values);
   }
   int64_t tokens = 0;
   for (const Choice& choice : answer.choices) tokens += choice.output_tokens;
   if (tokens > most_answer_tokens) {
     return fmt::format(
-        "The answer would have {} tokens. One answer holds at most {}, all its choices together. Please ask for fewer "
-        "choices or tokens.",
+        "This request would generate {} tokens. All choices of one request together may have at most {}. Please ask "
+        "for fewer choices or tokens.",
         tokens, most_answer_tokens);
   }
   const auto stops = static_cast<int64_t>(asked.stop.size());
   if (tokens * stops <= most_stop_searches) return "";
   return fmt::format(
-      "{} stop texts in an answer of {} tokens: at most {} tokens are searched. Please send fewer stop texts, or ask "
-      "for fewer choices or tokens.",
-      stops, tokens, most_stop_searches / stops);
+      "This request would generate {} tokens. A request with {} stop strings may have at most {}. Please send fewer "
+      "stop strings, or ask for fewer choices or tokens.",
+      tokens, stops, most_stop_searches / stops);
 }
 
 void Endpoint::draw_choices(Answer& answer, const CompletionRequest& asked) const {

@@ -203,7 +203,8 @@ TEST_F(EndpointTest, answers_that_would_keep_others_waiting_are_refused_also_as_
   }
   std::vector<std::string> stops(64, R"("zzzz")");
   const std::string list = fmt::format("[{}]", fmt::join(stops, ","));
-  EXPECT_THAT(asked(fmt::format(R"("max_tokens": 90000, "n": 3, "stop": {})", list)).body, HasSubstr("64 stop texts"));
+  EXPECT_THAT(asked(fmt::format(R"("max_tokens": 90000, "n": 3, "stop": {})", list)).body,
+              HasSubstr("64 stop strings"));
   EXPECT_EQ(asked(fmt::format(R"("max_tokens": 100, "n": 3, "stop": {})", list)).status, 200);
   stop();
   EXPECT_EQ(endpoint_->totals().refused, 3);

@@ -140,7 +140,7 @@ void HttpRequestParser::take_request_line() {
   request_.keep_alive = request_.takes_chunks = !http_1_0_;
   const size_t question = target.find('?');
   std::optional<std::string> path = without_escapes(target.substr(0, question));
-  if (!path) return fail(400, "a path with an escape that is no %XX of a letter");
+  if (!path) return fail(400, "an invalid percent-escape in the path (use %XX with two hexadecimal digits, not %00)");
   request_.path = std::move(*path);
   if (question != std::string_view::npos) request_.query = target.substr(question + 1);
   step_ = Step::headers;

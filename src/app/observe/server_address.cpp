@@ -19,7 +19,7 @@ std::vector<SocketAddress> resolve(const ServerAddress& server) {
   if (failed != 0 || found == nullptr) {
     throw InputError({.source = "--url",
                       .value = printable(server.host),
-                      .expected = fmt::format("the name of a host ({})", gai_strerror(failed))});
+                      .expected = fmt::format("the name of a host that can be found ({})", gai_strerror(failed))});
   }
   std::vector<SocketAddress> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -48,7 +48,7 @@ ServerAddress parse_server_url(const std::string& flag, const std::string& given
   }
   while (server.path.ends_with('/')) server.path.pop_back();
   if (server.path.ends_with("/v1")) server.path.resize(server.path.size() - 3);
-  if (server.path.find_first_of(" ?#\r\n") != std::string::npos) fail("a path without spaces, ? and #");
+  if (server.path.find_first_of(" ?#\r\n") != std::string::npos) fail("a path without spaces, ? or #");
   size_t colon = rest.rfind(':');
   if (rest.starts_with('[')) {
     const size_t close = rest.find(']');

@@ -63,7 +63,7 @@ class Flags(unittest.TestCase):
             lambda: foretoken.run("devices", "\udfff"),
             lambda: foretoken.help("kernel", "\ud800"),
         ):
-            with self.assertRaisesRegex(foretoken.InputError, "whole letters"):
+            with self.assertRaisesRegex(foretoken.InputError, "valid Unicode text"):
                 ask()
 
     def test_a_path_is_a_word(self):
@@ -187,7 +187,7 @@ class Results(unittest.TestCase):
     def test_help_of_a_subcommand_that_is_not_there_names_the_nearest(self):
         with self.assertRaisesRegex(foretoken.InputError, "foretoken kernel: gemmm(.|\n)*did you mean gemm?"):
             foretoken.help("kernel", "gemmm")
-        with self.assertRaisesRegex(foretoken.InputError, "foretoken serve: gemm(.|\n)*no further word"):
+        with self.assertRaisesRegex(foretoken.InputError, "foretoken serve: gemm(.|\n)*no further argument"):
             foretoken.help("serve", "gemm")
 
 

@@ -112,7 +112,7 @@ void check_command(const std::vector<std::string>& words) {
       throw InputError(
           {.source = path,
            .value = printable(word),
-           .expected = names.empty() ? "no further word" : fmt::format("one of {}", fmt::join(names, ", ")),
+           .expected = names.empty() ? "no further argument" : fmt::format("one of {}", fmt::join(names, ", ")),
            .suggestion = nearest_name(word, names).value_or("")});
     }
     path += " " + word;
@@ -159,7 +159,7 @@ class StepPredictor {
     const py::buffer* outs[3] = {&seconds, &low, &high};
     for (int i = 0; i < 3; ++i) {
       const py::buffer_info info = numbers(*outs[i], true);
-      if (info.size != count) throw py::value_error("one number for each row");
+      if (info.size != count) throw py::value_error("expected room for one number per row");
       out[i] = static_cast<double*>(info.ptr);
     }
     const double* row = static_cast<const double*>(in.ptr);
@@ -214,7 +214,7 @@ class StepPredictor {
     py::buffer_info info = buffer.request(writable);
     const bool contiguous = info.ndim == 0 || PyBuffer_IsContiguous(info.view(), 'C');
     if (info.format != py::format_descriptor<double>::format() || !contiguous) {
-      throw py::type_error("expected contiguous float64");
+      throw py::type_error("expected a contiguous buffer of float64");
     }
     return info;
   }

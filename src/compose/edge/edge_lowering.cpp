@@ -408,11 +408,11 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
   std::stable_sort(result.steps.begin(), result.steps.end(),
                    [](const EdgeStep& a, const EdgeStep& b) { return a.nodes.back() < b.nodes.back(); });
   if (other_types > 0)
-    result.notes.push_back(
-        fmt::format("{} steps compute in types other than fp32; their times are those of fp32", other_types));
+    result.notes.push_back(fmt::format("{} steps compute in types other than fp32 but are timed as fp32", other_types));
   if (dequantized > 0)
     result.notes.push_back(
-        fmt::format("{} steps multiply in fp32 what DequantizeLinear makes: none of the quantized operators of {} fits",
+        fmt::format("{} steps multiply the outputs of DequantizeLinear in fp32, because {} has no quantized operator "
+                    "for them",
                     dequantized, rules.runtime));
   return result;
 }
@@ -435,9 +435,8 @@ EdgeLowering with_measured_formats(EdgeLowering lowering, const EdgePredictor& p
   }
   if (steps > 0) {
     lowering.notes.push_back(
-        fmt::format("{} steps multiply in narrower formats than fp32, which no sweep of this device has measured: "
-                    "their intervals go "
-                    "from what the format allows at best to the fp32 time",
+        fmt::format("{} steps multiply in formats narrower than fp32 that were not measured on this device: their "
+                    "intervals reach from the best case of the format to the fp32 time",
                     steps));
   }
   return lowering;

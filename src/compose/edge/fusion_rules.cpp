@@ -145,7 +145,7 @@ QuantizedRule read_quantized_rule(const JsonView& view) {
   view.allow_only({"name", "source", "op", "activations", "inputs", "needs_quantize", "same_scale"});
   QuantizedRule rule{.name = view.at("name").string(), .source = view.at("source").string()};
   for (const JsonView& own : view.at("op").items()) rule.operations.push_back(own.string());
-  if (rule.operations.empty()) view.at("op").fail("the names of operators");
+  if (rule.operations.empty()) view.at("op").fail("at least one operator name");
   if (const std::optional<JsonView> activations = view.find("activations")) {
     for (const JsonView& own : activations->items()) rule.activations.push_back(own.string());
   }

@@ -124,7 +124,7 @@ void describe_regions(OnnxGraph& graph) {
   for (const OnnxRegion& region : graph.regions) {
     if (!region.is_counted || graph.notes.size() >= most_notes) continue;
     const OnnxNode& node = graph.nodes[static_cast<size_t>(region.end)];
-    const std::string times = !region.runs_are_known ? "once: how often it runs is not known"
+    const std::string times = !region.runs_are_known ? "once, because the number of iterations is not known"
                               : region.runs == 1     ? "once"
                                                      : fmt::format("{} times", region.runs);
     graph.notes.push_back(fmt::format("{} {}: {} is counted {}", operation_text(node), printable(node.name),

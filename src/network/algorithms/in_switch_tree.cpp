@@ -9,7 +9,7 @@ namespace {
 
 std::string unsuitable(CollectiveKind kind, const GroupShape& shape) {
   if (!is_all_reduce(kind)) return not_for("an in-switch tree", kind);
-  if (shape.nodes == 1) return "an in-switch tree works between nodes; inside one there is in_switch";
+  if (shape.nodes == 1) return "an in-switch tree needs several nodes: use in_switch inside one node";
   if (shape.fewest_per_node < 2) return "an in-switch tree needs at least two members in each node";
   if (shape.mesh) return "an in-switch tree needs a switch in each node, not links between pairs";
   return {};
@@ -70,7 +70,7 @@ bool nccl_considers(CollectiveKind kind, const GroupShape& shape) {
 
 CollectiveAlgorithm in_switch_tree_algorithm() {
   return {.name = "in_switch_tree",
-          .summary = "the switch of each node adds and copies, binary trees join the nodes (NVLSTree)",
+          .summary = "switches add and copy inside each node, two binary trees connect the nodes (NVLSTree)",
           .unsuitable = unsuitable,
           .plan = plan,
           .loads = loads,

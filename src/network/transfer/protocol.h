@@ -34,7 +34,7 @@ struct MessageWay {
   bool between_nodes() const { return nodes > 1; }
 };
 
-// The constants of NCCL's cost model (NCCL 2.28, src/graph/tuning.cc: baseLat, hwLat): start-up, and latency of one
+// The constants of NCCL's cost model (NCCL 2.28.9, src/graph/tuning.cc: baseLat, hwLat): start-up, and latency of one
 // step over NVLink or PCIe and over the network. NCCL takes 20 GB/s of a 25 GB/s NVLink to be usable, and 0.85 of that
 // by reductions in the switch (nvlsEfficiency).
 MessageCosts message_costs(Protocol protocol, StepKind step, const MessageWay& way);

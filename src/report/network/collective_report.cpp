@@ -64,7 +64,7 @@ std::string why_text(const CollectiveReport& report) {
     const ClosedForm& form = choice.time;
     std::string parts;
     if (!form.busiest.empty()) {
-      parts = fmt::format("; by formula {} of latency and {} of transfer, at {} on the {}",
+      parts = fmt::format("; by formula {} of latency and {} of transfer, limited at {} by the {}",
                           duration_text((form.start + form.latency).value()), duration_text(form.wire.value()),
                           message_size_text(report.rows[last].bytes), form.busiest);
     }

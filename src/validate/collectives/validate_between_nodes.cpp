@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <memory>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "library/collective_machine.h"
 #include "library/library.h"
 #include "validate/row_filter.h"
 
@@ -19,25 +19,6 @@ namespace {
 
 constexpr std::string_view columns[] = {"source",     "cluster", "nodes",      "gpus_per_node",
                                         "collective", "bytes",   "latency_us", "role"};
-
-// A cluster of so many nodes, with what was measured inside them.
-class Machine {
- public:
-  Machine(const Library& library, const std::string& cluster, int64_t nodes)
-      : cluster_(cluster_with_nodes(library.hardware().cluster(cluster), static_cast<int>(nodes))),
-        measured_(library.collectives(cluster_.node.device, cluster_.node)),
-        model_(cluster_, {.measured = measured_ ? &*measured_ : nullptr}) {}
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
-
-  int64_t devices_of_node() const { return cluster_.node.device_count; }
-  const CollectiveModel& model() const { return model_; }
-
- private:
-  Cluster cluster_;
-  std::optional<CommunicationPredictor> measured_;
-  CollectiveModel model_;
-};
 
 struct Row {
   std::string source, cluster, collective, role;
@@ -87,12 +68,13 @@ Validation validate_between_nodes(const BetweenNodesRequest& request, const Libr
                                   const ScoredBetweenNodesSink& sink) {
   const std::vector<std::string> groupings = between_nodes_groupings();
   if (!request.group_by.empty() && std::find(groupings.begin(), groupings.end(), request.group_by) == groupings.end()) {
-    throw InputError({.field = "group_by",
-                      .value = request.group_by,
-                      .expected = fmt::format("for collectives between nodes one of {}", fmt::join(groupings, ", "))});
+    throw InputError(
+        {.field = "group_by",
+         .value = request.group_by,
+         .expected = fmt::format("one of {} (for collectives between nodes)", fmt::join(groupings, ", "))});
   }
   CsvReader csv(request.data);
-  std::map<std::pair<std::string, int64_t>, std::unique_ptr<const Machine>> machines;
+  std::map<std::pair<std::string, int64_t>, CollectiveMachine> machines;  // by cluster and number of nodes
   Validation validation;
   constexpr double long_us = 20;
   ValidationTally tally(long_us);
@@ -102,20 +84,27 @@ Validation validate_between_nodes(const BetweenNodesRequest& request, const Libr
     if (!is_wanted(request.collectives, row.collective)) continue;
     any = true;
     const auto start = std::chrono::steady_clock::now();
-    std::unique_ptr<const Machine>& machine = machines[{row.cluster, row.nodes}];
-    if (!machine) machine = std::make_unique<const Machine>(library, row.cluster, row.nodes);
+    auto machine = machines.find({row.cluster, row.nodes});
+    if (machine == machines.end()) {
+      Cluster cluster = cluster_with_nodes(library.hardware().cluster(row.cluster), static_cast<int>(row.nodes));
+      machine =
+          machines.emplace(std::pair(row.cluster, row.nodes), collective_machine(library, std::move(cluster))).first;
+    }
+    const CollectiveModel& model = machine->second.model;
     const std::optional<CollectiveKind> kind = collective_kind_from_name(row.collective);
-    const int64_t devices = machine->devices_of_node();
-    if (!kind || row.gpus_per_node > devices || devices % row.gpus_per_node != 0) {
-      validation.skipped.push_back({csv.source(), csv.row(),
-                                    kind ? fmt::format("{} GPUs of a node that has {}", row.gpus_per_node, devices)
-                                         : "no collective of this name"});
+    const int64_t devices_of_node = model.device_count() / row.nodes;
+    if (!kind || row.gpus_per_node > devices_of_node || devices_of_node % row.gpus_per_node != 0) {
+      validation.skipped.push_back(
+          {csv.source(), csv.row(),
+           kind ? fmt::format("gpus_per_node is {}, which does not divide the {} GPUs of a node", row.gpus_per_node,
+                              devices_of_node)
+                : "unknown collective"});
       continue;
     }
-    const CollectiveEstimate estimate = machine->model().estimate(
+    const CollectiveEstimate estimate = model.estimate(
         {.kind = *kind,
          .bytes = row.bytes,
-         .group = ProcessGroup::strided(0, row.nodes * row.gpus_per_node, devices / row.gpus_per_node)});
+         .group = ProcessGroup::strided(0, row.nodes * row.gpus_per_node, devices_of_node / row.gpus_per_node)});
     const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     tally.add(group_of(row, request.group_by),
               {.measured = row.seconds * 1e6,
@@ -126,8 +115,9 @@ Validation validate_between_nodes(const BetweenNodesRequest& request, const Libr
     if (sink) sink({.row = csv.row(), .measured = row.seconds, .predicted = &estimate});
   }
   if (!any) {
-    throw InputError(
-        {.source = request.data.string(), .value = "no row left", .expected = "rows that {collectives} leave"});
+    throw InputError({.source = request.data.string(),
+                      .value = "no rows to validate",
+                      .expected = "at least one row that {collectives} selects"});
   }
   tally.write(validation);
   return validation;

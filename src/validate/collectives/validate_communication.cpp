@@ -102,8 +102,8 @@ Validation validate_communication(const CommunicationValidationRequest& request,
   }
   if (!any && validation.skipped.empty()) {
     throw InputError({.source = request.data.string(),
-                      .value = "no row left",
-                      .expected = "rows that {systems} and {collectives} leave"});
+                      .value = "no rows to validate",
+                      .expected = "at least one row that {systems} and {collectives} select"});
   }
   tally.write(validation);
   return validation;

@@ -218,8 +218,8 @@ class StepScorer {
     }
     if (result_.errors.overall.n == 0 && result_.errors.skipped.empty()) {
       throw InputError({.source = request_.data.string(),
-                        .value = "no row left",
-                        .expected = "rows that {devices}, {stacks}, {phases} and {models} leave"});
+                        .value = "no rows to validate",
+                        .expected = "at least one row that {devices}, {stacks}, {phases} and {models} select"});
     }
     return std::move(result_);
   }

@@ -102,7 +102,7 @@ class CollectiveCommand : public Command {
     if (options.records_link_use && !sizes_.empty())
       throw InputError({.source = "--link-use", .value = "several sizes", .expected = "one size (--bytes 64M)"});
     const CollectiveKind kind = collective_kind_from_name(op_).value();
-    const Machine machine = machine_.machine(
+    const CollectiveMachine machine = machine_.machine(
         library, options,
         [&](int64_t devices) {
           const int64_t ranks = group_on(devices).size();
@@ -212,7 +212,7 @@ class CollectiveCommand : public Command {
     const auto call_on = [&](int64_t devices) {
       return [&, devices](double bytes) { return kernel_.all_reduce_call(ranks_on(devices), bytes); };
     };
-    const Machine machine = machine_.machine(library, {}, [&](int64_t devices) {
+    const CollectiveMachine machine = machine_.machine(library, {}, [&](int64_t devices) {
       return is_expert ? std::vector<KnownTime>() : known_times(call_on(devices));
     });
     const int64_t devices = machine.model.device_count();

@@ -62,7 +62,8 @@ class EndpointCommand : public Command {
   Answer run(const Library& library) const override {
     replica_.lora.check_use(*options_);
     if (replica_.lora.enabled) {
-      throw InputError({.source = "--enable-lora", .expected = "no adapters: requests cannot name them here"});
+      throw InputError({.source = "--enable-lora",
+                        .expected = "no LoRA adapters, because requests to this server cannot select an adapter"});
     }
     const ReplicaGroup group = replica_.build(library, false);
     refuse_unread_scheduler_flags(*options_, {group.config.scheduler});
@@ -111,16 +112,16 @@ class EndpointCommand : public Command {
 
  private:
   static Answer summary(const EndpointTotals& totals) {
-    return {
-        .text = fmt::format("{}: {} answered, {} refused, {} abandoned by their clients or cut off; {}, {} generated\n",
-                            counted(totals.requests, "request"), totals.completed, totals.refused, totals.cancelled,
-                            counted(totals.prompt_tokens, "prompt token"), totals.completion_tokens),
-        .json = Json::object({{"requests", totals.requests},
-                              {"answered", totals.completed},
-                              {"refused", totals.refused},
-                              {"cancelled", totals.cancelled},
-                              {"prompt_tokens", totals.prompt_tokens},
-                              {"completion_tokens", totals.completion_tokens}})};
+    return {.text = fmt::format("{}: {} answered, {} refused, {} canceled by clients or by shutdown; {}, {}\n",
+                                counted(totals.requests, "request"), totals.completed, totals.refused, totals.cancelled,
+                                counted(totals.prompt_tokens, "prompt token"),
+                                counted(totals.completion_tokens, "output token")),
+            .json = Json::object({{"requests", totals.requests},
+                                  {"answered", totals.completed},
+                                  {"refused", totals.refused},
+                                  {"cancelled", totals.cancelled},
+                                  {"prompt_tokens", totals.prompt_tokens},
+                                  {"completion_tokens", totals.completion_tokens}})};
   }
 
   const Options* options_ = nullptr;

@@ -118,7 +118,7 @@ class KernelCommand : public Command {
         chosen_[f]->refuse_without("--csv", {"--out"});
         return one(families[f], texts_[f], predictor, library);
       }
-      chosen_[f]->refuse({}, {"Parameters"}, "--csv, whose columns are these");
+      chosen_[f]->refuse({}, {"Parameters"}, "--csv (its columns give the parameters)");
       return many(families[f], predictor, library);
     }
     throw InternalError("the parser requires a family");

@@ -50,7 +50,7 @@ class ReplayCommand : public Command {
 
   Answer run(const Library& library) const override {
     const CollectiveOptions network_options = machine_.collective_options();
-    const Machine machine = machine_.machine(library, network_options);
+    const CollectiveMachine machine = machine_.machine(library, network_options);
     const CollectiveModel& model = machine.model;
     const bool flows = network_options.fidelity == Fidelity::flow;
     if (!flows && !link_use_.empty())
@@ -84,7 +84,8 @@ class ReplayCommand : public Command {
   }
 
  private:
-  ChakraReplayOptions workload_options(const Library& library, const Machine& machine, ReplayOrigin& origin) const {
+  ChakraReplayOptions workload_options(const Library& library, const CollectiveMachine& machine,
+                                       ReplayOrigin& origin) const {
     ChakraReplayOptions options{.ranks = ranks_};
     if (!group_file_.empty()) options.group_file = group_file_;
     for (const std::string& size : dimensions_) {
@@ -97,7 +98,7 @@ class ReplayCommand : public Command {
     return options;
   }
 
-  Device device_of(const Library& library, const Machine& machine, const std::string& wanted_by) const {
+  Device device_of(const Library& library, const CollectiveMachine& machine, const std::string& wanted_by) const {
     if (!device_.empty()) return library.hardware().device(device_);
     if (machine.device) return *machine.device;
     throw InputError({.source = wanted_by,

@@ -135,9 +135,8 @@ class ServeCommand : public Command {
                                        [](const ReplicaGroup& group) { return group.sustained_grid != nullptr; });
     if (held_busy) {
       notes.push_back(
-          "GPUs are assumed continuously busy ({sustained}; {energy}, {power_limit} and {gpu_clock} turn it on, also "
-          "at "
-          "a GPU's default limit): compute-bound steps are slower than on a cool GPU.");
+          "GPUs are assumed continuously busy ({sustained}): compute-bound steps are slower than on a cool GPU. "
+          "{energy}, {power_limit} and {gpu_clock} turn {sustained} on, even at a GPU's default limit.");
     }
     if (flags_.load.offline() && has_front(groups)) {
       notes.push_back(

@@ -47,7 +47,7 @@ const ExpertKernel& expert_kernel(const std::string& name) {
   return *kernel;
 }
 
-const CommunicationPredictor& predictor_of(const Machine& machine) {
+const CommunicationPredictor& predictor_of(const CollectiveMachine& machine) {
   if (machine.measured == nullptr) {
     throw InputError(
         {.source = "--kernel",
@@ -133,7 +133,7 @@ CommunicationCall CommunicationKernelFlags::all_reduce_call(int64_t ranks, doubl
   return engine_all_reduce_call(kernel, eager, ranks, bytes);
 }
 
-KernelCallReport CommunicationKernelFlags::all_reduces(const Machine& machine, int64_t ranks,
+KernelCallReport CommunicationKernelFlags::all_reduces(const CollectiveMachine& machine, int64_t ranks,
                                                        const std::vector<int64_t>& sizes) const {
   const CommunicationPredictor& predictor = predictor_of(machine);
   check_ranks(ranks, predictor.system().devices_per_domain, "all inside one node: these kernels cannot leave it");
@@ -155,8 +155,8 @@ KernelCallReport CommunicationKernelFlags::all_reduces(const Machine& machine, i
   return report;
 }
 
-KernelCallReport CommunicationKernelFlags::expert_traffic(const Machine& machine, const std::string& operation,
-                                                          int64_t ranks) const {
+KernelCallReport CommunicationKernelFlags::expert_traffic(const CollectiveMachine& machine,
+                                                          const std::string& operation, int64_t ranks) const {
   const ExpertKernel& which = expert_kernel(kernel);
   const CommunicationPredictor& predictor = predictor_of(machine);
   const SystemTraits& system = predictor.system();

@@ -30,8 +30,9 @@ struct CommunicationKernelFlags {
   // The engine's all-reduce; InputError for a kernel that is none.
   CommunicationCall all_reduce_call(int64_t ranks, double bytes) const;
   // InputError where no law covers the call, or the machine has not what the kernel needs.
-  KernelCallReport all_reduces(const Machine& machine, int64_t ranks, const std::vector<int64_t>& sizes) const;
-  KernelCallReport expert_traffic(const Machine& machine, const std::string& operation, int64_t ranks) const;
+  KernelCallReport all_reduces(const CollectiveMachine& machine, int64_t ranks,
+                               const std::vector<int64_t>& sizes) const;
+  KernelCallReport expert_traffic(const CollectiveMachine& machine, const std::string& operation, int64_t ranks) const;
 };
 
 }  // namespace foretoken

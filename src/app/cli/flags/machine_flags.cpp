@@ -50,9 +50,9 @@ CollectiveOptions MachineFlags::collective_options() const {
           .routing = named<LinkRouting>(link_routing_names, routing)};
 }
 
-Machine MachineFlags::machine(const Library& library, CollectiveOptions options,
-                              const std::function<std::vector<KnownTime>(int64_t)>& known,
-                              int64_t least_devices) const {
+CollectiveMachine MachineFlags::machine(const Library& library, CollectiveOptions options,
+                                        const std::function<std::vector<KnownTime>(int64_t)>& known,
+                                        int64_t least_devices) const {
   const int given = !cluster.empty() + !node.empty() + !topology.empty();
   if (given != 1) {
     throw InputError({.source = "--cluster, --node, --topology",
@@ -70,14 +70,8 @@ Machine MachineFlags::machine(const Library& library, CollectiveOptions options,
     const int64_t needed = (least_devices + each - 1) / each;
     if (needed <= most_nodes) whole = cluster_with_nodes(std::move(whole), static_cast<int>(needed));
   }
-  const Device device = whole.node.device;
-  std::unique_ptr<const CommunicationPredictor> measured;
   std::vector<KnownTime> times = known ? known(total_devices(whole)) : std::vector<KnownTime>();
-  if (std::optional<CommunicationPredictor> found = library.collectives(device, whole.node, std::move(times))) {
-    measured = std::make_unique<const CommunicationPredictor>(std::move(*found));
-  }
-  options.measured = measured.get();
-  return {.measured = std::move(measured), .model = {std::move(whole), options}, .device = device};
+  return collective_machine(library, std::move(whole), options, std::move(times));
 }
 
 }  // namespace foretoken

@@ -2,22 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "app/cli/grammar/options.h"
+#include "library/collective_machine.h"
 #include "library/library.h"
-#include "network/collective_estimate.h"
 
 namespace foretoken {
-
-// A machine with what was measured on its like.
-struct Machine {
-  std::unique_ptr<const CommunicationPredictor> measured;  // the model looks at it
-  CollectiveModel model;
-  std::optional<Device> device;  // nothing for a topology
-};
 
 struct MachineFlags {
   std::string cluster, node, topology;
@@ -31,9 +22,9 @@ struct MachineFlags {
   // InputError where none of cluster, node and topology is given, or more than one. `known`: times that were measured
   // on it, for a machine of so many devices; a topology has no use for them. A cluster whose nodes nobody counted has
   // enough of them for `least_devices`.
-  Machine machine(const Library& library, CollectiveOptions options,
-                  const std::function<std::vector<KnownTime>(int64_t device_count)>& known = {},
-                  int64_t least_devices = 0) const;
+  CollectiveMachine machine(const Library& library, CollectiveOptions options,
+                            const std::function<std::vector<KnownTime>(int64_t device_count)>& known = {},
+                            int64_t least_devices = 0) const;
 };
 
 }  // namespace foretoken

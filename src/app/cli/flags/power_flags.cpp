@@ -17,11 +17,11 @@ void PowerFlags::declare(Options& options) {
   options.heading("Power and clocks");
   options.number(
       "--power-limit", limit_watts, {.least = 0, .most = 5000},
-      "Power limit of each GPU in W (nvidia-smi -pl); 0 = the default limit of the GPU. Any other value, also "
-      "the default limit itself, turns on --energy, which assumes that GPUs are continuously busy");
+      "Power limit of each GPU in W (nvidia-smi -pl); 0 = the default limit of the GPU. Any other value, even "
+      "the default limit, turns on --energy, which assumes that GPUs are continuously busy");
   options.text("--gpu-clock", clock,
                "Maximum GPU clock in MHz (nvidia-smi -lgc); auto = the clock with the lowest energy that meets "
-               "--goodput; turns on --energy [the boost clock]");
+               "--goodput. Any value turns on --energy [the boost clock]");
 }
 
 double PowerFlags::top_mhz(const Device& device) {
@@ -48,10 +48,11 @@ PowerModel PowerFlags::capped(const PowerModel& board, const Device& device) con
     const double top = top_mhz(device);
     const std::optional<double> mhz = parse_number(clock);
     if (!mhz || *mhz < least_clock_share * top) {
-      throw InputError({.source = "--gpu-clock",
-                        .value = printable(clock),
-                        .expected = fmt::format("{:.0f} MHz or more: {} has {:.0f} at most; auto for the whole run",
-                                                least_clock_share * top, device.name, top)});
+      throw InputError(
+          {.source = "--gpu-clock",
+           .value = printable(clock),
+           .expected = fmt::format("at least {:.0f} MHz ({} reaches {:.0f} MHz), or auto (for the whole run only)",
+                                   least_clock_share * top, device.name, top)});
     }
     caps.clock_hertz = *mhz * mega;
   }

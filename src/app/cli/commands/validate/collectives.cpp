@@ -19,7 +19,8 @@ class ValidateCollectives : public Command {
     options.list("--systems", request_.systems, "Only these systems (comma-separated)");
     options.list("--collectives", request_.collectives, "Only these collectives: all_reduce, vllm_graph, ...");
     options.choice("--group-by", request_.group_by, groupings(),
-                   "What to group by, instead of system/collective; between nodes also source, cluster or role");
+                   "How to group the results; source, cluster and role are only for collectives between nodes [system "
+                   "and collective; between nodes: role]");
     options.choice("--tier", tier_, tier_names(),
                    "Source of predictions: measured = the system's own sweep; sibling = a system of the same "
                    "generation; cross = the spec sheet alone");
@@ -72,9 +73,10 @@ class ValidateCollectives : public Command {
 
   Answer run_between_nodes(const Library& library) const {
     if (!request_.systems.empty() || tier_ != "best" || request_.gives_small_message || !calibration_.empty()) {
-      throw InputError({.source = "--systems, --tier, --give-small-message, --calibration",
-                        .value = "given",
-                        .expected = "none of them for collectives between nodes: they are for sweeps inside one"});
+      throw InputError(
+          {.source = "--systems, --tier, --give-small-message, --calibration",
+           .value = "given",
+           .expected = "none of these flags, because this file has collectives between nodes, not sweeps inside one"});
     }
     OutFile rows("--out", out_);
     ScoredBetweenNodesSink sink;

@@ -79,7 +79,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return _text(os.fsdecode(value))
     if isinstance(value, Iterable):  # a set has no order of its own, bytes are no text, and a generator is read once
-        raise InputError(f"{_shown(value)}\n  expected a list, a dict, a text, a number, True, False or None")
+        raise InputError(f"{_shown(value)}\n  expected a list, a dict, a string, a number, True, False or None")
     is_number = isinstance(value, int) and abs(value) < 2**63 or isinstance(value, float) and math.isfinite(value)
     return value if is_number else _text(str(value))  # inf, and what the program will refuse
 
@@ -89,7 +89,7 @@ def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"{_shown(text)}\n  expected a text of whole letters: {error.reason}") from error
+        raise InputError(f"{_shown(text)}\n  expected valid Unicode text (it has an unpaired surrogate)") from error
     return text
 
 
