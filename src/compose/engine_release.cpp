@@ -133,7 +133,23 @@ std::string_view version_after(std::string_view text) {
   return text.substr(is_tag ? 2 : 1);
 }
 
+// Null: it has none.
+const FittedReleases* releases_of(std::string_view family) {
+  const auto* const known = std::find_if(std::begin(fitted), std::end(fitted),
+                                         [&](const FittedReleases& one) { return one.family == family; });
+  return known == std::end(fitted) ? nullptr : known;
+}
+
 }  // namespace
+
+// What version_after and release_number_from read.
+std::string release_pattern(std::span<const std::string> families) {
+  return fmt::format("^({})(==|-[vV]?)[0-9]+[.][0-9].*$", fmt::join(families, "|"));
+}
+
+bool has_releases(std::string_view name) {
+  return releases_of(name) != nullptr;
+}
 
 std::optional<ReleaseNumber> release_number_from(std::string_view text) {
   constexpr std::string_view digits = "0123456789";
@@ -179,10 +195,14 @@ std::string release_name(const EngineRelease& release) {
   return fmt::format("{}-{}", release.family, release.version);
 }
 
+std::string engine_of_version(std::string_view family, std::string_view version) {
+  std::string engine = fmt::format("{}-{}", family, version);
+  return engine_release(engine) ? std::move(engine) : std::string(release_behavior(family, version).kind);
+}
+
 std::string_view family_title(std::string_view family) {
-  const auto* const known = std::find_if(std::begin(fitted), std::end(fitted),
-                                         [&](const FittedReleases& one) { return one.family == family; });
-  ensure(known != std::end(fitted), "families of engines have a line of releases that were fitted");
+  const FittedReleases* const known = releases_of(family);
+  ensure(known != nullptr, "families of engines have a line of releases that were fitted");
   return known->title;
 }
 

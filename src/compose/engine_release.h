@@ -30,6 +30,12 @@ struct EngineRelease {
 // number behind it.
 std::optional<EngineRelease> engine_release(std::string_view engine);
 
+// Whether the name is a family that has releases: "sglang".
+bool has_releases(std::string_view name);
+
+// A regular expression (ECMA 262) of such names of these families, in lower case.
+std::string release_pattern(std::span<const std::string> families);
+
 // "sglang-0.5.9", however it was written.
 std::string release_name(const EngineRelease& release);
 
@@ -58,6 +64,10 @@ const ReleaseBehavior& release_behavior(std::string_view family, std::string_vie
 
 // SGLang with moe_a2a_backend megamoe: tokens are exchanged inside the kernel of the experts.
 inline constexpr std::string_view sglang_mega_moe_stack = "sglang-megamoe";
+
+// What to ask for where a run says its engine and version: "vllm-0.10.2". The newest kind where the version is no
+// number.
+std::string engine_of_version(std::string_view family, std::string_view version);
 
 // A sentence for users where the release is newer or older than all runs that stacks were fitted to; else empty.
 std::string unfitted_release_note(std::string_view engine);

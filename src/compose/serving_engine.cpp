@@ -264,10 +264,10 @@ bool runs_on(const EngineKind& kind, const Device& device) {
 }
 
 bool can_send_tokens(const EngineKind& kind, const Device& device, Scheme experts) {
-  constexpr int hopper = 90;  // DeepEP's requirement for kernels between nodes and with low latency
   const bool has_kernels = experts == Scheme::fp8_block || experts == Scheme::bf16;
+  // DeepEP's kernels between nodes and with low latency want a Hopper or a later GPU.
   return kind.sends_tokens != TokenSending::none && has_kernels && device.vendor == "NVIDIA" &&
-         kernel_generation(device).cuda_capability >= hopper;
+         kernel_generation(device).cuda_capability >= hopper_capability;
 }
 
 void check_engine_runs_on(const std::string& field, std::string_view name, const Device& device) {

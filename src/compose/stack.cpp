@@ -138,7 +138,7 @@ class StackReader {
   Stack read() const {
     root_.allow_only({"format", "name", "summary", "source", "fitted_on", "software", "dispatch", "costs",
                       "graph_sizes", "kernels", "rules", "extends", "tuned_linears", "tuned_experts",
-                      "split_mixed_attention", "asynchronous", "side_stream_tokens", "on"});
+                      "split_mixed_attention", "graphs_of_sequences", "asynchronous", "side_stream_tokens", "on"});
     if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
       format.fail("1: a later version of foretoken wrote this");
     }
@@ -156,6 +156,9 @@ class StackReader {
     if (const auto tuned = root_.find("tuned_linears")) stack.tuned_linears = tuned->boolean();
     if (const auto tuned = root_.find("tuned_experts")) stack.tuned_experts = tuned->boolean();
     if (const auto split = root_.find("split_mixed_attention")) stack.split_mixed_attention = split->boolean();
+    if (const auto of_sequences = root_.find("graphs_of_sequences")) {
+      stack.graphs_of_sequences = of_sequences->boolean();
+    }
     if (const auto ahead = root_.find("asynchronous")) stack.asynchronous = ahead->boolean();
     if (const auto tokens = root_.find("side_stream_tokens")) {
       stack.side_stream_tokens = tokens->integer({0, 1'000'000});
@@ -363,6 +366,7 @@ Stack parse_stack(std::string_view text, const std::string& source, const StackF
     if (!root.has("tuned_linears")) stack.tuned_linears = base.tuned_linears;
     if (!root.has("tuned_experts")) stack.tuned_experts = base.tuned_experts;
     if (!root.has("split_mixed_attention")) stack.split_mixed_attention = base.split_mixed_attention;
+    if (!root.has("graphs_of_sequences")) stack.graphs_of_sequences = base.graphs_of_sequences;
     if (!root.has("asynchronous")) stack.asynchronous = base.asynchronous;
     if (!root.has("side_stream_tokens")) stack.side_stream_tokens = base.side_stream_tokens;
     for (const auto& [family, variant] : base.kernels) stack.kernels.try_emplace(family, variant);

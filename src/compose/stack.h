@@ -141,6 +141,7 @@ struct Stack {
   bool tuned_linears = false;                          // see linear_kernels.h
   bool tuned_experts = false;                          // see expert_kernels.h
   bool split_mixed_attention = false;  // prompts and decodes of one step are read by two kernels, not one
+  bool graphs_of_sequences = false;    // graph_sizes count decoding sequences, however many drafts each verifies
   bool asynchronous = false;           // the host prepares a step while the device runs the one before
   int64_t side_stream_tokens = 0;      // up to so many tokens, shared experts run beside the routed ones
   // How well its costs are known of a deployment that was measured (calibrated_stack.h); nothing = of any.

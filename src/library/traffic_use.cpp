@@ -14,8 +14,9 @@ namespace {
 constexpr int64_t most_length = 100'000'000;
 
 TrafficUse read_use(const std::string& name, const JsonView& json) {
-  json.allow_only({"summary", "input_tokens", "output_tokens", "sigma", "prefix_tokens", "prefixes", "source", "slo",
-                   "slo_source"});
+  json.allow_only({"summary", "input_tokens", "output_tokens", "sigma", "prefix_tokens", "prefixes", "is_code",
+                   "source", "slo", "slo_source"});
+  const auto is_code = json.find("is_code");
   return {.name = name,
           .summary = json.at("summary").string(),
           .input_tokens = json.at("input_tokens").integer({.least = 1, .most = most_length}),
@@ -23,6 +24,7 @@ TrafficUse read_use(const std::string& name, const JsonView& json) {
           .sigma = json.at("sigma").number({.least = 0, .most = 10}),
           .prefix_tokens = json.at("prefix_tokens").integer({.least = 0, .most = most_length}),
           .prefixes = json.at("prefixes").integer({.least = 1, .most = most_length}),
+          .is_code = is_code && is_code->boolean(),
           .source = json.at("source").string(),
           .slo = json.at("slo").string(),
           .slo_source = json.at("slo_source").string()};

@@ -14,6 +14,7 @@ struct TrafficUse {
   int64_t input_tokens = 1, output_tokens = 1;  // means; of the prompt, what follows the shared prefix
   double sigma = 0;                             // deviation of their logarithms
   int64_t prefix_tokens = 0, prefixes = 1;      // shared with other requests: one of so many
+  bool is_code = false;                         // else texts of many kinds
   std::string source;
   std::string slo;  // default limits: "ttft<450ms@p99,tpot<40ms@p99"
   std::string slo_source;

@@ -78,7 +78,7 @@ ServingPrediction simulate_serving(EngineBuilder& builder, const EngineSpec& eng
   int64_t ranks = 1;
   for (EngineSpec& spec : specs) {
     spec.offline = spec.offline || load.is_offline();
-    suit_texts(spec, load.random_texts);
+    suit_texts(spec, load.texts);
     const ReplicaGroup& group = result.groups.emplace_back(builder.build(spec));
     ranks = std::max(ranks, group.data_parallel_ranks);
     request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);

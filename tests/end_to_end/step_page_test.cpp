@@ -109,6 +109,7 @@ TEST(SpeculateCommand, says_from_which_batch_graphs_are_too_small_for_verificati
   const std::string captured = speculate("--max-cudagraph-capture-size 1024");
   EXPECT_THAT(captured, HasSubstr("speed-up"));
   EXPECT_THAT(captured, Not(HasSubstr("captured CUDA graph")));
+  EXPECT_THAT(speculate("--stack sglang"), Not(HasSubstr("captured CUDA graph"))) << "256 sequences of any drafts";
 }
 
 TEST(StepCommand, a_mixed_step_has_one_prompt_where_nobody_says) {

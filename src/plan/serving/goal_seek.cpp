@@ -54,7 +54,7 @@ Variant with_drafts(const ServingQuestion& base) {
   const bool has_own_layer = !base.model.draft_layers.empty();
   const int64_t drafts = has_own_layer ? 1 : 3;
   SpeculativeConfig config{.method = &draft_method(has_own_layer ? "mtp" : "eagle3"), .num_speculative_tokens = drafts};
-  config.assume_usual(base.random_texts);
+  config.assume_usual(base.texts);
   Variant variant{
       has_own_layer ? "drafts of the model's multi-token prediction layer (1 token)"
                     : fmt::format("EAGLE-3 drafts ({} tokens)", drafts),

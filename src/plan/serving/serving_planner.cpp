@@ -98,7 +98,8 @@ SoughtGoals ServingPlanner::seek(const ServingSearchResult& result) const {
   for (const std::string& name : hardware.device_names()) {
     const bool is_offered = std::any_of(question.hardware.begin(), question.hardware.end(),
                                         [&](const HardwareChoice& one) { return one.device.name == name; });
-    if (is_offered || !library.rent_usd_per_hour(hardware.device(name))) continue;
+    // An offer is asked for by its name.
+    if (is_offered || hardware.is_refused(name) || !library.rent_usd_per_hour(hardware.device(name))) continue;
     HardwareChoice other = hardware_choice(library, name, winner->layout.devices(), std::nullopt, tier);
     if (other.is_swept) others.push_back(std::move(other));
   }

@@ -89,7 +89,7 @@ struct ServingQuestion {
   std::vector<HardwareChoice> hardware;
   LayoutChoices choices;
   std::optional<DraftChoice> drafts;
-  bool random_texts = false;                  // as in LoadSpec: drafts are accepted as those of random texts are
+  PromptTexts texts = PromptTexts::natural;   // as in LoadSpec: how often drafts are accepted
   std::optional<LoraSettings> lora = {};      // adapters that requests ask for; slots are those of each layout
   int64_t max_model_len = 0;                  // 0 = what the traffic needs
   double memory_fraction = 0;                 // 0 = the engine's own

@@ -2,10 +2,8 @@
 
 namespace foretoken {
 
-void suit_texts(EngineSpec& engine, bool random_texts) {
-  if (random_texts && engine.speculation && engine.speculation->acceptance_is_usual) {
-    engine.speculation->assume_usual(random_texts);
-  }
+void suit_texts(EngineSpec& engine, PromptTexts texts) {
+  if (engine.speculation && engine.speculation->acceptance_is_usual) engine.speculation->assume_usual(texts);
 }
 
 }  // namespace foretoken

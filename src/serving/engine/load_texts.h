@@ -6,6 +6,6 @@
 namespace foretoken {
 
 // Drafts whose acceptance is only the method's usual one are accepted as often as over such texts (LoadSpec).
-void suit_texts(EngineSpec& engine, bool random_texts);
+void suit_texts(EngineSpec& engine, PromptTexts texts);
 
 }  // namespace foretoken

@@ -9,6 +9,7 @@
 
 #include "serving/load/arrivals.h"
 #include "serving/load/lengths.h"
+#include "serving/load/prompt_texts.h"
 #include "serving/load/sessions.h"
 #include "serving/load/thinking.h"
 #include "serving/requests/request.h"
@@ -35,9 +36,7 @@ struct LoadSpec {
   std::optional<LognormalLength> input_law = {}, output_law = {};  // lognormal: in place of a length and sigma
   std::vector<Request> listed = {};                                // in order of arrival; in place of all made up
   int64_t prefix_len = 0, num_prefixes = 0;  // 0 = none and 1, or what vLLM takes for prefix_repetition
-  // Tokens drawn by chance and answers that go on beyond their end, as load generators send them: drafts are accepted
-  // more often than over real texts.
-  bool random_texts = false;
+  PromptTexts texts = PromptTexts::natural;  // how often drafts are accepted over them
   SessionSettings sessions = {};
   std::optional<ThinkingSettings> thinking = {};
   std::vector<double> priority_shares = {};  // empty = as the trace says, else all alike

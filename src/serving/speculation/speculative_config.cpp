@@ -86,8 +86,8 @@ void SpeculativeConfig::assume(const UnknownAcceptance& assumed) {
   unknown_acceptance = {assumed.low, assumed.high};
 }
 
-void SpeculativeConfig::assume_usual(bool random_texts) {
-  assume((random_texts ? acceptance_on_random_texts : usual_acceptance)(*method, num_speculative_tokens));
+void SpeculativeConfig::assume_usual(PromptTexts texts) {
+  assume(usual_acceptance(*method, num_speculative_tokens, texts));
   acceptance_is_usual = true;
 }
 

@@ -30,8 +30,8 @@ struct SpeculativeConfig {
   // SGLang calls the prediction layer that a model was trained with EAGLE too: without a drafter, that is meant.
   void use_own_layer_of(const Model& target);
   void assume(const UnknownAcceptance& assumed);
-  // What is usual for the method over such texts (LoadSpec).
-  void assume_usual(bool random_texts = false);
+  // What is usual for the method over such texts.
+  void assume_usual(PromptTexts texts = PromptTexts::natural);
   // As schedulers take it. The acceptance must be known.
   Speculation speculation() const;
 };

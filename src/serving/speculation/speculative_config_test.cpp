@@ -99,14 +99,15 @@ TEST(SpeculativeConfig, eagle_without_a_drafter_is_the_layer_that_a_model_was_tr
 }
 
 TEST(SpeculativeConfig, what_is_usual_depends_on_the_texts) {
-  const auto usual = [](const char* method, bool random_texts) {
+  const auto usual = [](const char* method, PromptTexts texts) {
     SpeculativeConfig config{.method = &draft_method(method), .num_speculative_tokens = 3};
-    config.assume_usual(random_texts);
+    config.assume_usual(texts);
     EXPECT_TRUE(config.acceptance_is_usual);
     return config.acceptance->expected_tokens(3);
   };
-  EXPECT_GT(usual("mtp", true), 1.1 * usual("mtp", false)) << "models repeat themselves";
-  EXPECT_EQ(usual("eagle3", true), usual("eagle3", false));
+  EXPECT_GT(usual("mtp", PromptTexts::random), 1.1 * usual("mtp", PromptTexts::natural)) << "models repeat themselves";
+  EXPECT_EQ(usual("eagle3", PromptTexts::random), usual("eagle3", PromptTexts::natural));
+  EXPECT_GT(usual("eagle3", PromptTexts::code), 1.1 * usual("eagle3", PromptTexts::natural));
 }
 
 }  // namespace foretoken::speculative_config_test

@@ -81,7 +81,7 @@ TEST_F(CookbookRows, drafters_are_read_from_their_columns) {
   EXPECT_TRUE(cookbook("GLM-5", fixed_lengths, mtp_flags, "NEXTN,3,4,3.5",
                        "acceptance length pinned by SGLANG_SIMULATE_ACC_LEN")
                   ->acceptance_is_forced);
-  EXPECT_TRUE(measured->load.random_texts);
+  EXPECT_EQ(measured->load.texts, PromptTexts::random);
   EXPECT_EQ(measured->stack, "sglang");
   const auto of_april = cookbook("mistralai/Mistral-Medium-3.5-128B", fixed_lengths, mtp_flags, "NEXTN,3,4,1.7");
   ASSERT_TRUE(of_april) << why_;

@@ -144,7 +144,7 @@ StagedSpecs staged_specs(const StagedRun& run, const Library& library) {
                                .boards = BoardState::held_busy,
                                .power = library.power_model(device)},
                     .load = {.listed = requests_of(run)}};
-  specs.engine.flags.engine = release.kind;
+  specs.engine.flags.engine = engine_of_version("vllm", run.engine_version);
   specs.engine.flags.kv_dtype = kv_cache_dtype(asked, specs.engine.model);
   specs.engine.scheduling.async_scheduling = release.schedules_ahead;
   specs.engine.scheduling.enable_prefix_caching = true;

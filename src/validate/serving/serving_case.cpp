@@ -347,7 +347,7 @@ bool ServingCaseReader::read_drafts(ServingCase& result, std::string_view flags,
   }
   result.acceptance_length = number("accept_length");
   result.acceptance_is_forced = has(text("extra"), "SGLANG_SIMULATE_ACC_LEN");
-  result.load.random_texts = has(text("length_spec"), "random tokens");
+  if (has(text("length_spec"), "random tokens")) result.load.texts = PromptTexts::random;
   why = numbers.problem();
   return why.empty();
 }
@@ -372,10 +372,10 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   const bool from_lab = text("engine_flags").empty() && has(text("source"), "NVIDIA-lab");
   EngineFlags& engine = result.flags;
   if (result.engine == "vllm" || result.engine.starts_with("vLLM ")) {
-    const ReleaseBehavior& release =
-        release_behavior("vllm", result.engine.starts_with("vLLM ") ? std::string_view(result.engine).substr(5)
-                                                                    : text("engine_version"));
-    engine.engine = "vllm-0.19";
+    const std::string version(result.engine.starts_with("vLLM ") ? std::string_view(result.engine).substr(5)
+                                                                 : text("engine_version"));
+    const ReleaseBehavior& release = release_behavior("vllm", version);
+    engine.engine = engine_of_version("vllm", version);
     result.scheduler = release.scheduler;
     engine.memory_fraction = numbers.number("gpu-mem-util ", share);
     engine.max_num_batched_tokens = has(flags, "max-num-batched-tokens = 2 isl")

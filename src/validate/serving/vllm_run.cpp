@@ -385,8 +385,9 @@ void read_settings(const fs::path& folder, VllmRun& run) {
   const Settings settings(meta);
   run.model = meta.at("model").string();
   const auto version = meta.find("vllm_version");
-  const ReleaseBehavior& release = release_behavior("vllm", version ? version->string() : "0.19");
-  run.flags.engine = release.kind;
+  const std::string said = version ? version->string() : "0.19";
+  const ReleaseBehavior& release = release_behavior("vllm", said);
+  run.flags.engine = engine_of_version("vllm", said);
   run.scheduler = release.scheduler;
   run.stack = release.stack;
   run.flags.max_num_seqs = settings.size("max_num_seqs", 0);

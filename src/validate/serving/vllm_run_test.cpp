@@ -61,7 +61,7 @@ TEST_F(VllmRunFolder, schedules_as_its_release_does_or_as_its_arguments_say) {
   EXPECT_EQ(old.scheduling.async_scheduling, false);
   EXPECT_EQ(old.stack, "vllm-0.11");
   EXPECT_EQ(read(R"("async_scheduling": true)", R"(, "vllm_version": "0.11.0")").scheduling.async_scheduling, true);
-  EXPECT_EQ(read("", R"(, "vllm_version": "0.21.1")").flags.engine, "vllm");
+  EXPECT_EQ(read("", R"(, "vllm_version": "0.21.1")").flags.engine, "vllm-0.21.1");
   EXPECT_EQ(read(R"("long_prefill_token_threshold": 512)", "").scheduling.long_prefill_token_threshold, 512);
   const std::string drafts = R"("speculative_config": {"method": "ngram", "num_speculative_tokens": 3})";
   EXPECT_EQ(read(drafts, R"(, "acceptance_length": 2)").speculation->num_speculative_tokens, 3);

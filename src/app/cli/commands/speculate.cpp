@@ -27,9 +27,10 @@ class SpeculateCommand : public Command {
     options.list("--context-len", contexts_,
                  "Tokens in the KV cache of each sequence; several values give one table each [1024]");
     options.text("--stack", stack_, "Software stack that runs the steps; `foretoken stacks` lists them");
-    options.integer("--max-cudagraph-capture-size,--cuda-graph-max-bs", largest_graph_,
-                    {.least = 0, .most = 100'000'000},
-                    "Largest step captured as a CUDA graph, in tokens; 0 = the largest size that the stack lists");
+    options.integer(
+        "--max-cudagraph-capture-size,--cuda-graph-max-bs", largest_graph_, {.least = 0, .most = 100'000'000},
+        "Largest step captured as a CUDA graph, in tokens (vLLM) or sequences (SGLang, TensorRT-LLM); 0 = the "
+        "largest size that the stack lists");
     declare_kernel_source(options, tier_);
     options.footer(
         "Shows average decode steps only, up to the largest batch that fits in memory; `foretoken serve` simulates "
@@ -51,8 +52,13 @@ class SpeculateCommand : public Command {
                                  .kv_dtype = model_.kv_dtype(model)};
     if (largest_graph_ > 0) capture_up_to(composed.stack, largest_graph_);
     const std::unique_ptr<StepTimes> target = compose_steps(composed);
+    std::unique_ptr<StepTimes> verified = {};
+    if (composed.stack.graphs_of_sequences && !composed.stack.graph_sizes.empty()) {
+      capture_up_to(composed.stack, composed.stack.graph_sizes.back() * tokens_of_decode(config));
+      verified = compose_steps(composed);
+    }
     DraftEngine drafter(config, composed, speculation_.draft_model(config, library));
-    const std::unique_ptr<StepTimes> speculated = drafter.steps(*target);
+    const std::unique_ptr<StepTimes> speculated = drafter.steps(verified ? *verified : *target);
     const SpeculationSteps steps{
         .target = target.get(), .speculated = speculated.get(), .speculation = drafter.speculation()};
 
@@ -103,7 +109,7 @@ class SpeculateCommand : public Command {
         "a verification step computes {} tokens per sequence; from a batch of {}, it is larger than the largest "
         "captured CUDA graph ({} tokens), so the host launches every kernel by itself and the step takes longer; to "
         "capture the largest batch, set {{max_cudagraph_capture_size}} to {}",
-        tokens, most / tokens + 1, most, largest_batch * tokens);
+        tokens, most / tokens + 1, most, stack.graphs_of_sequences ? largest_batch : largest_batch * tokens);
   }
 
   ModelFlags model_;

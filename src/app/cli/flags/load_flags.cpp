@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/flags/choice_names.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "plan/serving/latency_slo.h"
@@ -118,9 +119,11 @@ void LoadFlags::declare(Options& options) {
                "sglang.bench_serving draws for --random-input-len 1000 by default)");
   options.text("--random-output-range", output_range,
                "Range of output lengths in tokens, each length equally likely, for example 1..1000");
-  options.choice("--prompt-text", texts, {"natural", "random"},
-                 "What prompts contain. random = random tokens with answers that ignore the end of text, as load "
-                 "generators send them: models then repeat themselves, and drafts are accepted more often");
+  options.choice(
+      "--prompt-text", texts, names_of(prompt_text_names),
+      "What prompts contain. code = programs, which are easier to guess: drafts are accepted more often. "
+      "random = random tokens with answers that ignore the end of text, as load generators send them: models "
+      "then repeat themselves");
   options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
                  "With --dataset-name lognormal: standard deviation of the logarithm of the lengths, whose means are "
                  "the given lengths");
@@ -240,7 +243,7 @@ LoadSpec LoadFlags::spec() const {
                 .lognormal_sigma = lognormal_sigma,
                 .prefix_len = flags.prefix_len,
                 .num_prefixes = num_prefixes,
-                .random_texts = random_texts(),
+                .texts = prompt_texts(),
                 .sessions = flags.sessions};
   spec.input_range = range_of("--random-input-range", input_range);
   spec.output_range = range_of("--random-output-range", output_range);
@@ -252,6 +255,10 @@ LoadSpec LoadFlags::spec() const {
         number_of("--priority-shares", text, "shares of requests by priority, for example 0.1,0.9"));
   }
   return spec;
+}
+
+PromptTexts LoadFlags::prompt_texts() const {
+  return named<PromptTexts>(prompt_text_names, texts);
 }
 
 LoadMaker LoadFlags::load() const {

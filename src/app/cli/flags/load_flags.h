@@ -44,7 +44,7 @@ struct LoadFlags {
   LoadMaker load() const;  // InputError for flags that do not go together
   bool conversations() const { return spec().has_conversations(); }
   bool offline() const { return spec().is_offline(); }
-  bool random_texts() const { return texts == "random"; }
+  PromptTexts prompt_texts() const;
   int64_t requests() const { return spec().requests(); }
   double rate() const;  // infinite = all at once, or as the trace says
   // What engines have to keep up with, as in "5 requests/s"; empty where requests wait for others to end or come at

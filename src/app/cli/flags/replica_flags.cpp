@@ -139,7 +139,7 @@ EngineSpec ReplicaFlags::spec(const Library& library, bool offline) const {
   return spec;
 }
 
-ReplicaGroup ReplicaFlags::build(const Library& library, bool offline, bool random_texts) const {
+ReplicaGroup ReplicaFlags::build(const Library& library, bool offline, PromptTexts texts) const {
   // A user's own device is found by the file that was named.
   EngineBuilder builder({.device_models =
                              [&](const Device& /*device*/, const ParallelPlan& plan, const PlacementSpec& machine) {
@@ -149,7 +149,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline, bool rand
                          .deployment = library.deployment(),
                          .host_factor = host_factor});
   EngineSpec engine_spec = spec(library, offline);
-  suit_texts(engine_spec, random_texts);
+  suit_texts(engine_spec, texts);
   return builder.build(engine_spec);
 }
 

@@ -60,8 +60,8 @@ struct ReplicaFlags {
                     const std::function<void(Options&)>& declare_more = {}) const;
   // `offline`: requests do not come through a server (engine_setup.h).
   EngineSpec spec(const Library& library, bool offline) const;
-  // `random_texts`: as in LoadSpec.
-  ReplicaGroup build(const Library& library, bool offline, bool random_texts = false) const;
+  // `texts`: as in LoadSpec.
+  ReplicaGroup build(const Library& library, bool offline, PromptTexts texts = PromptTexts::natural) const;
 };
 
 }  // namespace foretoken

@@ -298,7 +298,7 @@ void TrainingPlanFlags::refuse_without_effect(const TrainingPlan& plan) const {
 // Of flags that say what follows from others; Megatron-LM has a choice there.
 void TrainingPlanFlags::check_fixed_sizes(const TrainingPlan& plan) const {
   const ParallelPlan& p = plan.parallel;
-  const int64_t expert_tensor = std::max<int64_t>(1, p.tensor / p.expert);
+  const int64_t expert_tensor = expert_tensor_ranks(p);
   if (expert_tensor_ > 0 && expert_tensor_ != expert_tensor) {
     fail("--expert-tensor-parallel-size", fmt::format("{}", expert_tensor_),
          fmt::format("{} with {} tensor and {} expert ranks: other layouts of experts are not supported", expert_tensor,

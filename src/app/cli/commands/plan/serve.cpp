@@ -440,7 +440,7 @@ class PlanServe : public Command {
                           .assumptions = assumptions(library, of.load)};
     if (attainment_ > 0) set_attainment(asked);
     asked.pessimistic = pessimistic_;
-    asked.random_texts = demand_.load.random_texts();
+    asked.texts = of.load.prompt_texts();
     if (asked.model.is_encoder_only()) {
       throw InputError({.source = "--model", .value = asked.model.name, .expected = "a model that generates tokens"});
     }
@@ -460,7 +460,7 @@ class PlanServe : public Command {
     if (layouts_.speculation.given()) {
       const SpeculationFlags& flags = layouts_.speculation;
       SpeculativeConfig config = flags.read(asked.model);
-      if (asked.random_texts && config.acceptance_is_usual) config.assume_usual(true);
+      if (config.acceptance_is_usual) config.assume_usual(asked.texts);
       asked.drafts = DraftChoice{
           .config = config, .model = flags.draft_model(config, library), .text = flags.config + " " + flags.acceptance};
     }

@@ -176,10 +176,10 @@ std::vector<ReplicaGroup> ServeFlags::groups(const Library& library, const Repli
                                              const std::vector<ColocatedEngineFlags>& colocated) const {
   std::vector<ReplicaGroup> built;
   for (const ColocatedEngineFlags& engine : colocated) {
-    built.push_back(engine.replica.build(library, load.offline(), load.random_texts()));
+    built.push_back(engine.replica.build(library, load.offline(), load.prompt_texts()));
   }
   for (const std::string& settings : replica_kinds) {
-    built.push_back(replicas.with("--replica", settings).build(library, load.offline(), load.random_texts()));
+    built.push_back(replicas.with("--replica", settings).build(library, load.offline(), load.prompt_texts()));
   }
   if (pools.given()) {
     if (!built.empty()) {
@@ -190,15 +190,15 @@ std::vector<ReplicaGroup> ServeFlags::groups(const Library& library, const Repli
     ReplicaFlags prefill = replicas.with("--prefill-pool", pools.prefill);
     prefill.speculation = {};  // only decodes verify drafts
     prefill.ffn = {};          // nor do prompts gain from micro-batches that go to and fro
-    built.push_back(prefill.build(library, load.offline(), load.random_texts()));
-    built.push_back(replicas.with("--decode-pool", pools.decode).build(library, load.offline(), load.random_texts()));
+    built.push_back(prefill.build(library, load.offline(), load.prompt_texts()));
+    built.push_back(replicas.with("--decode-pool", pools.decode).build(library, load.offline(), load.prompt_texts()));
   }
   if (!built.empty() && replicas.count > 1) {
     throw InputError({.source = "--replicas",
                       .value = "together with --replica or the pools",
                       .expected = "count=N in each --replica, --prefill-pool or --decode-pool"});
   }
-  if (built.empty()) built.push_back(replicas.build(library, load.offline(), load.random_texts()));
+  if (built.empty()) built.push_back(replicas.build(library, load.offline(), load.prompt_texts()));
   return built;
 }
 

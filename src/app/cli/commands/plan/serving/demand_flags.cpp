@@ -52,6 +52,7 @@ LoadFlags DemandFlags::load_of_use(const Library& library) const {
     set("--random-output-len", flags.output_len, use.output_tokens);
     set("--random-prefix-len", flags.prefix_len, use.prefix_tokens);
     set("--prefix-repetition-num-prefixes", flags.num_prefixes, use.prefixes);
+    set("--prompt-text", flags.texts, use.is_code ? "code" : "natural");
   }
   if (users > 0) {
     options->refuse({"--request-rate"}, {}, "--users");
