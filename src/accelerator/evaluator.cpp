@@ -336,16 +336,16 @@ void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
       use.access_pj += traffic.energy_pj;
     }
     const auto port_cycles = [&own](double read, double written) {
-      return std::max({own.read_rate > 0 ? read / own.read_rate : 0, own.write_rate > 0 ? written / own.write_rate : 0,
-                       own.shared_rate > 0 ? (read + written) / own.shared_rate : 0});
+      return std::max({cycles_at(read, own.read_rate), cycles_at(written, own.write_rate),
+                       cycles_at(read + written, own.shared_rate)});
     };
-    const double all_ports = port_cycles(reads, writes);
+    const double counted_ports = port_cycles(reads, writes), all_ports = port_cycles(reads + use.passed_up, writes);
     const double hidden_ports = port_cycles(std::max(0.0, reads + use.passed_up - use.exposed_reads),
                                             std::max(0.0, writes - use.exposed_writes));
-    finish_links_and_rows(i, all_ports, result);
-    use.cycles = std::max({result.compute_cycles, all_ports + use.row_cycles, use.mesh_cycles});
+    finish_links_and_rows(i, counted_ports, result);
+    use.cycles = std::max({result.compute_cycles, counted_ports + use.row_cycles, use.mesh_cycles});
     // Rows hold up words in proportion, also those that nothing hides.
-    const double hidden_rows = all_ports > 0 ? use.row_cycles * hidden_ports / all_ports : use.row_cycles;
+    const double hidden_rows = use.row_cycles * (all_ports > 0 ? hidden_ports / all_ports : 1);
     result.latency.stall_cycles += use.row_cycles - hidden_rows;
     overlapped = std::max({overlapped, hidden_ports + hidden_rows, use.mesh_cycles});
     if (use.cycles > result.cycles) {
@@ -367,6 +367,7 @@ void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
     result.energy_pj += use.access_pj + use.leakage_pj + use.network_pj;
   }
 }
+
 MappingEvaluator::MappingEvaluator(const Architecture& architecture, const Problem& problem, EvaluationRules rules)
     : plan_(std::make_unique<const Plan>(architecture, problem, rules)) {}
 MappingEvaluator::~MappingEvaluator() = default;

@@ -33,8 +33,8 @@ struct LevelUse {
   double across = 1, down = 1;                   // instances below one of these with work
   double cycles = 0;                             // that its bandwidth asks for
   double exposed_reads = 0, exposed_writes = 0;  // words of one instance on their way while nothing computes
-  double passed_up =
-      0;  // words of one instance read to go further out: part of `latency`; Timeloop counts no such reads
+  // Words of one instance read to go further out: part of `latency`; Timeloop counts no such reads.
+  double passed_up = 0;
   double access_pj = 0, leakage_pj = 0;
   double network_pj = 0;     // of words on their way to and from the level below
   double mesh_words = 0;     // of all meshes: words times the links that each passes

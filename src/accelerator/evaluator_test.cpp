@@ -508,7 +508,21 @@ TEST(Latency, a_transfer_takes_as_long_as_the_slower_of_its_two_ports) {
   EXPECT_DOUBLE_EQ(result.latency.overlapped_cycles, (128 - 2 + 48 + 12) / 0.25);
 }
 
-// Compute, then every transfer of every level on one port, then the hops and access times that come on top.
+TEST(Latency, rows_hold_up_the_transfers_that_nothing_hides_by_their_share_of_the_port) {
+  auto [chip, problem, mapping] = small_buffered_gemm(1000);
+  chip.levels[1].buffers = 2;
+  chip.levels[1].bandwidth = {.read = 0.25, .write = {}, .shared = {}};
+  chip.levels[1].rows = {.row_bytes = 64, .refresh_share = 0.5};
+  Evaluation result;
+  ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
+  // As much time again as 128 reads of operands and 48 of sums take. With the 16 sums that go out the port reads 192
+  // words, 2 of them before the first product and 4 after the last.
+  EXPECT_DOUBLE_EQ(result.levels[1].row_cycles, 704);
+  EXPECT_DOUBLE_EQ(result.latency.stall_cycles, 704 * 6 / 192.0);
+  EXPECT_DOUBLE_EQ(result.latency.overlapped_cycles, 186 / 0.25 + 704 * 186 / 192.0);
+}
+
+// Compute, then every transfer of every level on one port, then the rows, hops and access times that come on top.
 double serial_cycles(const Architecture& architecture, const Problem& problem, const Evaluation& result) {
   double sum = result.compute_cycles + result.latency.feed_cycles;
   const auto over = [](double words, double rate) { return rate > 0 ? words / rate : 0; };
@@ -516,6 +530,7 @@ double serial_cycles(const Architecture& architecture, const Problem& problem, c
   for (size_t i = 0; i + 1 < architecture.levels.size(); ++i) {
     const AcceleratorLevel& own = architecture.levels[i];
     const double shared = own.bandwidth.shared.value_or(0);
+    sum += result.levels[i].row_cycles;
     for (size_t t = 0; t < problem.tensors.size(); ++t) {
       const TensorTraffic& traffic = traffic_at(result, problem, i, t);
       if (!traffic.kept) continue;
@@ -535,7 +550,7 @@ double serial_cycles(const Architecture& architecture, const Problem& problem, c
 
 TEST(Latency, lies_between_perfect_overlap_and_everything_one_after_another) {
   RandomMappings random("latency");
-  RandomStream rates(11, "bandwidths");
+  RandomStream rates(11, "bandwidths"), rows(13, "rows");
   constexpr int nests = 10'000;
   int bound_by_memory = 0, evaluated = 0;
   for (int i = 0; evaluated < nests; ++i) {
@@ -554,6 +569,13 @@ TEST(Latency, lies_between_perfect_overlap_and_everything_one_after_another) {
       } else {
         level.bandwidth = {.read = rate(), .write = rate(), .shared = {}};
       }
+      if (rows.below(3) == 0) {
+        level.rows = {.row_bytes = int64_t{1} << rows.below(7),
+                      .banks = 1 + static_cast<int>(rows.below(4)),
+                      .switch_ns = static_cast<double>(rows.below(50)),
+                      .gap_ns = static_cast<double>(rows.below(10)),
+                      .refresh_share = 0.1 * static_cast<double>(rows.below(5))};
+      }
     }
     const Problem problem = random.coin() ? random.gemm() : random.convolution();
     const Mapping mapping = random.mapping(architecture, problem, random.coin());
@@ -562,6 +584,7 @@ TEST(Latency, lies_between_perfect_overlap_and_everything_one_after_another) {
     ++evaluated;
     const double latency = result.latency_cycles(), serial = serial_cycles(architecture, problem, result);
     EXPECT_GE(latency, result.cycles * (1 - 1e-12)) << i;
+    EXPECT_GE(result.latency.stall_cycles, -1e-9) << i << ": below zero by more than rounding";
     EXPECT_LE(latency, std::ceil(serial) * (1 + 1e-12) + 1) << i << " of " << result.cycles << " cycles";
     if (result.slowest_level >= 0) ++bound_by_memory;
   }

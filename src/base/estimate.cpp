@@ -7,6 +7,13 @@
 #include "base/portable_math.h"
 
 namespace foretoken {
+namespace {
+
+// Nobody has measured how much worse predictions get outside of what they were fitted to. That the errors found inside
+// are twice as large there is an assumption.
+constexpr double width_outside_measured = 2;
+
+}  // namespace
 
 std::string_view confidence_name(Confidence kind) {
   switch (kind) {
@@ -77,6 +84,16 @@ Estimate product_of_independent(const Estimate& a, const Estimate& b) {
           .low = value / joint(a.value / a.low, b.value / b.low),
           .high = value * joint(a.high / a.value, b.high / b.value),
           .kind = std::max(a.kind, b.kind)};
+}
+
+Estimate outside_measured(const Estimate& inside) {
+  Estimate outside = inside;
+  outside.kind = std::max(inside.kind, Confidence::extrapolated);
+  if (inside.value == 0) return outside;
+  ensure(inside.value > 0 && inside.low >= 0, "an interval of ratios is around a value above zero");
+  outside.low = inside.value * portable_pow(inside.low / inside.value, width_outside_measured);
+  outside.high = inside.value * portable_pow(inside.high / inside.value, width_outside_measured);
+  return outside;
 }
 
 Estimate larger_of(const Estimate& a, const Estimate& b) {

@@ -34,6 +34,10 @@ Estimate sum_of_correlated(std::span<const Estimate> parts);
 // confidence is the weaker one.
 Estimate product_of_independent(const Estimate& a, const Estimate& b);
 
+// A prediction that leaves what was measured: errors are taken to be twice as large, in logarithms, and the confidence
+// is `extrapolated` at best. For a value above zero, or one that is exactly zero.
+Estimate outside_measured(const Estimate& inside);
+
 // The larger of two: value and bounds each, the confidence of the larger value (the weaker one when both are equal).
 Estimate larger_of(const Estimate& a, const Estimate& b);
 

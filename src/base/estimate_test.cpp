@@ -171,6 +171,20 @@ TEST(Estimate, a_product_widens_by_both_factors_and_by_no_more_than_both) {
   }
 }
 
+TEST(Estimate, outside_of_what_was_measured_an_interval_is_twice_as_wide_in_logarithms) {
+  RandomStream stream(8, "outside");
+  for (int trial = 0; trial < 500; ++trial) {
+    const Estimate inside = random_parts(stream).front(), outside = outside_measured(inside);
+    EXPECT_EQ(outside.value, inside.value);
+    EXPECT_NEAR(std::log(outside.high / outside.value), 2 * std::log(inside.high / inside.value), 1e-9);
+    EXPECT_NEAR(outside.low * outside.value, inside.low * inside.low, 1e-12 * inside.value * inside.value);
+    EXPECT_EQ(outside.kind, std::max(inside.kind, Confidence::extrapolated));
+  }
+  EXPECT_DOUBLE_EQ(outside_measured(exactly(3)).high, 3);
+  EXPECT_EQ(outside_measured(exactly(0)).high, 0);
+  EXPECT_THROW(outside_measured({.value = -1, .low = -2, .high = 0}), InternalError);
+}
+
 TEST(Estimate, a_factor_known_exactly_only_scales) {
   const Estimate part{.value = 3, .low = 2, .high = 5, .kind = Confidence::interpolated};
   const Estimate product = product_of_independent(part, exactly(4));

@@ -104,6 +104,10 @@ std::vector<std::string> scheme_names() {
   return kind_names(schemes);
 }
 
+bool widens_mxfp4(Scheme scheme) {
+  return scheme == Scheme::mxfp4_wo || scheme == Scheme::mxfp4_mxfp8;
+}
+
 Scheme plain_scheme(DType dtype) {
   return dtype == DType::fp32 ? Scheme::fp32 : dtype == DType::fp16 ? Scheme::fp16 : Scheme::bf16;
 }

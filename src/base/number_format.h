@@ -54,6 +54,9 @@ std::span<const SchemeFacts> all_schemes();
 std::optional<Scheme> scheme_from_name(std::string_view name);
 std::vector<std::string> scheme_names();
 
+// Whether weights in MXFP4 meet wider activations, as in gpt-oss.
+bool widens_mxfp4(Scheme scheme);
+
 // The scheme of a layer that is stored and multiplied in `dtype` itself.
 Scheme plain_scheme(DType dtype);
 

@@ -65,6 +65,16 @@ TEST(NumberFormat, no_spelling_means_two_schemes) {
   }
 }
 
+TEST(NumberFormat, weights_in_mxfp4_meet_wider_activations_in_two_schemes) {
+  for (const SchemeFacts& scheme : all_schemes()) {
+    const bool is_wider = scheme.scheme == Scheme::mxfp4_wo || scheme.scheme == Scheme::mxfp4_mxfp8;
+    EXPECT_EQ(widens_mxfp4(scheme.scheme), is_wider) << scheme.name;
+    if (is_wider) {
+      EXPECT_GT(scheme.activation_bytes, scheme.weight_bytes) << scheme.name;
+    }
+  }
+}
+
 TEST(NumberFormat, a_scheme_stores_at_least_its_element_and_little_more) {
   for (const SchemeFacts& scheme : all_schemes()) {
     EXPECT_GE(scheme.weight_bytes, 0.5) << scheme.name;

@@ -1,6 +1,12 @@
 #include "base/validation.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -21,6 +27,13 @@ double per_1000_rows(double seconds, size_t rows) {
 }
 
 }  // namespace
+
+void check_grouping(const std::string& group_by, const std::vector<std::string>& known, std::string_view rows) {
+  if (group_by.empty() || std::find(known.begin(), known.end(), group_by) != known.end()) return;
+  throw InputError({.field = "group_by",
+                    .value = printable(group_by),
+                    .expected = fmt::format("one of {} (for {})", fmt::join(known, ", "), rows)});
+}
 
 void ValidationTally::add(std::string_view group, const PredictedRow& row, double seconds_spent) {
   auto found = groups_.find(group);

@@ -21,7 +21,7 @@ struct SkippedRows {
 struct ValidationGroup {
   std::string name;
   ErrorSummary errors;
-  std::optional<double> mape_20us;   // over rows of 20 us and more
+  std::optional<double> mape_20us;   // over rows of long_row_us and more
   double seconds_per_1000_rows = 0;  // reading and predicting, on one core
 };
 
@@ -35,10 +35,16 @@ struct Validation {
   std::vector<std::string> notes;       // what was found and left out
 };
 
+// InputError where a grouping that was asked for is none of these. `rows` says of what: "collectives between nodes".
+void check_grouping(const std::string& group_by, const std::vector<std::string>& known, std::string_view rows);
+
+// Launch overhead dominates rows shorter than this, so the rest is looked at on its own.
+inline constexpr double long_row_us = 20;
+
 // Collects rows by group.
 class ValidationTally {
  public:
-  // `long_from`: 20 us in the unit of the rows; launch overhead dominates below, so the rest is looked at on its own.
+  // `long_from`: long_row_us in the unit of the rows; 0 = every row is long.
   explicit ValidationTally(double long_from) : long_from_(long_from) {}
 
   void add(std::string_view group, const PredictedRow& row, double seconds_spent);

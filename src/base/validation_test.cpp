@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+
 namespace foretoken::validation_test {
 
 TEST(ValidationTally, groups_come_by_name_and_all_rows_make_the_overall_error) {
@@ -18,6 +20,18 @@ TEST(ValidationTally, groups_come_by_name_and_all_rows_make_the_overall_error) {
   EXPECT_FALSE(validation.groups[1].mape_20us.has_value()) << "no long row, which is not an error of zero";
   EXPECT_NEAR(validation.seconds_per_1000_rows, 1000, 1e-9);
   EXPECT_EQ(validation.notes.size(), 1U);
+}
+
+TEST(Grouping, of_other_rows_is_refused_with_those_there_are) {
+  EXPECT_NO_THROW(check_grouping("", {"system", "size"}, "collectives"));
+  EXPECT_NO_THROW(check_grouping("size", {"system", "size"}, "collectives"));
+  try {
+    check_grouping("role", {"system", "size"}, "collectives");
+    ADD_FAILURE() << "taken";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().field, "group_by");
+    EXPECT_EQ(error.problem().expected, "one of system, size (for collectives)");
+  }
 }
 
 TEST(ValidationTally, nothing_added_gives_empty_results_rather_than_a_division_by_zero) {

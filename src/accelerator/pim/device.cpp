@@ -50,12 +50,14 @@ PimMeasured pim_measured_in(const JsonView& entry) {
 PimProgram pim_program_in(const JsonView& entry) {
   entry.allow_only({"instructions_per_element", "setup_ms", "error_percent", "source", "assumed", "measured"});
   const auto assumed = entry.find("assumed"), measured = entry.find("measured");
+  if ((assumed && assumed->boolean()) == measured.has_value()) {
+    entry.fail("either \"assumed\": true, or \"measured\" with the runs that it was fitted to");
+  }
   return {.instructions_per_element = entry.at("instructions_per_element").number({1e-3, 1e9}),
           .setup = milliseconds(entry.at("setup_ms").number(milliseconds_allowed)),
           .relative_error = entry.at("error_percent").number(percent_allowed) / 100,
           .source = read_text(entry.at("source")),
-          .assumed = assumed && assumed->boolean(),
-          .measured = measured ? pim_measured_in(*measured) : PimMeasured{}};
+          .measured = measured ? std::optional(pim_measured_in(*measured)) : std::nullopt};
 }
 
 PimDevice pim_device_in(const JsonView& file) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +57,7 @@ struct PimProgram {
   Seconds setup;  // launch, and work that does not grow with the elements
   double relative_error = 0;
   std::string source;
-  bool assumed = false;  // counted from its source code; nobody measured it
-  PimMeasured measured;  // empty where nobody did
+  std::optional<PimMeasured> measured;  // nothing: assumed, counted from its source code
 };
 
 struct PimDevice {

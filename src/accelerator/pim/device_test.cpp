@@ -61,9 +61,13 @@ TEST(PimDevice, a_wrong_file_is_refused_with_its_place) {
   const std::string good = upmem_text();
   EXPECT_NO_THROW(parse_pim_device(good, "machine.json"));
   const std::pair<std::string, std::string> breaks[] = {
-      {"\"value\": 350", "\"value\": -350"}, {"\"call_ms\"", "\"call_s\""},
+      {"\"value\": 350", "\"value\": -350"},
+      {"\"call_ms\"", "\"call_s\""},
       {"\"dpus\": 4,", "\"dpus\": 1,"},  // numbers of DPUs must rise
-      {"\"broadcast\"", "\"broadcasts\""},   {"\"instructions_per_element\": ", "\"instructions_per_element\": -"},
+      {"\"broadcast\"", "\"broadcasts\""},
+      {"\"instructions_per_element\": ", "\"instructions_per_element\": -"},
+      {"three launches\", \"assumed\": true", "three launches\""},  // neither assumed nor measured
+      {"\"measured\": {", "\"assumed\": true, \"measured\": {"},    // both
   };
   for (const auto& [old, replacement] : breaks) {
     try {

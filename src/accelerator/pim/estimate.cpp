@@ -58,11 +58,11 @@ Estimate with_relative_error(Seconds time, double relative_error, Confidence con
 Estimate pim_transfer_seconds(const PimDevice& device, const PimKernel& kernel, const PimTransfer& transfer) {
   const PimTransferLaw& law = device.transfer(transfer.kind);
   const auto dpus = static_cast<double>(kernel.dpus);
-  const bool outside =
-      !kernel.is_measured || (law.rates.size() > 1 && (dpus < law.rates.front().dpus || dpus > law.rates.back().dpus));
-  const double error = outside ? outside_measured(law.relative_error) : law.relative_error;
-  return with_relative_error(law.seconds(dpus, transfer.bytes, transfer.calls), error,
-                             outside ? Confidence::extrapolated : Confidence::interpolated);
+  const bool outside = !kernel.dpus_are_measured ||
+                       (law.rates.size() > 1 && (dpus < law.rates.front().dpus || dpus > law.rates.back().dpus));
+  const Estimate inside = with_relative_error(law.seconds(dpus, transfer.bytes, transfer.calls), law.relative_error,
+                                              Confidence::interpolated);
+  return outside ? outside_measured(inside) : inside;
 }
 
 Estimate pim_phase_seconds(const PimDevice& device, const PimKernel& kernel, PimPhase phase) {
@@ -94,6 +94,7 @@ PimEstimate estimate_pim(const PimDevice& device, const PimKernel& kernel) {
   const double cycles = std::max(estimate.pipeline_cycles, estimate.dma_cycles);
   estimate.kernel = with_relative_error(kernel.setup + Seconds(cycles / device.clock.value.value()),
                                         kernel.relative_error, kernel.confidence);
+  if (kernel.is_outside) estimate.kernel = outside_measured(estimate.kernel);
   return estimate;
 }
 

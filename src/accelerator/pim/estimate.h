@@ -31,14 +31,10 @@ struct PimKernel {
   Seconds setup;                // launches, and work that does not grow
   double relative_error = 0.5;  // half-width of the kernel's 90% interval
   Confidence confidence = Confidence::extrapolated;
-  bool is_measured = false;  // on as many DPUs: what its transfers take was fitted to runs like it
+  bool is_outside = false;         // of the runs that relative_error was found in
+  bool dpus_are_measured = false;  // on as many, what its transfers take was fitted to runs like it
   std::vector<PimTransfer> transfers;
 };
-
-// Twice as wide, in logarithms: what is assumed of errors outside of what was measured.
-constexpr double outside_measured(double relative_error) {
-  return (1 + relative_error) * (1 + relative_error) - 1;
-}
 
 // Estimates in seconds.
 struct PimEstimate {

@@ -216,15 +216,13 @@ std::optional<PimKernel> prim_kernel(const PimDevice& device, std::string_view b
     kernel.instructions_per_element = program->second.instructions_per_element;
     kernel.setup = program->second.setup;
     kernel.relative_error = program->second.relative_error;
-    const PimMeasured& measured = program->second.measured;
-    kernel.is_measured = !program->second.assumed && dpus >= measured.least_dpus && dpus <= measured.most_dpus;
-    constexpr double rounding = 1e-9;  // of elements that are a product with a logarithm
-    const bool inside = kernel.is_measured && kernel.elements_per_dpu >= measured.least_elements * (1 - rounding) &&
-                        kernel.elements_per_dpu <= measured.most_elements * (1 + rounding);
-    if (inside) {
-      kernel.confidence = Confidence::interpolated;
-    } else if (!program->second.assumed) {  // an assumed one is said to be as wrong as it may be
-      kernel.relative_error = outside_measured(kernel.relative_error);
+    if (const std::optional<PimMeasured>& measured = program->second.measured) {  // others say how wrong they may be
+      kernel.dpus_are_measured = dpus >= measured->least_dpus && dpus <= measured->most_dpus;
+      constexpr double rounding = 1e-9;  // of elements that are a product with a logarithm
+      kernel.is_outside = !kernel.dpus_are_measured ||
+                          kernel.elements_per_dpu < measured->least_elements * (1 - rounding) ||
+                          kernel.elements_per_dpu > measured->most_elements * (1 + rounding);
+      kernel.confidence = kernel.is_outside ? Confidence::extrapolated : Confidence::interpolated;
     }
   }
   return kernel;

@@ -231,7 +231,6 @@ inline PimDevice fit_pim_device(const PimDevice& device, std::span<const PrimRow
   for (const auto& [name, own] : samples.kernels) {
     if (own.size() < least_rows) continue;
     fit_program(own, device.clock.value, fitted.programs[name]);
-    fitted.programs[name].assumed = false;
   }
   for (const auto& [kind, own] : samples.transfers) {
     if (own.size() >= least_rows) fit_transfer_group(own, fitted);

@@ -341,23 +341,19 @@ EdgeLowering lower_edge_step(std::span<const Operator> operators) {
 namespace {
 
 // A product in fp32 of what DequantizeLinear makes: weights are made anew at every run (ONNX Runtime does not fold a
-// DequantizeLinear of constants). No sweep has such products. False where the step has none.
-bool mark_dequantized(const OnnxGraph& graph, EdgeStep& step) {
+// DequantizeLinear of constants). No sweep has such products. `node` is the one whose calls the step has: what the
+// nodes joined with it read is no operand of its product. False where it multiplies nothing of the kind.
+bool mark_dequantized(const OnnxGraph& graph, const OnnxNode& node, EdgeStep& step) {
+  if (!reads_dequantized(graph, node)) return false;
   bool found = false;
-  for (const int64_t index : step.nodes) {
-    const OnnxNode& node = graph.nodes[static_cast<size_t>(index)];
-    if (!reads_dequantized(graph, node)) continue;
-    bool product = false;
-    for (EdgeCall& call : step.calls) {
-      if (!multiplies(call.kernel)) continue;
-      call.is_stand_in = product = true;
-    }
-    if (!product) continue;
-    found = true;
-    if (const Work work = weight_dequantization(graph, node); work.bytes().value() > 0)
-      step.calls.push_back({.kernel = traffic_of(work), .count = graph.runs(node), .is_stand_in = true});
+  for (EdgeCall& call : step.calls) {
+    if (!multiplies(call.kernel)) continue;
+    call.is_stand_in = found = true;
   }
-  return found;
+  if (!found) return false;
+  if (const Work work = weight_dequantization(graph, node); work.bytes().value() > 0)
+    step.calls.push_back({.kernel = traffic_of(work), .count = graph.runs(node), .is_stand_in = true});
+  return true;
 }
 
 }  // namespace
@@ -381,9 +377,11 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
     const OnnxNode& node = graph.nodes[i];
     if (taken[i] || node.is_folded || node.control != OnnxControl::none || !graph.is_counted(node)) continue;
     EdgeStep step{.nodes = {static_cast<int64_t>(i)}};
+    size_t priced = i;  // the node whose calls it has
     if (const std::optional<FusionMatch> match = matcher.match(static_cast<int64_t>(i), taken)) {
       step.rule = match->rule->name;
       step.calls = fused_calls(graph, *match);
+      priced = static_cast<size_t>(match->nodes[match->rule->sizes_of]);
       step.is_dispatched = match->rule->kernel.has_value();
       for (size_t n = 1; n < match->nodes.size(); ++n) {
         if (!match->rule->nodes[n].stays) step.nodes.push_back(match->nodes[n]);
@@ -401,7 +399,7 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
     const bool computes = !step.calls.empty() && step.flops.value() > 0;
     const bool is_quantized = std::any_of(step.calls.begin(), step.calls.end(),
                                           [](const EdgeCall& call) { return call.scheme != Scheme::fp32; });
-    if (!is_quantized) dequantized += mark_dequantized(graph, step) ? 1 : 0;
+    if (!is_quantized) dequantized += mark_dequantized(graph, graph.nodes[priced], step) ? 1 : 0;
     if (!is_quantized && computes && OnnxNodeView(graph, node).type(0) != OnnxType::float32) ++other_types;
     result.steps.push_back(std::move(step));
   }

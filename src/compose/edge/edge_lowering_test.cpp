@@ -208,6 +208,24 @@ TEST(EdgeLowering, a_product_of_dequantized_weights_alone_stays_one_of_fp32_that
   EXPECT_NE(lowering.notes[0].find("DequantizeLinear"), std::string::npos);
 }
 
+TEST(EdgeLowering, a_dequantized_tensor_that_a_convolution_adds_leaves_its_price_alone) {
+  const OnnxDims dims = {1, 8, 6, 6};
+  for (const bool constant : {false, true}) {
+    OnnxTestGraph test;
+    const std::string conv = add_conv(test, test.input("x", dims), 8, 8, 3);
+    const std::string skip =
+        constant ? dequantized_weight(test, dims) : dequantized(test, test.input("skip", dims, OnnxType::uint8));
+    test.output(test.node("Relu", {test.node("Add", {conv, skip})}));
+    const EdgeLowering lowering = lower_edge(test.graph(), shipped_rules());
+    const EdgeStep& step = lowering.steps.back();
+    EXPECT_EQ(step.rule, "conv_relu");
+    ASSERT_EQ(step.calls.size(), 1U);
+    EXPECT_EQ(edge_parameters(step.calls[0].kernel), "ic=8;oc=8;h=6;oh=6;k=3;s=1;act=relu;sum=1");
+    EXPECT_FALSE(step.calls[0].is_stand_in);
+    for (const std::string& note : lowering.notes) EXPECT_EQ(note.find("DequantizeLinear"), std::string::npos) << note;
+  }
+}
+
 TEST(EdgeLowering, gates_of_a_recurrent_layer_move_the_bytes_of_a_step) {
   const auto bytes = [](int64_t steps) {
     constexpr int64_t width = 32, hidden = 16;

@@ -87,13 +87,9 @@ Estimate in_format(const Estimate& fp32, const EdgeCall& call) {
           .kind = std::max(fp32.kind, Confidence::extrapolated)};
 }
 
-// Of a kernel that no sweep has, by the price of another: twice as wide an interval, as outside of a sweep.
+// Of a kernel that no sweep has, by the price of another.
 Estimate as_stand_in(const Estimate& swept) {
-  if (swept.kind >= Confidence::extrapolated) return swept;
-  return {.value = swept.value,
-          .low = swept.low * (swept.low / swept.value),
-          .high = swept.high * (swept.high / swept.value),
-          .kind = Confidence::extrapolated};
+  return swept.kind >= Confidence::extrapolated ? swept : outside_measured(swept);
 }
 
 // What the calls of a step spend their time on beside being called.

@@ -11,12 +11,13 @@
 #include "base/kinds.h"
 #include "compose/edge/transposes.h"
 #include "model/onnx/node_view.h"
+#include "model/onnx/onnx_operator.h"
 
 namespace foretoken {
 namespace {
 
 constexpr const char* rules_format = "foretoken-fusion-rules";
-constexpr size_t most_rules = 1000, most_pattern_nodes = 16, most_optional = 4;
+constexpr size_t most_rules = 1000, most_pattern_nodes = 16, most_optional = 4, most_operations = 64;
 
 struct NamedCondition {
   std::string_view name;
@@ -74,19 +75,42 @@ bool reads_a_node(const FusionNode& node) {
                      [](const FusionInput& input) { return input.kind == FusionInput::Kind::node; });
 }
 
+// "Conv", "com.microsoft.Gelu". A domain that we list no operator of may have any.
+std::string read_operation(const JsonView& view) {
+  const std::string name = view.string();
+  const size_t dot = name.rfind('.');
+  const OnnxNode node{.operation = dot == std::string::npos ? name : name.substr(dot + 1),
+                      .domain = dot == std::string::npos ? "" : name.substr(0, dot)};
+  if (find_onnx_operator(node) != nullptr && operation_text(node) == name) return name;
+  bool is_listed = node.domain == "ai.onnx";  // written without it
+  std::vector<std::string> known;
+  for (const OnnxOperator& own : all_onnx_operators()) {
+    is_listed = is_listed || own.domain == node.domain;
+    known.push_back(operation_text({.operation = std::string(own.name), .domain = std::string(own.domain)}));
+  }
+  if (is_listed) view.fail("the name of an ONNX operator", nearest_name(name, known).value_or(""));
+  return name;
+}
+
+// One, or a list of them.
+std::vector<std::string> read_operations(const JsonView& view) {
+  if (!view.is(Json::Kind::array)) return {read_operation(view)};
+  std::vector<std::string> operations;
+  for (const JsonView& own : view.items()) {
+    if (operations.size() == most_operations) own.fail(fmt::format("at most {} operators", most_operations));
+    operations.push_back(read_operation(own));
+  }
+  if (operations.empty()) view.fail("the name of an operator, or several");
+  return operations;
+}
+
 FusionNode read_node(const JsonView& view, const std::vector<FusionNode>& earlier, std::vector<std::string>& names) {
   view.allow_only({"id", "op", "inputs", "where", "optional", "stays"});
   FusionNode node{.id = view.at("id").string()};
   for (const FusionNode& other : earlier) {
     if (other.id == node.id) view.at("id").fail("a name that no other node of the pattern has");
   }
-  const JsonView operations = view.at("op");
-  if (operations.is(Json::Kind::array)) {
-    for (const JsonView& own : operations.items()) node.operations.push_back(own.string());
-  } else {
-    node.operations = {operations.string()};
-  }
-  if (node.operations.empty()) operations.fail("the name of an operator, or several");
+  node.operations = read_operations(view.at("op"));
   if (const std::optional<JsonView> inputs = view.find("inputs")) {
     for (const JsonView& input : inputs->items()) node.inputs.push_back(read_input(input, earlier, names));
   }
@@ -141,14 +165,22 @@ WrittenRule read_rule(const JsonView& view) {
   return written;
 }
 
+// Of ai.onnx: DequantizeLinear and QuantizeLinear stand around no others.
+std::vector<std::string> read_onnx_operations(const JsonView& view) {
+  std::vector<std::string> operations = read_operations(view);
+  for (const std::string& own : operations) {
+    if (own.find('.') != std::string::npos) view.fail("operators of ONNX itself, without a domain");
+  }
+  return operations;
+}
+
 QuantizedRule read_quantized_rule(const JsonView& view) {
   view.allow_only({"name", "source", "op", "activations", "inputs", "needs_quantize", "same_scale"});
-  QuantizedRule rule{.name = view.at("name").string(), .source = view.at("source").string()};
-  for (const JsonView& own : view.at("op").items()) rule.operations.push_back(own.string());
-  if (rule.operations.empty()) view.at("op").fail("at least one operator name");
-  if (const std::optional<JsonView> activations = view.find("activations")) {
-    for (const JsonView& own : activations->items()) rule.activations.push_back(own.string());
-  }
+  QuantizedRule rule{.name = view.at("name").string(),
+                     .source = view.at("source").string(),
+                     .operations = read_onnx_operations(view.at("op"))};
+  if (const std::optional<JsonView> activations = view.find("activations"))
+    rule.activations = read_onnx_operations(*activations);
   if (const std::optional<JsonView> inputs = view.find("inputs"))
     rule.inputs = static_cast<size_t>(inputs->integer({.least = 1, .most = most_pattern_nodes}));
   if (const std::optional<JsonView> needs = view.find("needs_quantize")) rule.needs_quantize = needs->boolean();

@@ -64,8 +64,8 @@ struct QuantizedRule {
   std::vector<std::string> operations;   // of ai.onnx
   std::vector<std::string> activations;  // that QuantizeLinear does by where it cuts off
   size_t inputs = 0;                     // that have to be dequantized, from the first on; 0: all
-  bool needs_quantize = true;            // false: the result may stay wide
-  bool same_scale = false;               // before and after: the operator only moves or chooses elements
+  bool needs_quantize = true;            // false: the result may stay wide, where no QuantizeLinear takes it
+  bool same_scale = false;  // and zero point, before and after: the operator only moves or chooses elements
 };
 
 struct FusionRules {

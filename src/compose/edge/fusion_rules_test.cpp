@@ -100,6 +100,31 @@ TEST(FusionRules, mistakes_are_named_with_their_place) {
             "version");
 }
 
+TEST(FusionRules, operators_are_those_of_onnx_or_of_a_domain_that_is_not_listed) {
+  const auto problem_of = [](const std::string& operations) {
+    try {
+      parse_fusion_rules(
+          rules_file(R"({"name": "r", "source": "s", "kernel": "nothing", "nodes": [{"id": "a", "op": )" + operations +
+                     "}]}"),
+          "rules.json");
+    } catch (const InputError& error) {
+      return error.problem();
+    }
+    return InputProblem{};
+  };
+  for (const char* taken : {R"("Conv")", R"(["Relu", "com.microsoft.Gelu"])", R"("mine.Mystery")"})
+    EXPECT_TRUE(problem_of(taken).path.empty()) << taken;
+  EXPECT_EQ(problem_of(R"("Cnov")").suggestion, "Conv");
+  EXPECT_EQ(problem_of(R"("Cnov")").path, "rules[0].nodes[0].op");
+  EXPECT_EQ(problem_of(R"(["Relu", "com.microsoft.Geluu"])").suggestion, "com.microsoft.Gelu");
+  EXPECT_EQ(problem_of(R"(["Relu", "com.microsoft.Geluu"])").path, "rules[0].nodes[0].op[1]");
+  for (const char* refused : {"[]", R"("ai.onnx.Conv")", R"(".Conv")"})
+    EXPECT_EQ(problem_of(refused).path, "rules[0].nodes[0].op") << refused;
+  std::string many = "\"Relu\"";
+  for (int i = 1; i < 65; ++i) many += ", \"Relu\"";
+  EXPECT_EQ(problem_of("[" + many + "]").path, "rules[0].nodes[0].op[64]");
+}
+
 TEST(FusionRules, quantized_operators_are_read_and_their_mistakes_named) {
   const auto file = [](const std::string& rule) {
     return R"({"format": "foretoken-fusion-rules", "version": 1, "runtime": "test", "about": "", "rules": [],
@@ -113,11 +138,20 @@ TEST(FusionRules, quantized_operators_are_read_and_their_mistakes_named) {
   EXPECT_EQ(rules.quantized[0].inputs, 1U);
   EXPECT_TRUE(rules.quantized[0].same_scale);
   EXPECT_TRUE(rules.quantized[0].needs_quantize);
-  try {
-    parse_fusion_rules(file(R"("op": ["Conv"], "input": 1)"), "rules.json");
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_EQ(error.problem().path, "quantized[0].input");
+  EXPECT_EQ(parse_fusion_rules(file(R"("op": "Conv")"), "rules.json").quantized[0].operations,
+            std::vector<std::string>{"Conv"});
+  const std::pair<const char*, const char*> mistakes[] = {
+      {R"("op": ["Conv"], "input": 1)", "quantized[0].input"},
+      {R"("op": ["Conv"], "activations": ["Reluu"])", "quantized[0].activations[0]"},
+      {R"("op": ["com.microsoft.Gelu"])", "quantized[0].op"},
+  };
+  for (const auto& [rule, path] : mistakes) {
+    try {
+      parse_fusion_rules(file(rule), "rules.json");
+      ADD_FAILURE() << rule;
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.problem().path, path);
+    }
   }
 }
 
@@ -127,6 +161,7 @@ TEST(FusionRules, those_that_ship_are_read) {
         read_fusion_rules(std::string(FORETOKEN_SOURCE_DIR "/data/edge/fusion/") + name + ".json");
     EXPECT_FALSE(rules.rules.empty()) << name;
   }
+  EXPECT_TRUE(read_fusion_rules(FORETOKEN_SOURCE_DIR "/data/edge/fusion/eager.json").rules.empty());
 }
 
 }  // namespace foretoken::fusion_rules_test

@@ -37,8 +37,15 @@ const OnnxNode* dequantizer_of(const OnnxGraph& graph, int64_t tensor) {
   return view.input(1).is_constant && view.attribute("block_size", 0) == 0 ? made_by : nullptr;
 }
 
-bool same_scale(const OnnxTensor& a, const OnnxTensor& b) {
-  return a.values && b.values && a.values->reals == b.values->reals;
+// Whether 8 bits mean the same before and after, as ONNX Runtime sees it (qdq_util.cc, IsQDQPairSupported): a zero
+// point that is left out is not taken for one of 0.
+bool same_quantization(const OnnxNodeView& dequantizer, const OnnxNodeView& quantizer) {
+  const auto same = [&](size_t input) {
+    const OnnxValues *before = dequantizer.values(input), *after = quantizer.values(input);
+    return before != nullptr && after != nullptr && *before == *after;
+  };
+  constexpr size_t scale = 1, zero_point = 2;
+  return same(scale) && same(zero_point) && dequantizer.type(zero_point) == quantizer.type(zero_point);
 }
 
 class QuantizedMatcher {
@@ -125,8 +132,9 @@ class QuantizedMatcher {
     const OnnxNodeView quantizer(graph_, graph_.nodes[static_cast<size_t>(next)]);
     if (!quantizer.wants(0)) return false;
     const OnnxTensor& narrow = graph_.tensor(quantizer.node().outputs[0]);
+    // Also for a product that may stay wide: ONNX Runtime (MatMulNodeGroupSelector) then has no operator in 8 bits.
     if (!has_8_bits(narrow.type)) return false;
-    if (rule.same_scale && !same_scale(OnnxNodeView(graph_, dequantizer).input(1), quantizer.input(1))) return false;
+    if (rule.same_scale && !same_quantization(OnnxNodeView(graph_, dequantizer), quantizer)) return false;
     match.around = std::move(after);
     match.around.push_back(next);
     match.written_bytes = narrow.bytes();

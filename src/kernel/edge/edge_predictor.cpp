@@ -17,9 +17,6 @@ namespace {
 // decoders, whose products stream megabytes of weights in between, shows 1.2 us too.)
 constexpr double evicted_node_ns = 1192;
 
-// Nobody has measured how wrong a price is outside its sweep: twice as wrong is assumed.
-constexpr double outside_sweep = 2;
-
 // The kind whose prices serve where a sweep lacks a kind's own; itself where there is none.
 EdgeKernelKind stand_in(EdgeKernelKind kind) {
   switch (kind) {
@@ -130,11 +127,10 @@ Estimate EdgePredictor::kernel_seconds(const EdgeKernel& kernel) const {
   const PricedKernel own = priced(*this, kernel);
   const double seconds = own.seconds();
   const bool known = own.own_kind && within(own.kind, own.amounts());
-  const double factor = portable_exp(own.kind.half_width * (known ? 1 : outside_sweep));
-  return {.value = seconds,
-          .low = seconds / factor,
-          .high = seconds * factor,
-          .kind = known ? Confidence::interpolated : Confidence::extrapolated};
+  const double factor = portable_exp(own.kind.half_width);
+  const Estimate swept{
+      .value = seconds, .low = seconds / factor, .high = seconds * factor, .kind = Confidence::interpolated};
+  return known ? swept : outside_measured(swept);
 }
 
 std::vector<EdgeTerm> EdgePredictor::kernel_terms(const EdgeKernel& kernel, double touched_between) const {
@@ -163,13 +159,7 @@ double EdgePredictor::dispatch_seconds(const EdgeKernel& kernel, double touched_
 Estimate EdgePredictor::kernel_seconds_in_model(const EdgeKernel& kernel, double touched_between) const {
   const PricedKernel own = priced(*this, kernel, touched_between);
   Estimate alone = kernel_seconds(kernel);
-  if (alone.kind == Confidence::interpolated && !within_most(own.kind, own.amounts())) {
-    const double factor = portable_exp(outside_sweep * own.kind.half_width);
-    alone = {.value = alone.value,
-             .low = alone.value / factor,
-             .high = alone.value * factor,
-             .kind = Confidence::extrapolated};
-  }
+  if (alone.kind == Confidence::interpolated && !within_most(own.kind, own.amounts())) alone = outside_measured(alone);
   if (!calls) return scaled(alone, own.seconds() / alone.value);
   const double work = own.seconds() - own.kind.prices_ns.front() * 1e-9;
   const double bytes = edge_work(kernel).written.value(), elements = bytes / bytes_per_element(DType::fp32);

@@ -21,9 +21,9 @@ bool OnnxGraph::is_counted(const OnnxNode& node) const {
   return true;
 }
 
-int64_t OnnxGraph::runs(const OnnxNode& node) const {
+int64_t OnnxGraph::runs_of(int64_t region) const {
   int64_t all = 1;
-  for (int64_t region = node.region; region >= 0; region = regions[static_cast<size_t>(region)].parent) {
+  for (; region >= 0; region = regions[static_cast<size_t>(region)].parent) {
     const int64_t own = regions[static_cast<size_t>(region)].runs;
     if (own == 0) return 0;
     all = all > most_onnx_runs / own ? most_onnx_runs : all * own;

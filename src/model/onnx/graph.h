@@ -81,7 +81,8 @@ struct OnnxGraph {
   int64_t opset(std::string_view domain = "") const;  // 0: not imported
   const OnnxTensor& tensor(int64_t index) const { return tensors[static_cast<size_t>(index)]; }
   bool is_counted(const OnnxNode& node) const;  // in no region that is left out
-  int64_t runs(const OnnxNode& node) const;     // by the loops it stands in, most_onnx_runs at most
+  int64_t runs_of(int64_t region) const;        // by it and all loops around it, most_onnx_runs at most
+  int64_t runs(const OnnxNode& node) const { return runs_of(node.region); }
 };
 
 struct OnnxOptions {

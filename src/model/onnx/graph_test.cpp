@@ -185,6 +185,12 @@ TEST(OnnxGraph, a_branch_whose_sizes_contradict_each_other_is_not_the_one_that_i
   EXPECT_THROW(with_weights_of(7, 7).graph(), InputError);
 }
 
+size_t notes_with(const OnnxGraph& graph, const std::string& text) {
+  return static_cast<size_t>(std::count_if(graph.notes.begin(), graph.notes.end(), [&](const std::string& note) {
+    return note.find(text) != std::string::npos;
+  }));
+}
+
 // Adds x to a state and collects a row a run.
 OnnxBody adding_body() {
   OnnxBody body;
@@ -207,7 +213,39 @@ TEST(OnnxGraph, a_loop_is_counted_as_often_as_it_runs_and_collects_a_row_for_eac
   EXPECT_EQ(summarize(made).flops.value(), 5 * 14);
   EXPECT_EQ(summarize(made).bytes.value(), 5 * (3 + 2) * 7 * 4);  // of the sum and of the row
   for (const Operator& own : onnx_operators(made)) EXPECT_EQ(own.count, 5);
-  EXPECT_FALSE(made.notes.empty());
+  EXPECT_EQ(notes_with(made, "its body is counted 5 times"), 1U);
+  EXPECT_EQ(made.notes.size(), 1U);
+}
+
+TEST(OnnxGraph, a_body_within_a_loop_is_counted_as_often_as_both_run_and_the_notes_say_so) {
+  OnnxTestGraph graph;
+  graph.input("x", {7});
+  graph.input("flag", {}, OnnxType::boolean);
+  const std::string trips = graph.integer(3);
+  OnnxBody inner;
+  inner.inputs = {{.name = "j"}, {.name = "on"}, {.name = "part"}};
+  inner.nodes = {{.operation = "Identity", .inputs = {"on"}, .outputs = {"still"}},
+                 {.operation = "Relu", .inputs = {"part"}, .outputs = {"next"}}};
+  inner.outputs = {{.name = "still"}, {.name = "next"}};
+  OnnxBody outer;
+  outer.inputs = {{.name = "i"}, {.name = "go"}, {.name = "state"}};
+  outer.nodes = {{.operation = "Identity", .inputs = {"go"}, .outputs = {"again"}},
+                 {.operation = "Loop",
+                  .inputs = {trips, "", "state"},
+                  .outputs = {"looped"},
+                  .attributes = {with_body("body", inner)}},
+                 {.operation = "If",
+                  .inputs = {"flag"},
+                  .outputs = {"chosen"},
+                  .attributes = {with_body("then_branch", branch_body(0)), with_body("else_branch", branch_body(1))}}};
+  outer.outputs = {{.name = "again"}, {.name = "looped"}, {.name = "chosen"}};
+  graph.output(graph.node("Loop", {graph.integer(5), "", "x"}, {with_body("body", outer)}, 2));
+  const OnnxGraph made = graph.graph();
+  EXPECT_EQ(summarize(made).flops.value(), (15 + 2 * 5) * 7);
+  EXPECT_EQ(notes_with(made, "its body is counted 5 times"), 1U);
+  EXPECT_EQ(notes_with(made, "its body is counted 15 times"), 1U);
+  EXPECT_EQ(notes_with(made, "its else_branch is counted 5 times"), 1U);
+  EXPECT_EQ(made.notes.size(), 3U);
 }
 
 TEST(OnnxGraph, a_loop_that_runs_as_often_as_data_say_is_counted_once_with_a_note) {
@@ -217,8 +255,8 @@ TEST(OnnxGraph, a_loop_that_runs_as_often_as_data_say_is_counted_once_with_a_not
       graph.node("Loop", {graph.input("trips", {}, OnnxType::int64), "", "x"}, {with_body("body", adding_body())}, 2));
   const OnnxGraph made = graph.graph();
   EXPECT_EQ(summarize(made).flops.value(), 14);
-  const auto says = [](const std::string& note) { return note.find("is not known") != std::string::npos; };
-  EXPECT_TRUE(std::any_of(made.notes.begin(), made.notes.end(), says));
+  EXPECT_EQ(notes_with(made, "its body is counted once: the number of its iterations is not known"), 1U);
+  EXPECT_EQ(made.notes.size(), 1U);
 }
 
 TEST(OnnxGraph, a_scan_is_counted_once_for_each_element) {

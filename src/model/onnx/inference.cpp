@@ -121,14 +121,16 @@ void choose_branches(OnnxGraph& graph) {
 }
 
 void describe_regions(OnnxGraph& graph) {
-  for (const OnnxRegion& region : graph.regions) {
-    if (!region.is_counted || graph.notes.size() >= most_notes) continue;
+  for (size_t i = 0; i < graph.regions.size(); ++i) {
+    const OnnxRegion& region = graph.regions[i];
     const OnnxNode& node = graph.nodes[static_cast<size_t>(region.end)];
-    const std::string times = !region.runs_are_known ? "once, because the number of iterations is not known"
-                              : region.runs == 1     ? "once"
-                                                     : fmt::format("{} times", region.runs);
-    graph.notes.push_back(fmt::format("{} {}: {} is counted {}", operation_text(node), printable(node.name),
-                                      node.operation == "If" ? "its " + region.branch : "its body", times));
+    if (!region.is_counted || !graph.is_counted(node) || graph.notes.size() >= most_notes) continue;
+    const int64_t runs = graph.runs_of(static_cast<int64_t>(i));
+    graph.notes.push_back(
+        fmt::format("{} {}: {} is counted {}{}", operation_text(node), printable(node.name),
+                    node.operation == "If" ? "its " + region.branch : "its body",
+                    runs == 1 ? "once" : fmt::format("{} times", runs),
+                    region.runs_are_known ? "" : ": the number of its iterations is not known, and taken to be 1"));
   }
 }
 

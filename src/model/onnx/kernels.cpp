@@ -400,10 +400,6 @@ class NodeKernels {
   std::vector<Operator> kernels_;
 };
 
-}  // namespace
-
-namespace {
-
 std::vector<Operator> operators_of_run(const OnnxGraph& graph, const OnnxNode& node) {
   try {
     return NodeKernels(graph, node).list();

@@ -32,7 +32,9 @@ class PimCommand : public Command {
     PimKernel kernel = prim_kernel(device, program_, size_, dpus_).value();
     if (tasklets_ > 0) {
       kernel.tasklets = tasklets_;
-      kernel.confidence = std::max(kernel.confidence, Confidence::extrapolated);  // only PrIM's own were measured
+      // Only PrIM's own were measured.
+      kernel.is_outside = kernel.is_outside || kernel.confidence < Confidence::extrapolated;
+      kernel.confidence = std::max(kernel.confidence, Confidence::extrapolated);
     }
     const PimReport report{.device = device,
                            .program = program_,

@@ -46,15 +46,6 @@ std::optional<int64_t> constant_trips(const OnnxNodeView& begin) {
   return trips && *trips >= 0 && *trips < most_onnx_elements ? trips : std::nullopt;
 }
 
-int64_t trips_of(NodeInference& node, const OnnxNode& begin) {
-  if (const std::optional<int64_t> trips = constant_trips(OnnxNodeView(node.graph(), begin))) {
-    node.note(fmt::format("it runs its body {} times at most", *trips));
-    return *trips;
-  }
-  node.note("how often it runs depends on data: results that it collects are taken to be of one run");
-  return 1;
-}
-
 }  // namespace
 
 void branch(NodeInference& node) {
@@ -100,7 +91,7 @@ void loop(NodeInference& node) {
   }
   const OnnxNode& begin = begin_of(node);
   const size_t carried = begin.outputs.size() < 2 ? 0 : begin.outputs.size() - 2;
-  const int64_t trips = trips_of(node, begin);
+  const int64_t trips = constant_trips(OnnxNodeView(node.graph(), begin)).value_or(1);
   for (size_t i = 0; i < node.outputs() && i + 1 < node.inputs(); ++i) {
     OnnxDims dims = node.dims(i + 1);
     if (i >= carried) dims.insert(dims.begin(), trips);
