@@ -135,7 +135,9 @@ class TrainingLowering {
     const int64_t padded = (routed + expert_tile - 1) / expert_tile * expert_tile;
     const int64_t inter = shape.inter / shape.tp, first = (shape.gated ? 2 : 1) * inter;
     const auto multiply = [&](std::string_view suffix, int64_t m, int64_t n, int64_t k) -> TrainingCall& {
-      return add(CostKind::experts, GemmShape{.m = m, .n = n, .k = k, .scheme = shape.scheme}, suffix);
+      TrainingCall& call = add(CostKind::experts, GemmShape{.m = m, .n = n, .k = k, .scheme = shape.scheme}, suffix);
+      call.expert_starts = static_cast<double>(call_->count) * static_cast<double>(experts);
+      return call;
     };
     const double rows = static_cast<double>(call_->count) * static_cast<double>(experts * routed);
     const bool casts = facts(shape.scheme).quantizes_activations;
@@ -144,7 +146,8 @@ class TrainingLowering {
     TrainingCall& up =
         backward_ ? multiply("_down_dgrad", all, inter, shape.hidden) : multiply("_up", all, first, shape.hidden);
     up.cast_elements = cast;
-    up.expert_elements = rows * static_cast<double>(2 * shape.hidden + first + inter);
+    up.expert_elements = rows * static_cast<double>(2 * shape.hidden);
+    up.between_elements = rows * static_cast<double>(first + inter);
     if (!backward_) {
       multiply("_down", all, shape.hidden, inter);
       return;

@@ -39,9 +39,11 @@ struct TrainingCall {
   Operator call;
   CostKind kind = CostKind::linear;
   TrainingPass pass = TrainingPass::forward;
-  double share = 1;            // of the call's time: kernels that do not know documents are given all of the sequence
-  double cast_elements = 0;    // activations and gradients that quantized multiplies read, of all calls
-  double expert_elements = 0;  // of tokens and activations that are put in order for experts, and back
+  double share = 1;             // of the call's time: kernels that do not know documents are given all of the sequence
+  double cast_elements = 0;     // activations and gradients that quantized multiplies read, of all calls
+  double expert_elements = 0;   // of tokens that are put in order for experts, and back
+  double between_elements = 0;  // of activations between their multiplies
+  double expert_starts = 0;     // multiplies of single experts, of all calls
 };
 
 // Bytes that tensor ranks gather before a multiply, relative to 16-bit activations: quantized layers quantize first.

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "plan/megatron_flags.h"
 #include "training/layer_split.h"
+#include "training/memory/host_memory_time.h"
 
 namespace foretoken {
 namespace {
@@ -23,9 +24,9 @@ constexpr size_t most_kept = 16;
 struct JudgedPlan {
   TrainingPlan plan;
   double seconds = 0;
-  double offload = 0;  // of them, for an optimizer in host memory
-  double ranked = 0;   // seconds that plans are ranked by
+  double ranked = 0;  // seconds that plans are ranked by
   Bytes memory;
+  HostMemoryTime host;  // among the seconds
 };
 
 double cautious(double seconds, const TrainingPlan& plan, int64_t fast_domain) {
@@ -82,15 +83,6 @@ class PlanJudge {
   }
 
  private:
-  // What an optimizer in host memory adds.
-  double offload_of(const TrainingMemory& memory, const TrainingPlan& plan) const {
-    if (search_.formats.offloaded_optimizer == 0) return 0;
-    const OffloadedOptimizer offload{.share = search_.formats.offloaded_optimizer,
-                                     .micro_batches = plan.micro_batches(),
-                                     .of_rank = offloaded_part(plan)};
-    return offload_seconds(memory, offload, search_.host).value;
-  }
-
   ModelParts parts_of(TrainingPlan plan) const {
     plan.parallel = without_needless_replicas(plan.parallel);
     return training_parts(search_.job.model, search_.job.sequence_length, plan, search_.formats);
@@ -109,11 +101,12 @@ class PlanJudge {
         }
         continue;
       }
-      const double offload = offload_of(stages.most(), plan);
-      const double seconds = model_.quick_seconds(plan) + offload;
+      const IterationModel::QuickStep quick = model_.quick_step(plan);
+      const HostMemoryTime host = host_memory_time(stages, plan, search_.formats, *quick.pipeline, search_.host);
+      const double seconds = host.step_seconds(quick.seconds, quick.optimizer);
       const double ranked = cautious(seconds, plan, search_.fast_domain);
       const JudgedPlan judged{
-          .plan = std::move(plan), .seconds = seconds, .offload = offload, .ranked = ranked, .memory = memory};
+          .plan = std::move(plan), .seconds = seconds, .ranked = ranked, .memory = memory, .host = host};
       keep_fastest(findings.kept[pipeline.parallel.pipeline], judged);
       keep_frontier(findings.frontier, judged, [](const JudgedPlan& one) { return one.seconds; });
     }
@@ -175,12 +168,12 @@ class PlanRanking {
 
   RankedPlan ranked(const JudgedPlan& candidate) {
     ++estimated_;
-    const IterationEstimate estimate = model_.estimate(candidate.plan);
-    const double factor = 1 + candidate.offload / estimate.seconds.value;
+    IterationEstimate estimate = model_.estimate(candidate.plan);
+    add_host_memory_time(estimate, candidate.host);
     return {.plan = candidate.plan,
-            .seconds = scaled(estimate.seconds, factor),
+            .seconds = estimate.seconds,
             .memory = candidate.memory,
-            .tokens_per_second_per_device = estimate.tokens_per_second_per_device / factor};
+            .tokens_per_second_per_device = estimate.tokens_per_second_per_device};
   }
 
   // The fastest of each group alone stays.

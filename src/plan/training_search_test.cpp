@@ -132,6 +132,36 @@ TEST(TrainingSearch, says_the_same_on_any_number_of_threads) {
   }
 }
 
+TEST(TrainingSearch, times_what_lies_in_host_memory_as_an_estimate_does) {
+  const auto machine = roofline_machine(2);
+  TrainingQuestion question{.job = {.model = step_test::llama_like(), .sequence_length = searched_length},
+                            .devices = 16,
+                            .stack = shipped_stack(),
+                            .cluster = training_test::library_cluster(2),
+                            .convention = &flop_conventions().front()};
+  question.plan.global_batch = 64;
+  question.formats.offloaded_optimizer = 0.5;
+  question.formats.offloaded_activations = 1;
+  const TrainingSearchResult result = plan_training(question, *machine, {.best = 5});
+  ASSERT_GT(result.best.size(), 1U);
+  double offload = 0;
+  for (const std::vector<RankedPlan>& plans : {result.best, result.frontier}) {
+    for (const RankedPlan& one : plans) {
+      question.plan = one.plan;
+      const IterationEstimate iteration = estimate_training(question, *machine).iteration;
+      EXPECT_DOUBLE_EQ(one.seconds.value, iteration.seconds.value);
+      EXPECT_DOUBLE_EQ(one.seconds.low, iteration.seconds.low);
+      EXPECT_DOUBLE_EQ(one.seconds.high, iteration.seconds.high);
+      EXPECT_DOUBLE_EQ(one.tokens_per_second_per_device, iteration.tokens_per_second_per_device);
+      offload += training_test::part_of(iteration, TimePart::offload);
+    }
+  }
+  EXPECT_GT(offload, 0);
+  for (size_t i = 1; i < result.best.size(); ++i) {
+    EXPECT_LE(result.best[i - 1].seconds.value, result.best[i].seconds.value);
+  }
+}
+
 std::string complaint_of(const TrainingSearch& search) {
   try {
     search_training_plans(search);

@@ -226,7 +226,9 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
   set(CostKind::quantized, c[board_factor] * c[job_.recipe.factor]);
   const double core = c[board_factor] * (is_unfused(kind) ? c[unfused_factor] : c[attention_factor]);
   set(CostKind::attention, core);
-  set(CostKind::experts, c[board_factor] * c[experts_factor] * c[job_.recipe.factor]);
+  double experts = c[experts_factor] * c[job_.recipe.factor];
+  if (own.experts.value > 0) experts += c[expert_start_us] * 1e-6 * own.expert_starts / own.experts.value;
+  set(CostKind::experts, c[board_factor] * experts);
   set(CostKind::passes, c[board_factor] * (kind < kinds_.size() ? c[passes_factor] : c[loss_factor]));
   // A pass hides traffic behind its own multiplies; with two micro-batches side by side, behind those of all passes.
   const auto work_of = [&](const PassCosts& one) {
@@ -263,7 +265,8 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
                                                  work, share_beyond(exchange * all_expert, all_work)));
   const double cast_bytes = job_.recipe.cast_bytes ? c[*job_.recipe.cast_bytes] : 0;
   factors.cast = c[board_factor] * cast_bytes * own.cast_elements / bandwidth_;
-  factors.move = c[board_factor] * c[move_bytes] * own.expert_elements / bandwidth_;
+  const double moved = own.expert_elements + c[between_share] * own.between_elements;
+  factors.move = c[board_factor] * c[move_bytes] * moved / bandwidth_;
   return factors;
 }
 
@@ -351,11 +354,13 @@ void IterationModel::add_weight_casts(const TrainingPlan& plan, PieceTime& time)
 }
 
 // Frozen weights in fewer bits are read, written out in 16 bits, and read by the multiply, which counts that itself.
+// Tables and norms are in 16 bits already.
 double IterationModel::expand_seconds(const PieceCosts& costs) const {
   constexpr double expanded_bytes = 2;
   if (job_.lora.rank == 0 || job_.frozen_weight_bytes >= expanded_bytes) return 0;
   const double frozen = costs.held_shared + costs.held_experts - costs.shared_parameters - costs.expert_parameters;
-  return constants_[board_factor] * (job_.frozen_weight_bytes + expanded_bytes) * frozen / bandwidth_;
+  const double quantized = frozen - costs.plain_shared;
+  return constants_[board_factor] * (job_.frozen_weight_bytes + expanded_bytes) * quantized / bandwidth_;
 }
 
 // `forward` is what all of its forward pass takes.
@@ -385,11 +390,11 @@ double IterationModel::recompute_seconds(size_t kind, const TrainingPlan& plan, 
   return again;
 }
 
-// Of the elements that are moved around routed experts, those that their activation reads and writes.
+// Of the bytes that are moved around routed experts, those that their activation reads and writes.
 double IterationModel::move_share_of_activation(size_t kind) const {
   const Moe* experts = std::get_if<Moe>(&kinds_[kind].feed_forward);
   if (experts == nullptr) return 0;
-  const double width = static_cast<double>(experts->width) * (experts->gated ? 3 : 2);
+  const double width = constants_[between_share] * static_cast<double>(experts->width) * (experts->gated ? 3 : 2);
   return width / (2 * static_cast<double>(job_.model.hidden) + width);
 }
 
@@ -416,16 +421,16 @@ void IterationModel::add_sharded_traffic(const PieceCosts& costs, const Training
   double of_gradients = 0;
   // A quantized base is gathered as it is kept and expanded after.
   const double of_base = std::min(job_.gathered_parameter_bytes, job_.frozen_weight_bytes);
-  const auto add_traffic = [&](double held, double trained, const ProcessGroup& ranks) {
-    const double frozen = job_.lora.rank > 0 ? held - trained : 0;
-    const double gathered = job_.gathered_parameter_bytes * (held - frozen) + of_base * frozen;
+  const auto add_traffic = [&](double held, double trained, double plain, const ProcessGroup& ranks) {
+    const double quantized = job_.lora.rank > 0 ? held - trained - plain : 0;
+    const double gathered = job_.gathered_parameter_bytes * (held - quantized) + of_base * quantized;
     add_same_links(sent, collective(CollectiveKind::all_gather, gathered, ranks), gathers * slower);
     const Estimate scatter = collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * trained, ranks);
     add_same_links(sent, scatter, slower);
     of_gradients += slower * scatter.value;
   };
-  add_traffic(costs.held_shared, costs.shared_parameters, group);
-  add_traffic(costs.held_experts, costs.expert_parameters, expert_replicas(plan));
+  add_traffic(costs.held_shared, costs.shared_parameters, costs.plain_shared, group);
+  add_traffic(costs.held_experts, costs.expert_parameters, 0, expert_replicas(plan));
   if (sent.value <= 0) return;
   const double busy = time.times.sum();
   const ReplicaTraffic traffic{
@@ -593,12 +598,12 @@ IterationModel::OnceAStep IterationModel::once_a_step(const TrainingPlan& plan, 
 }
 
 IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
-  IterationEstimate result = steps_of(plan);
+  IterationEstimate result = values(plan);
   add_widths(result, plan);
   return result;
 }
 
-IterationEstimate IterationModel::steps_of(const TrainingPlan& plan) {
+IterationEstimate IterationModel::values(const TrainingPlan& plan) {
   const PipelineLayout& layout = layout_of(plan);
   const PlanPieces& pieces = pieces_of(plan);
   IterationEstimate result;
@@ -650,7 +655,7 @@ IterationEstimate IterationModel::steps_of(const TrainingPlan& plan) {
   return result;
 }
 
-double IterationModel::quick_seconds(const TrainingPlan& plan) {
+IterationModel::QuickStep IterationModel::quick_step(const TrainingPlan& plan) {
   const PipelineLayout& layout = layout_of(plan);
   const PlanPieces& pieces = pieces_of(plan);
   quick_times_.clear();
@@ -675,7 +680,9 @@ double IterationModel::quick_seconds(const TrainingPlan& plan) {
       *std::max_element(quick_held_.begin(), quick_held_.end(),
                         [](const HeldParameters& a, const HeldParameters& b) { return a.all < b.all; });
   const OnceAStep once = once_a_step(plan, fullest, seconds_beside_replicas(work));
-  return pipeline_seconds_bound(plan.schedule, work) + once.data.value + once.optimizer + once.rest;
+  return {.seconds = pipeline_seconds_bound(plan.schedule, work) + once.data.value + once.optimizer + once.rest,
+          .optimizer = once.optimizer,
+          .pipeline = &work};
 }
 
 }  // namespace foretoken

@@ -82,12 +82,20 @@ class IterationModel {
   // The plan must be valid (check_plan).
   IterationEstimate estimate(const TrainingPlan& plan);
 
-  // estimate(plan).seconds.value.
-  double seconds(const TrainingPlan& plan) { return steps_of(plan).seconds.value; }
+  // The same without intervals: nothing has a width.
+  IterationEstimate values(const TrainingPlan& plan);
 
-  // The step time alone, for searches: the pipeline by formula (schedule/closed_form.h). Never more than
+  // estimate(plan).seconds.value.
+  double seconds(const TrainingPlan& plan) { return values(plan).seconds.value; }
+
+  // For searches: the pipeline by formula (schedule/closed_form.h), so never more seconds than
   // estimate(plan).seconds.value, but for rounding.
-  double quick_seconds(const TrainingPlan& plan);
+  struct QuickStep {
+    double seconds = 0, optimizer = 0;       // of the whole step, and of it the optimizer's
+    const PipelineWork* pipeline = nullptr;  // chunks as estimate(plan) runs them; until the next call
+  };
+  QuickStep quick_step(const TrainingPlan& plan);
+  double quick_seconds(const TrainingPlan& plan) { return quick_step(plan).seconds; }
 
   // One micro-batch, forward and backward, as the plan's ranks run it: what `estimate` is made of, by operator. Gathers
   // of sharded parameters, sums over micro-batches and what comes once a step are left out.
@@ -199,8 +207,6 @@ class IterationModel {
   // Adds the calls of one piece, so many times.
   void add_errors(StageErrors& errors, size_t kind, const TrainingPlan& plan, const PieceTime& time, bool recomputed,
                   double times);
-  // Values alone: nothing has a width.
-  IterationEstimate steps_of(const TrainingPlan& plan);
   void add_widths(IterationEstimate& result, const TrainingPlan& plan);
   StageEstimate micro_batch_stage(const TrainingPlan& plan, const ChunkMix& mix, const PlanPieces& pieces);
   int gathers_of(const TrainingPlan& plan) const;
@@ -239,7 +245,7 @@ class IterationModel {
   std::map<PlanPiecesKey, PlanPieces> pieces_;
   std::map<LayoutKey, PipelineLayout> layouts_;
   std::map<CollectiveKey, Estimate> collectives_;
-  // Of quick_seconds(), to spare allocations.
+  // Of quick_step(), to spare allocations.
   PipelineWork quick_work_;
   std::vector<PieceTime> quick_times_;
   std::vector<HeldParameters> quick_held_;

@@ -330,6 +330,7 @@ std::unique_ptr<MachineModels> certain_machine(int nodes) {
 
 TEST(TrainingInterval, of_kernels_without_errors_is_the_stacks_alone) {
   TrainingStack stack = plain_stack();
+  stack.runs = {{.source = "made-up"}};
   stack.interval = {.low = 0.9, .high = 1.2};
   const auto machine = certain_machine(1);
   const IterationEstimate step = step_of({.model = llama_like()}, {.parallel = {}, .global_batch = 4}, *machine, stack);

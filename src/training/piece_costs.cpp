@@ -8,6 +8,7 @@
 
 #include "base/portable_math.h"
 #include "kernel/error_correlation.h"
+#include "model/part_memory.h"
 #include "network/calibration/expert_kernels.h"
 
 namespace foretoken {
@@ -207,6 +208,8 @@ PieceCosts costs_of_operators(const std::vector<Operator>& operators, std::strin
     PassCosts& pass = costs.of(one.pass);
     pass.cast_elements += one.cast_elements;
     pass.expert_elements += one.expert_elements;
+    pass.between_elements += one.between_elements;
+    pass.expert_starts += one.expert_starts;
     lowered.push_back(std::move(one.call));
   }
   std::vector<TimedLaunch> launches =
@@ -314,13 +317,20 @@ PieceCosts share_of_whole(const Model& model, const PieceRequest& request, const
   for (PieceCall& one : costs.calls) one.timed.seconds = scaled(one.timed.seconds, costs.share);
   add_up(costs, machine.kernels->correlations());
   for (PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) {
-    pass->host *= costs.share;
-    pass->gaps *= costs.share;
-    pass->cast_elements *= costs.share;
-    pass->expert_elements *= costs.share;
+    for (double* sum : {&pass->host, &pass->gaps, &pass->cast_elements, &pass->expert_elements, &pass->between_elements,
+                        &pass->expert_starts}) {
+      *sum *= costs.share;
+    }
   }
-  for (double* parameters :
-       {&costs.shared_parameters, &costs.expert_parameters, &costs.held_shared, &costs.held_experts}) {
+  if (request.lora.rank > 0) {
+    const ModelParts parts = model_parts(model, step_request(request), request.parallel);
+    costs.plain_shared = parts.embedding.plain_parameters + parts.head.plain_parameters;
+    for (const std::vector<PartMemory>* layers : {&parts.encoder_layers, &parts.layers}) {
+      for (const PartMemory& layer : *layers) costs.plain_shared += layer.plain_parameters;
+    }
+  }
+  for (double* parameters : {&costs.shared_parameters, &costs.expert_parameters, &costs.held_shared,
+                             &costs.held_experts, &costs.plain_shared}) {
     *parameters *= costs.share;
   }
   return costs;
@@ -344,12 +354,13 @@ void add_sorting(PieceCosts& costs, const ExpertTraffic& traffic) {
   costs.backward_input.expert_elements += elements;
 }
 
-// What the first or last stage has beyond its layer.
+// What the first or last stage has beyond its layer: tables and norms, which stay plain.
 PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& request, const TrainingMachine& machine) {
   const std::vector<Operator> with = operators_of(three, request, stage), without = operators_of(three, request, 1);
   PieceCosts costs = costs_of_operators(beyond(with, without), three.family, request, machine);
   add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, stage); });
   add_parameters(costs, request, -1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
+  costs.plain_shared = costs.held_shared - costs.shared_parameters;
   return costs;
 }
 
@@ -418,6 +429,9 @@ PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceReques
   PieceCosts costs = costs_of_operators(operators, model.family, request, machine, request.gathered, traffic);
   if (experts != nullptr && request.dispatcher == TokenDispatcher::all_to_all) add_sorting(costs, traffic);
   add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
+  if (request.lora.rank > 0) {
+    costs.plain_shared = model_parts(three, step_request(request), request.parallel).layers.front().plain_parameters;
+  }
   costs.matrices = weight_matrices(operators);
   return costs;
 }

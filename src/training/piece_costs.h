@@ -26,6 +26,7 @@ struct PassCosts {
   double gaps = 0;             // between those kernels
   double cast_elements = 0;    // see TrainingCall
   double expert_elements = 0;  // see TrainingCall
+  double between_elements = 0, expert_starts = 0;
 
   Estimate& of(CostKind kind);
   const Estimate& of(CostKind kind) const;
@@ -55,6 +56,7 @@ struct PieceCosts {
   double shared_parameters = 0;              // trained ones on this rank that all data and context ranks hold
   double expert_parameters = 0;              // and those of routed experts
   double held_shared = 0, held_experts = 0;  // the same with those that are not trained
+  double plain_shared = 0;                   // of held_shared: frozen ones that no quantizer of linear layers touches
 
   PassCosts& of(TrainingPass pass);
   const PassCosts& of(TrainingPass pass) const;

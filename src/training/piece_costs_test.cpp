@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/part_memory.h"
 #include "model/step_test_models.h"
 #include "model/weights.h"
 #include "training/test_machine.h"
@@ -169,6 +170,34 @@ TEST(PieceCosts, of_frozen_layers_have_no_gradients_of_their_weights) {
   EXPECT_NEAR(adapted.backward_weight.linear.value, multiplies, 1e-9 * multiplies);
   // q and o 1024 x 1024, k and v 1024 x 256, gate, up and down 1024 x 2816.
   EXPECT_EQ(adapted.shared_parameters, 8 * (2 * 2048 + 2 * 1280 + 3 * 3840));
+}
+
+// bitsandbytes and others quantize the linear layers of decoder layers; memory counts the same parameters as plain.
+TEST(PieceCosts, of_a_frozen_base_tell_what_no_quantizer_touches) {
+  const auto machine = roofline_machine(1);
+  for (const Model& model : {llama_like(), mixtral_like(), deepseek_like()}) {
+    PieceRequest request = piece_request({.tensor = 2, .data = 2});
+    EXPECT_EQ(first_layer_costs(model, request, *machine).plain_shared, 0) << "all are trained";
+    request.lora = {.rank = 8};
+    const ModelParts parts = model_parts(
+        model, {.phase = StepPhase::train, .batch = piece_batch, .input_len = piece_length, .lora = request.lora},
+        request.parallel);
+    const PieceCosts layer = first_layer_costs(model, request, *machine);
+    EXPECT_EQ(layer.plain_shared, parts.layers.back().plain_parameters) << model.name;
+    EXPECT_GT(layer.plain_shared, 0) << model.name;
+    EXPECT_LT(layer.plain_shared, 0.01 * layer.held_shared) << model.name;
+    for (const PieceCosts& outer :
+         {embedding_costs(model, request, machine->machine()), head_costs(model, request, machine->machine())}) {
+      EXPECT_GT(outer.plain_shared, 0) << model.name;
+      EXPECT_EQ(outer.plain_shared, outer.held_shared) << model.name;
+    }
+  }
+  PieceRequest request = piece_request({});
+  request.lora = {.rank = 8};
+  EXPECT_EQ(first_layer_costs(llama_like(), request, *machine).plain_shared, 2 * 1024);
+  const PieceCosts share = first_layer_costs(t5_like(), request, *machine);
+  EXPECT_GT(share.plain_shared, 0);
+  EXPECT_LT(share.plain_shared, share.held_shared - share.shared_parameters);
 }
 
 TEST(PieceCosts, of_frozen_experts_have_no_gradients_of_their_weights_either) {

@@ -18,6 +18,7 @@ enum TrainingConstant {
   attention_factor,  // the attention core, in one kernel
   unfused_factor,    // the attention core, every score in memory
   experts_factor,    // grouped multiplies of routed experts
+  expert_start_us,   // each expert adds to each of them
   passes_factor,     // passes over memory
   loss_factor,       // those of the loss
   board_factor,      // all of the above
@@ -27,6 +28,7 @@ enum TrainingConstant {
   mxfp8_cast_bytes,        // the same with a scale for each block
   fp4_cast_bytes,          // the same in 4 bits
   move_bytes,              // of each element that is put in order for routed experts, or back
+  between_share,           // of those, for each element between their multiplies
   accumulate_bytes,        // of each parameter, for every micro-batch that adds to its gradient
   optimizer_bytes,         // of each parameter, for every step, with clipping of gradients
   optimizer_16_bytes,      // the same where weights, gradients and moments are in 16 bits

@@ -38,7 +38,7 @@ struct RunInterval {
   bool is_assumed = true;  // too few runs of such jobs were published to tell
 };
 
-// What the runs that a stack was fitted to cover.
+// What the runs cover that a stack was fitted to, or else compared with.
 struct StackCoverage {
   std::vector<std::string> devices;      // by name; none = all of the generations
   std::vector<std::string> generations;  // of those
@@ -102,7 +102,7 @@ struct TrainingStack {
   std::map<std::string, std::map<TrainingConstant, double>, std::less<>> on;
   std::vector<std::string> fitted;  // "linear_factor", "on.sm_90.attention_factor": fitted to published runs
   std::vector<StackRuns> runs;
-  std::optional<StackCoverage> coverage;        // of the runs it was fitted to, or else compared with
+  std::optional<StackCoverage> coverage;
   RunInterval interval;                         // of models without routed experts
   std::optional<RunInterval> experts_interval;  // and with some; nothing = the same
   std::optional<RunInterval> tuning_interval;   // of fine-tuning without them; nothing = the same
@@ -110,10 +110,10 @@ struct TrainingStack {
   TrainingConstants constants_on(const Device& device) const;
   AttentionKernel attention_of(const Layer& layer, const Device& device) const;
   RecipeHabits habits_of(std::string_view recipe) const;
-  // Wider than that of its runs where the use is beyond them.
+  // Wider than that of its runs where the use is beyond them. An interval that was assumed, not fitted, is never wider
+  // than it would be if the stack had been compared with nothing.
   RunInterval interval_for(const Model& model, const StackUse& use) const;
-  // In which ways: "no published run on NVIDIA L40S". A stack without coverage stands for dense models on data-center
-  // GPUs of NVIDIA. Empty = in none.
+  // In which ways: "no published run on NVIDIA L40S". Empty = in none.
   std::vector<std::string> beyond_runs(const Model& model, const StackUse& use) const;
   // Of its constants: fitted to runs, or not.
   Confidence confidence() const { return runs.empty() ? Confidence::extrapolated : Confidence::interpolated; }

@@ -92,7 +92,7 @@ TEST(TrainingStack, attention_with_sinks_is_unfused_on_the_places_that_say_so) {
 }
 
 TEST(TrainingStack, models_with_routed_experts_may_have_an_interval_of_their_own) {
-  const std::string one = R"("interval": {"low": 0.9, "high": 1.1})";
+  const std::string one = R"("runs": [{"source": "made-up"}], "interval": {"low": 0.9, "high": 1.1})";
   const TrainingStack same = parse_training_stack(stack_text("same", one), "stack.json");
   EXPECT_EQ(same.interval_for(step_test::llama_like(), {}).low, 0.9);
   EXPECT_LT(same.interval_for(step_test::mixtral_like(), {}).low, 0.8) << "it says of no run with experts";
@@ -103,8 +103,10 @@ TEST(TrainingStack, models_with_routed_experts_may_have_an_interval_of_their_own
 }
 
 TEST(TrainingStack, fine_tuning_may_have_an_interval_of_its_own) {
-  const TrainingStack stack = parse_training_stack(
-      stack_text("a", R"("interval": {"low": 0.9, "high": 1.1}, "tuning_interval": {"low": 0.8, "high": 1.3})"), "a");
+  const TrainingStack stack =
+      parse_training_stack(stack_text("a", R"("runs": [{"source": "made-up"}], "interval": {"low": 0.9, "high": 1.1},
+                                              "tuning_interval": {"low": 0.8, "high": 1.3})"),
+                           "a");
   EXPECT_EQ(stack.interval_for(step_test::llama_like(), {}).high, 1.1);
   EXPECT_EQ(stack.interval_for(step_test::llama_like(), {.tuning = true}).high, 1.3);
 }
@@ -264,18 +266,54 @@ TEST(TrainingStack, is_less_sure_beyond_its_runs) {
   EXPECT_GT(stack.interval_for(step_test::llama_like(), use).high, 1.2);
 }
 
-TEST(TrainingStack, without_coverage_stands_for_dense_models_on_data_center_gpus_of_nvidia) {
+TEST(TrainingStack, without_coverage_stands_for_dense_models_on_the_gpus_of_public_facts) {
   const TrainingStack stack{.name = "assumed", .interval = {.low = 0.75, .high = 1.35}};
-  const auto high_on = [&](const char* device, const Model& model = step_test::llama_like(), bool adapters = false) {
+  const Model dense = step_test::llama_like();
+  const auto high_on = [&](const char* device, const Model& model, StackUse use) {
     const Device found = stack_device(device);
-    return stack.interval_for(model, {.device = &found, .adapters = adapters, .devices = 64}).high;
+    use.device = &found;
+    return stack.interval_for(model, use).high;
   };
-  for (const char* device : {"a100_sxm", "h100_sxm", "b200_sxm"}) EXPECT_EQ(high_on(device), 1.35) << device;
-  for (const char* device : {"mi300x", "rtx_4090", "v100_sxm"}) EXPECT_GT(high_on(device), 1.42) << device;
-  EXPECT_GT(high_on("h100_sxm", step_test::mixtral_like()), 1.45);
-  EXPECT_GT(high_on("h100_sxm", step_test::llama_like(), true), 1.45);
-  const Device amd = stack_device("mi300x");
-  EXPECT_THAT(stack.beyond_runs(step_test::llama_like(), {.device = &amd}).at(0), HasSubstr("no measured run on"));
+  for (const char* device : {"a100_sxm", "h100_sxm", "h200_sxm"}) {
+    EXPECT_NEAR(high_on(device, dense, {.devices = 1024}), 1.372, 0.001) << device;
+  }
+  for (const char* device : {"b200_sxm", "mi300x", "rtx_4090", "v100_sxm"}) {
+    EXPECT_GT(high_on(device, dense, {.devices = 64}), 1.42) << device;
+  }
+  EXPECT_GT(high_on("h100_sxm", step_test::mixtral_like(), {.devices = 64}), 1.45);
+  EXPECT_GT(high_on("h100_sxm", dense, {.adapters = true, .devices = 64}), 1.45);
+  EXPECT_GT(high_on("h100_sxm", dense, {.devices = 64, .sequence_length = 65536}), 1.45);
+  EXPECT_GT(high_on("h100_sxm", dense, {.devices = 16384}), high_on("h100_sxm", dense, {.devices = 8192}));
+  const Device amd = stack_device("mi300x"), hopper = stack_device("h100_sxm");
+  EXPECT_EQ(stack.beyond_runs(dense, {.device = &hopper}),
+            std::vector<std::string>{"no measured run in the file of assumed"});
+  EXPECT_THAT(stack.beyond_runs(dense, {.device = &amd}).at(1), HasSubstr("no measured run on"));
+}
+
+TEST(TrainingStack, that_was_compared_with_steps_is_nowhere_less_sure_than_one_that_was_not) {
+  const Model dense = step_test::llama_like(), experts = step_test::mixtral_like();
+  for (const TrainingStack& stack : TrainingStackCatalogue(FORETOKEN_SOURCE_DIR "/data/training/stacks").all()) {
+    if (!stack.runs.empty() || !stack.coverage) continue;
+    TrainingStack compared_with_none = stack;
+    compared_with_none.coverage.reset();
+    for (const char* name : {"a100_sxm", "h200_sxm", "b200_sxm", "mi300x", "rtx_4090"}) {
+      const Device device = stack_device(name);
+      for (const int64_t devices : {1, 64, 16384}) {
+        for (const int64_t length : {2048, 16384, 262144}) {
+          for (const bool adapters : {false, true}) {
+            const StackUse use{.device = &device, .adapters = adapters, .devices = devices, .sequence_length = length};
+            for (const Model& model : {dense, experts}) {
+              const RunInterval some = stack.interval_for(model, use),
+                                none = compared_with_none.interval_for(model, use);
+              EXPECT_GE(some.low, none.low) << stack.name << " " << name << " " << devices << " " << length;
+              EXPECT_LE(some.high, none.high) << stack.name << " " << name << " " << devices << " " << length;
+              EXPECT_FALSE(compared_with_none.beyond_runs(model, use).empty());
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 // The steps of data/measured_training ran on one H200, some with adapters.

@@ -1,75 +1,17 @@
 #include "training/estimate/training_estimate.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "model/weights.h"
+#include "training/memory/host_memory_time.h"
 #include "training/scale/iteration_pieces.h"
 
 namespace foretoken {
 namespace {
-
-// Time over which one stage sends activations out, or gets them back, beyond what its computing hides.
-double exposed_activations(const TrainingMemory& memory, double forward, double backward, double link) {
-  const double way = memory.offloaded.value() / link;
-  return std::max(0.0, way - forward) + std::max(0.0, way - backward);
-}
-
-// What the host's memory adds to a step.
-struct HostMemoryTime {
-  double streamed = 0;  // activations and weights of each micro-batch that the link does not move beside its computing
-  Estimate optimizer;   // after all of them
-};
-
-HostMemoryTime host_memory_time(const TrainingQuestion& question, const TrainingEstimate& estimate) {
-  const TrainingPlan& plan = question.plan;
-  const HostMemoryLink host = host_memory_link(question.cluster.node, plan.devices());
-  const double link = host.link.value(), micro_batches = static_cast<double>(plan.micro_batches());
-  const PipelineWork& work = estimate.iteration.pipeline;
-  std::vector<double> forward(estimate.memory.stages.size(), 0), backward = forward;
-  for (size_t chunk = 0; chunk < work.chunks.size(); ++chunk) {
-    const auto stage = static_cast<size_t>(stage_of_chunk(plan.schedule, work, static_cast<int64_t>(chunk)));
-    forward[stage] += work.chunks[chunk].forward;
-    backward[stage] += work.chunks[chunk].backward_input + work.chunks[chunk].backward_weight;
-  }
-  double longest = 0;
-  for (size_t stage = 0; stage < estimate.memory.stages.size(); ++stage) {
-    const TrainingMemory& memory = estimate.memory.stages[stage];
-    // Weights come for the forward and for the backward pass.
-    const double weights = 2 * memory.away_parameters.value() / link;
-    const double exposed = exposed_activations(memory, forward[stage], backward[stage], link) +
-                           std::max(0.0, weights - forward[stage] - backward[stage]);
-    longest = std::max(longest, micro_batches * exposed);
-  }
-  HostMemoryTime time{.streamed = longest, .optimizer = {}};
-  const OffloadedOptimizer offload{.share = question.formats.offloaded_optimizer,
-                                   .micro_batches = plan.micro_batches(),
-                                   .of_rank = offloaded_part(plan)};
-  if (offload.share > 0) time.optimizer = offload_seconds(estimate.memory.most(), offload, host);
-  return time;
-}
-
-// The host changes `share` of the optimizer's state, and the device no longer does.
-void add_offload(IterationEstimate& iteration, const HostMemoryTime& time, double share) {
-  const auto part = [&](TimePart one) -> Estimate& { return iteration.parts[static_cast<size_t>(one)]; };
-  const double before = iteration.seconds.value, spared = share * part(TimePart::optimizer).value;
-  part(TimePart::optimizer) = scaled(part(TimePart::optimizer), 1 - share);
-  Estimate& offload = part(TimePart::offload);
-  offload.value += time.streamed + time.optimizer.value;
-  offload.low += time.streamed + time.optimizer.low;
-  offload.high += time.streamed + time.optimizer.high;
-  offload.kind = std::max(offload.kind, time.optimizer.kind);
-  for (Estimate* whole : {&iteration.seconds, &iteration.composed}) {
-    *whole = sum_of_independent(std::array{scaled(*whole, (before - spared + time.streamed) / before), time.optimizer});
-  }
-  const double factor = iteration.seconds.value / before;
-  iteration.tokens_per_second /= factor;
-  iteration.tokens_per_second_per_device /= factor;
-}
 
 // Weights in 16 bits and the optimizer's state; of adapters, those alone.
 double checkpoint_bytes(const TrainingQuestion& question, const TrainingEstimate& estimate) {
@@ -134,19 +76,25 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   const ModelParts parts = training_parts(job.model, job.sequence_length, plan, question.formats);
   result.memory = plan_memory(parts, plan, question.formats, question.overheads);
   const Device& device = machine.device();
-  const HostMemoryTime host = host_memory_time(question, result);
-  if (host.streamed > 0 || host.optimizer.value > 0) {
-    add_offload(result.iteration, host, question.formats.offloaded_optimizer);
-  }
+  const HostMemoryLink host = host_memory_link(question.cluster.node, plan.devices());
+  const auto add_host_time = [&](IterationEstimate& iteration, const TrainingPlan& of_plan,
+                                 const TrainingFormats& formats, const PlanMemory& memory) {
+    add_host_memory_time(iteration, host_memory_time(memory, of_plan, formats, iteration.pipeline, host));
+  };
+  add_host_time(result.iteration, plan, question.formats, result.memory);
   result.capacity = training_capacity(device);
   if (result.capacity) {
     result.verdict = memory_verdict(result.memory.most().total(), *result.capacity, question.overheads);
     result.fits = result.verdict != MemoryVerdict::too_large;
     if (result.verdict == MemoryVerdict::uncertain || !result.fits) {
-      const AdviceCosts costs{.step = [&](const TrainingPlan& other) { return Seconds(model.seconds(other)); },
-                              .host = host_memory_link(question.cluster.node, plan.devices())};
+      const AdvisedStep step = [&](const TrainingPlan& other, const TrainingFormats& formats,
+                                   const PlanMemory& memory) {
+        IterationEstimate iteration = model.values(other);
+        add_host_time(iteration, other, formats, memory);
+        return Seconds(iteration.seconds.value);
+      };
       result.advice = memory_advice(job.model, job.sequence_length, plan, question.formats, question.overheads,
-                                    *result.capacity, costs);
+                                    *result.capacity, step);
     }
   }
 

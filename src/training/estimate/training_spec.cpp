@@ -24,7 +24,6 @@ bool is_known(const std::vector<std::string>& names, const std::string& name) {
 // A box of one device's kind: the node that ships with it, or cards on PCIe where none does.
 Node box_of(const HardwareCatalogue& hardware, const Device& device, int64_t devices) {
   if (std::optional<Node> node = hardware.node_with(device)) {
-    node->device = device;  // a file may change one that ships
     if (devices > 0 && devices < node->device_count) node->device_count = static_cast<int>(devices);
     return *node;
   }

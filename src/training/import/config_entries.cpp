@@ -142,11 +142,17 @@ double ConfigValue::rate() const {
   return *value;
 }
 
+std::optional<bool> flag_from_text(std::string_view text) {
+  const std::string word = lower_case(text);
+  if (word.empty() || word == "true" || word == "yes" || word == "on" || word == "1") return true;
+  if (word == "false" || word == "no" || word == "off" || word == "0") return false;
+  return std::nullopt;
+}
+
 bool ConfigValue::flag() const {
-  const std::string text = lower_case(entry_.value);
-  if (text.empty() || text == "true" || text == "yes" || text == "on" || text == "1") return true;
-  if (text == "false" || text == "no" || text == "off" || text == "0") return false;
-  fail("true or false");
+  const std::optional<bool> on = flag_from_text(entry_.value);
+  if (!on) fail("true or false");
+  return *on;
 }
 
 void ConfigValue::fail(std::string expected, std::string suggestion) const {

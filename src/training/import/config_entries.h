@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ struct ConfigEntries {
   const ConfigEntry* find(std::string_view key) const;
 };
 
+// true, yes, on, 1 and a flag without a value; false, no, off, 0. Nothing: none of these words.
+std::optional<bool> flag_from_text(std::string_view text);
+
 // One value in the hands of a rule. InputError names file, line, key and value.
 class ConfigValue {
  public:
@@ -31,7 +35,7 @@ class ConfigValue {
   const std::string& text() const { return entry_.value; }
   int64_t count(int64_t least = 1, int64_t most = 1'000'000'000) const;
   double rate() const;  // a share from 0 to 1
-  bool flag() const;    // true, yes, on, 1 and a flag without a value; false, no, off, 0
+  bool flag() const;    // flag_from_text
   [[noreturn]] void fail(std::string expected, std::string suggestion = "") const;
 
  private:

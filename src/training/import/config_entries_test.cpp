@@ -76,6 +76,12 @@ TEST(ConfigEntries, a_file_of_words_on_lines_of_their_own_is_read_too) {
   EXPECT_EQ(value_of(config, "seq-length"), "4096");
 }
 
+TEST(ConfigEntries, words_of_a_switch) {
+  for (const char* on : {"", "true", "True", "yes", "ON", "1"}) EXPECT_EQ(flag_from_text(on), true) << on;
+  for (const char* off : {"false", "False", "no", "OFF", "0"}) EXPECT_EQ(flag_from_text(off), false) << off;
+  for (const char* other : {"auto", "none", "2", "${x}"}) EXPECT_EQ(flag_from_text(other), std::nullopt) << other;
+}
+
 TEST(ConfigEntries, values_are_checked_with_file_line_and_key) {
   const ConfigEntries config = yaml_entries("a: many\nb: maybe\nc: 1_024\nd: off\n", "f.yaml");
   EXPECT_EQ(ConfigValue("f.yaml", *config.find("c")).count(), 1024);

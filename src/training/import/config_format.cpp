@@ -217,10 +217,22 @@ void says_clipping(SaidSettings& said, const ConfigValue& value) {
   said.clips_gradients = word != "null" && word != "none" && word != "~" && !word.empty() && parse_number(word) != 0;
 }
 
-void keeps_weights_in_16_bits(SaidSettings& said) {
-  if (said.precision.value_or("bf16") != "bf16") return;
-  const std::string name = said.optimizer.value_or("adam") + "-bf16-weights";
-  if (optimizer_state_from_name(name)) said.optimizer = name;
+void keeps_weights_in_16_bits(SaidSettings& said, std::vector<std::string>& notes) {
+  if (said.keeps_master_weights.value_or(false) || said.precision.value_or("bf16") != "bf16") return;
+  const std::string name = said.optimizer.value_or("adam");
+  const std::optional<OptimizerState> state = optimizer_state_from_name(name);
+  const std::optional<std::string> own = state ? optimizer_state_name(of_weights_in_16_bits(*state)) : std::nullopt;
+  if (own) {
+    said.optimizer = own;
+  } else {
+    notes.push_back(fmt::format(
+        "optimizer {} on weights in bf16 alone is not modeled: a copy of the weights in fp32 is assumed", name));
+  }
+}
+
+void runs_on_deepspeed(SaidSettings& said) {
+  said.stack = "deepspeed";
+  said.keeps_master_weights = true;
 }
 
 void note_unknown_optimizer(const SaidSettings& said, const ConfigEntries& entries, std::string_view key,
@@ -262,7 +274,7 @@ void says_deepspeed_file(SaidSettings& said, const ConfigValue& value) {
     }
   }
   if (!said.sharding) value.fail("a DeepSpeed file with its stage in its name, such as zero3.json");
-  said.stack = "deepspeed";
+  runs_on_deepspeed(said);
   if (name.find("offload") == std::string::npos) return;
   const bool parameters_alone = name.find("params") != std::string::npos;
   said.offloads_optimizer = !parameters_alone;

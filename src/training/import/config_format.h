@@ -20,6 +20,12 @@ struct KeyRule {
   bool takes_auto = false;  // `auto` is a value like others; elsewhere it says nothing
 };
 
+// A key that may change time or memory and is not modeled; a name with `*` is all that begins so.
+struct UnmodeledKey {
+  std::string_view key;
+  bool changes_nothing_if_false = false;
+};
+
 enum class ConfigSyntax { tree, arguments };
 
 struct ConfigFormat {
@@ -31,10 +37,7 @@ struct ConfigFormat {
   void (*complete)(SaidSettings& said, const ConfigEntries& entries, std::vector<std::string>& notes) = nullptr;
   // Keys that change neither time nor memory: data, learning rates, logs. `logging.*` is all that begins so.
   std::span<const std::string_view> harmless = {};
-  // Keys that may change time or memory and are not modeled.
-  std::span<const std::string_view> not_modeled = {};
-  // Those of them that change nothing where they are false.
-  std::span<const std::string_view> usually_off = {};
+  std::span<const UnmodeledKey> not_modeled = {};
   bool leaves_recompute_open = false;  // where its file says nothing of it, the model's code decides
 };
 
@@ -129,7 +132,9 @@ void says_fused_loss(SaidSettings& said, const ConfigValue& value);             
 void says_four_bits(SaidSettings& said, const ConfigValue& value);               // true: NF4
 void says_eight_bits(SaidSettings& said, const ConfigValue& value);              // true: int8
 void says_clipping(SaidSettings& said, const ConfigValue& value);                // 1.0; none or 0: not clipped
-void keeps_weights_in_16_bits(SaidSettings& said);                       // weights in bf16 are changed themselves
+// Weights in bf16 are changed themselves, unless the software has a copy of them. A note where no such state is known.
+void keeps_weights_in_16_bits(SaidSettings& said, std::vector<std::string>& notes);
+void runs_on_deepspeed(SaidSettings& said);
 void says_optimizer(SaidSettings& said, const ConfigValue& value);       // adamw_torch, paged_adamw_8bit, ...
 void says_lora_targets(SaidSettings& said, const ConfigValue& value);    // [q_proj, up_proj], all
 void says_deepspeed_file(SaidSettings& said, const ConfigValue& value);  // zero3_bf16_cpuoffload.json

@@ -82,10 +82,19 @@ std::string nearest_key(const ConfigFormat& format, const std::string& key) {
   return nearest_name(key, keys).value_or("");
 }
 
-bool is_among(std::span<const std::string_view> keys, std::string_view key) {
-  return std::ranges::any_of(keys, [&](std::string_view known) {
-    return known.ends_with('*') ? key.starts_with(known.substr(0, known.size() - 1)) : key == known;
-  });
+// `known*` is all that begins so.
+bool matches(std::string_view known, std::string_view key) {
+  return known.ends_with('*') ? key.starts_with(known.substr(0, known.size() - 1)) : key == known;
+}
+
+bool is_harmless(const ConfigFormat& format, std::string_view key) {
+  return std::ranges::any_of(format.harmless, [&](std::string_view known) { return matches(known, key); });
+}
+
+const UnmodeledKey* unmodeled_key(const ConfigFormat& format, std::string_view key) {
+  const auto found =
+      std::ranges::find_if(format.not_modeled, [&](const UnmodeledKey& known) { return matches(known.key, key); });
+  return found == format.not_modeled.end() ? nullptr : &*found;
 }
 
 // Numbers that a plan may complain about, by the field of the question.
@@ -115,12 +124,11 @@ void read_entry(ImportedTraining& imported, const KeyRule& rule, const ConfigVal
 void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
   for (const ConfigEntry& entry : config.entries.entries) {
     const KeyRule* rule = rule_of(*config.format, entry.key);
-    const bool is_off = is_among(config.format->usually_off, entry.key) && equal_ignoring_case(entry.value, "false");
-    if (rule == nullptr && is_off) {
-      imported.without_effect.push_back(entry.key);
-    } else if (rule == nullptr && is_among(config.format->not_modeled, entry.key)) {
-      imported.not_modeled.push_back(entry.key);
-    } else if (rule == nullptr && is_among(config.format->harmless, entry.key)) {
+    const UnmodeledKey* unmodeled = unmodeled_key(*config.format, entry.key);
+    if (rule == nullptr && unmodeled != nullptr) {
+      const bool is_off = unmodeled->changes_nothing_if_false && !flag_from_text(entry.value).value_or(true);
+      (is_off ? imported.without_effect : imported.not_modeled).push_back(entry.key);
+    } else if (rule == nullptr && is_harmless(*config.format, entry.key)) {
       imported.without_effect.push_back(entry.key);
     } else if (rule == nullptr) {
       const bool hints = imported.ignored.size() < most_hints && entry.key.size() <= longest_hinted;

@@ -373,7 +373,7 @@ TEST(ImportConfig, weights_trained_in_16_bits_have_no_copy_under_8_bit_adam_or_s
   const std::string axolotl = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\noptimizer: ";
   EXPECT_EQ(optimizer(axolotl + "adamw_bnb_8bit\n"), "adam-8bit-bf16-weights");
   EXPECT_EQ(optimizer(axolotl + "sgd\n"), "sgd-momentum-bf16-weights");
-  EXPECT_EQ(optimizer(axolotl + "muon\n"), "muon") << "it has no such state";
+  EXPECT_EQ(optimizer(axolotl + "muon\n"), "muon-bf16-weights");
   EXPECT_EQ(optimizer(axolotl + "adamw_bnb_8bit\nadapter: lora\nlora_r: 8\n"), "adam-8bit");
   EXPECT_EQ(optimizer(axolotl + "adamw_bnb_8bit\ndeepspeed: deepspeed_configs/zero2.json\n"), "adam-8bit");
   const std::string trainer = "model_name_or_path: a/b\nper_device_train_batch_size: 1\noptim: adamw_bnb_8bit\n";
@@ -386,6 +386,34 @@ TEST(ImportConfig, weights_trained_in_16_bits_have_no_copy_under_8_bit_adam_or_s
   EXPECT_EQ(optimizer(factory + "torch_dtype: bfloat16\n"), "adam-8bit") << "raised unless it is told not to";
   EXPECT_EQ(optimizer(factory + "pure_bf16: true\n"), "adam-8bit-bf16-weights");
   EXPECT_TRUE(import(factory + "pure_bf16: true\n").ignored.empty());
+}
+
+TEST(ImportConfig, an_optimizer_without_a_state_of_weights_in_16_bits_keeps_its_copy_and_says_so) {
+  SaidSettings said{.optimizer = "sgd"};
+  std::vector<std::string> notes;
+  keeps_weights_in_16_bits(said, notes);
+  EXPECT_EQ(said.optimizer, "sgd");
+  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("optimizer sgd on weights in bf16 alone")));
+  for (const char* kept : {"adam", "adam-8bit", "sgd-momentum", "muon"}) {
+    SaidSettings other{.optimizer = kept};
+    keeps_weights_in_16_bits(other, notes);
+    EXPECT_EQ(other.optimizer, std::string(kept) + "-bf16-weights");
+  }
+  EXPECT_EQ(notes.size(), 1U);
+  SaidSettings copied{.optimizer = "adam"};
+  runs_on_deepspeed(copied);
+  keeps_weights_in_16_bits(copied, notes);
+  EXPECT_EQ(copied.optimizer, "adam");
+}
+
+// A switch is on or off, or set when the job starts.
+TEST(ImportConfig, switches_of_the_trainer_may_be_set_when_the_job_starts) {
+  const std::string trainer = "model_name_or_path: a/b\nper_device_train_batch_size: 1\nlora_r: 4\n";
+  EXPECT_EQ(import(trainer + "use_peft: yes\n").said.lora_rank, 4);
+  for (const char* other : {"no", "auto", "${oc.env:PEFT}"}) {
+    EXPECT_FALSE(import(trainer + "use_peft: " + other + "\n").said.lora_rank) << other;
+  }
+  EXPECT_EQ(complaint(trainer + "use_peft: perhaps\n").path, "use_peft");
 }
 
 TEST(ImportConfig, fsdp_may_recompute_by_its_own_key) {
@@ -442,27 +470,6 @@ dtype: bf16
   EXPECT_EQ(imported.said.packed, true);
   EXPECT_EQ(imported.said.recompute, Recompute::full);
   EXPECT_EQ(imported.said.sequence_length, 8192);
-}
-
-TEST(ImportConfig, compiled_losses_of_torchtune_keep_what_the_compiled_stack_keeps) {
-  const std::string chunked =
-      "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\n"
-      "loss:\n  _component_: torchtune.modules.loss.CEWithChunkedOutputLoss\n";
-  EXPECT_EQ(import(chunked).said.logit_bytes, 3.5);
-  EXPECT_EQ(import(chunked + "compile: True\n").said.logit_bytes, std::nullopt);
-  EXPECT_EQ(import("compile: True\n" + chunked).said.logit_bytes, std::nullopt);
-  EXPECT_EQ(import(chunked + "compile: False\n").said.logit_bytes, 3.5);
-}
-
-TEST(ImportConfig, what_is_not_modeled_and_off_gets_no_note) {
-  const std::string torchtune =
-      "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\noptimizer_in_bwd: ";
-  EXPECT_TRUE(import(torchtune + "False\n").not_modeled.empty());
-  EXPECT_EQ(import(torchtune + "True\n").not_modeled, std::vector<std::string>{"optimizer_in_bwd"});
-  const ImportedTraining kept = import(torchtune + "False\nfsdp_reshard_after_forward: False\n");
-  EXPECT_EQ(kept.not_modeled, std::vector<std::string>{"fsdp_reshard_after_forward"}) << "false is what is unusual";
-  const std::string axolotl = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\n";
-  EXPECT_TRUE(import(axolotl + "liger_rope: false\nlora_mlp_kernel: false\n").not_modeled.empty());
 }
 
 TEST(ImportConfig, accelerate_says_who_shards_what) {
@@ -665,12 +672,6 @@ TEST(ImportDropout, is_a_number_from_0_to_1) {
     EXPECT_EQ(problem.path, "model.hidden_dropout") << wrong;
     EXPECT_EQ(problem.expected, "a number from 0 to 1") << wrong;
   }
-}
-
-TEST(ImportTorchtune, tensor_ranks_cut_the_sequence_too) {
-  const std::string file = "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\n";
-  EXPECT_EQ(import(file + "tensor_parallel_dim: 2\n").said.sequence_parallel, true);
-  EXPECT_FALSE(import(file).said.sequence_parallel.value_or(false));
 }
 
 }  // namespace foretoken::import_config_test

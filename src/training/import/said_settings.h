@@ -53,7 +53,10 @@ struct SaidSettings {
   std::optional<double> logit_bytes;        // in memory at the loss, for each logit
   std::optional<bool> fp8_gathers;          // sharded parameters travel in fp8
   std::optional<int64_t> recompute_every;   // full: every so many layers
-  std::optional<std::string> stack;         // built-in training software that runs such files
+  std::optional<bool> compiled;             // torch.compile makes the layers' kernels
+  std::optional<bool>
+      keeps_master_weights;          // the software has an fp32 copy of weights in 16 bits, however it loads them
+  std::optional<std::string> stack;  // built-in training software that runs such files
 };
 
 }  // namespace foretoken

@@ -25,11 +25,11 @@ class PlanChanger {
   PlanChanger(const Model& model, int64_t sequence_length, const MemoryOverheads& overheads, Bytes capacity)
       : model_(model), sequence_length_(sequence_length), overheads_(overheads), capacity_(capacity) {}
 
-  TrainingMemory memory(const ChangedPlan& from) const {
+  PlanMemory memory(const ChangedPlan& from) const {
     const ModelParts parts = training_parts(model_, sequence_length_, from.plan, from.formats);
-    return plan_memory(parts, from.plan, from.formats, overheads_).most();
+    return plan_memory(parts, from.plan, from.formats, overheads_);
   }
-  bool fits_device(const ChangedPlan& from) const { return memory(from).total() <= capacity_; }
+  bool fits_device(const ChangedPlan& from) const { return memory(from).most().total() <= capacity_; }
 
   // Appends what `from` can be changed into, if it stays a plan that can run.
   void offer(std::vector<ChangedPlan>& offers, const ChangedPlan& from, std::string words,
@@ -196,8 +196,8 @@ std::string time_text(Seconds before, Seconds after) {
 
 std::vector<MemoryAdvice> memory_advice(const Model& model, int64_t sequence_length, const TrainingPlan& plan,
                                         const TrainingFormats& formats, const MemoryOverheads& overheads,
-                                        Bytes capacity, const AdviceCosts& costs) {
-  ensure(costs.step != nullptr, "advice needs a step time to rank by");
+                                        Bytes capacity, const AdvisedStep& step) {
+  ensure(step != nullptr, "advice needs a step time to rank by");
   const PlanChanger changer(model, sequence_length, overheads, overheads.usable * capacity);
   const ChangedPlan start{.plan = plan, .formats = formats, .changes = {}};
   if (changer.fits_device(start)) return {};
@@ -206,25 +206,19 @@ std::vector<MemoryAdvice> memory_advice(const Model& model, int64_t sequence_len
   for (int changes = 1; changes <= most_changes && found.empty(); ++changes) {
     collect_changes(changer, start, 0, changes, found);
   }
-  const Seconds before = costs.step(plan);
+  const Seconds before = step(plan, formats, changer.memory(start));
   std::vector<MemoryAdvice> advice;
   for (ChangedPlan& one : found) {
-    const TrainingMemory memory = changer.memory(one);
-    Seconds step = costs.step(one.plan);
-    const double moved = one.formats.offloaded_optimizer - formats.offloaded_optimizer;
-    if (moved > 0) {
-      const OffloadedOptimizer offload{
-          .share = moved, .micro_batches = one.plan.micro_batches(), .of_rank = offloaded_part(one.plan)};
-      step += Seconds(offload_seconds(memory, offload, costs.host).value);
-    }
-    std::string sentence =
-        fmt::format("{}: {} of {}, {}", fmt::join(one.changes, " and "), bytes_text(memory.total().value()),
-                    bytes_text(capacity.value()), time_text(before, step));
+    const PlanMemory memory = changer.memory(one);
+    const Bytes need = memory.most().total();
+    const Seconds after = step(one.plan, one.formats, memory);
+    std::string sentence = fmt::format("{}: {} of {}, {}", fmt::join(one.changes, " and "), bytes_text(need.value()),
+                                       bytes_text(capacity.value()), time_text(before, after));
     advice.push_back({.sentence = std::move(sentence),
                       .plan = std::move(one.plan),
                       .formats = one.formats,
-                      .need = memory.total(),
-                      .step = step});
+                      .need = need,
+                      .step = after});
   }
   std::stable_sort(advice.begin(), advice.end(),
                    [](const MemoryAdvice& a, const MemoryAdvice& b) { return a.step < b.step; });

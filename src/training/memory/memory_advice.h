@@ -22,10 +22,9 @@ struct MemoryAdvice {
   Seconds step;
 };
 
-struct AdviceCosts {
-  std::function<Seconds(const TrainingPlan&)> step;  // time of one optimizer step
-  HostMemoryLink host;                               // what an offloaded optimizer takes longer over
-};
+// Time of one optimizer step of a plan that needs `memory`, with what lies in host memory as the formats say.
+using AdvisedStep =
+    std::function<Seconds(const TrainingPlan& plan, const TrainingFormats& formats, const PlanMemory& memory)>;
 
 // Within the share of the capacity that `overheads` calls usable. Single changes where one is enough, else pairs, else
 // three together; empty where the plan fits or nothing helps. Tried: sequence parallelism, sharding, twice or four
@@ -34,6 +33,6 @@ struct AdviceCosts {
 // be valid.
 std::vector<MemoryAdvice> memory_advice(const Model& model, int64_t sequence_length, const TrainingPlan& plan,
                                         const TrainingFormats& formats, const MemoryOverheads& overheads,
-                                        Bytes capacity, const AdviceCosts& costs);
+                                        Bytes capacity, const AdvisedStep& step);
 
 }  // namespace foretoken

@@ -18,6 +18,7 @@ constexpr NamedOptimizerState optimizer_states[] = {
     {"adam-8bit", {.moment_bytes = 1}},
     {"adam-8bit-bf16-weights", {.master_bytes = 0, .moment_bytes = 1}},
     {"muon", {.moments = 1, .orthogonal_steps = 5}},
+    {"muon-bf16-weights", {.master_bytes = 0, .moments = 1, .moment_bytes = 2, .orthogonal_steps = 5}},
     {"sgd-momentum", {.moments = 1}},
     {"sgd-momentum-bf16-weights", {.master_bytes = 0, .moments = 1, .moment_bytes = 2}},
     {"sgd", {.moments = 0}},
@@ -42,6 +43,19 @@ std::optional<OptimizerState> optimizer_state_from_name(std::string_view name) {
                                    [&](const NamedOptimizerState& one) { return one.name == name; });
   if (found == std::end(optimizer_states)) return std::nullopt;
   return found->state;
+}
+
+std::optional<std::string> optimizer_state_name(const OptimizerState& state) {
+  const auto* found = std::find_if(std::begin(optimizer_states), std::end(optimizer_states),
+                                   [&](const NamedOptimizerState& one) { return one.state == state; });
+  if (found == std::end(optimizer_states)) return std::nullopt;
+  return std::string(found->name);
+}
+
+OptimizerState of_weights_in_16_bits(OptimizerState state) {
+  state.master_bytes = 0;
+  state.moment_bytes = std::min(2.0, state.moment_bytes);
+  return state;
 }
 
 std::vector<std::string> base_weight_names() {

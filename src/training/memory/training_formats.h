@@ -23,10 +23,13 @@ struct OptimizerState {
   bool operator==(const OptimizerState&) const = default;
 };
 // adam, adam-bf16 (moments in bf16), adam-8bit, muon (one moment), sgd-momentum, sgd, all with fp32 master weights; and
-// adam-bf16-weights, adam-8bit-bf16-weights and sgd-momentum-bf16-weights, which change weights in bf16 themselves:
-// their gradients are in bf16, moments in bf16 or 8 bits.
+// those of -bf16-weights, which change weights in bf16 themselves: their gradients are in bf16, moments in bf16 or 8
+// bits.
 std::vector<std::string> optimizer_state_names();
 std::optional<OptimizerState> optimizer_state_from_name(std::string_view name);
+std::optional<std::string> optimizer_state_name(const OptimizerState& state);  // nothing: it has none
+// The same optimizer where weights in 16 bits are changed themselves: no copy, moments in 16 bits at most.
+OptimizerState of_weights_in_16_bits(OptimizerState state);
 
 struct TrainingFormats {
   double weight_bytes = 2;    // of trained weights; FP8 storage: 1, and 1 more with a transposed copy (Hopper)

@@ -78,7 +78,7 @@ class StateCounter {
         held.parameters * base + held.plain_parameters * more + held.adapter_parameters * formats_.weight_bytes,
         held.expert_parameters * base);
   }
-  // Gradients, or the optimizer's state.
+  // Gradients, the optimizer's state, or the weights that it changes.
   StateBytes trained(const HeldParts& held, double bytes) const {
     if (frozen_) return state(held.adapter_parameters * bytes, 0);
     return state(held.parameters * bytes, held.expert_parameters * bytes);
@@ -162,6 +162,8 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   memory.optimizer = held_optimizer - memory.away_optimizer;
   memory.away_parameters = formats.offloaded_parameters * memory.parameters;
   memory.parameters = memory.parameters - memory.away_parameters;
+  memory.updated_parameters = (1 - formats.offloaded_parameters) *
+                              states.trained(held, formats.weight_bytes).held(plan.sharding >= Sharding::optimizer);
 
   const bool sends_gradients = formats.offloads_gradients && plan.sharding >= Sharding::gradients;
   const double sent = sends_gradients ? formats.offloaded_optimizer : 0;
@@ -254,14 +256,28 @@ PlanMemory plan_memory(const ModelParts& parts, const StageChunks& chunks, const
   return memory;
 }
 
+namespace {
+
+// Of a job's devices, those that share one host, and the part of the node's memory and processors that it has.
+struct HostShare {
+  double devices = 1, of_node = 1;
+};
+
+HostShare host_share(const Node& node, int64_t devices) {
+  const int64_t all = std::max(1, node.device_count);
+  const int64_t of_host = std::max<int64_t>(1, node.host_devices ? node.host_devices->value : all);
+  return {.devices = static_cast<double>(std::max<int64_t>(1, std::min(of_host, devices))),
+          .of_node = static_cast<double>(of_host) / static_cast<double>(all)};
+}
+
+}  // namespace
+
 HostMemoryLink host_memory_link(const Node& node, int64_t devices) {
   HostMemoryLink host;
+  const HostShare share = host_share(node, devices);
   if (node.device.host_bandwidth) host.link = node.device.host_bandwidth->value;
   if (node.host && node.host->cpu.memory_bandwidth) {
-    const int64_t all = std::max(1, node.device_count), of_host = node.host_devices ? node.host_devices->value : all;
-    const double hosts = static_cast<double>(all) / static_cast<double>(of_host);
-    const double sharing = static_cast<double>(std::max<int64_t>(1, std::min(of_host, devices)));
-    host.memory = node.host->cpu.memory_bandwidth->value * node.host->count / hosts / sharing;
+    host.memory = share.of_node * node.host->count * node.host->cpu.memory_bandwidth->value / share.devices;
   }
   return host;
 }
@@ -269,11 +285,10 @@ HostMemoryLink host_memory_link(const Node& node, int64_t devices) {
 HostMemoryLoad host_memory_use(const PlanMemory& memory, const Node& node, int64_t devices) {
   HostMemoryLoad use;
   for (const TrainingMemory& stage : memory.stages) use.of_device = std::max(use.of_device, stage.host());
-  const int64_t of_host = node.host_devices ? node.host_devices->value : node.device_count;
-  use.of_host = static_cast<double>(std::min(of_host, devices)) * use.of_device;
+  const HostShare share = host_share(node, devices);
+  use.of_host = share.devices * use.of_device;
   if (node.host && node.host->cpu.memory) {
-    const double hosts = static_cast<double>(node.device_count) / static_cast<double>(of_host);
-    use.capacity = node.host->count / hosts * node.host->cpu.memory->value;
+    use.capacity = share.of_node * node.host->count * node.host->cpu.memory->value;
   }
   return use;
 }
@@ -286,8 +301,11 @@ HostMemoryLoad host_memory_use(const PlanMemory& memory, const Node& node, int64
 // of DDR4, assumed for the first two), by the bytes counted here.
 constexpr double copy_share = 0.7, gradient_copy_share = 0.4, host_optimizer_share = 0.15;
 
-double offloaded_part(const TrainingPlan& plan) {
-  return plan.sharding == Sharding::optimizer ? 1 / static_cast<double>(std::max<int64_t>(1, plan.sharded_over())) : 1;
+OffloadedOptimizer offloaded_optimizer(const TrainingPlan& plan, double share) {
+  const double sharing = static_cast<double>(std::max<int64_t>(1, plan.sharded_over()));
+  return {.share = share,
+          .micro_batches = plan.micro_batches(),
+          .of_rank = plan.sharding == Sharding::optimizer ? 1 / sharing : 1};
 }
 
 Estimate offload_seconds(const TrainingMemory& memory, const OffloadedOptimizer& offload, const HostMemoryLink& host) {
@@ -299,8 +317,7 @@ Estimate offload_seconds(const TrainingMemory& memory, const OffloadedOptimizer&
   // The host reads and writes the state once each. Gradients in fp32 are written and read; where the host also finds
   // their norm, they are read for that, then read and written scaled.
   const Bytes passed = 2 * memory.away_optimizer + (as_made ? 5 * memory.host_gradients : 2 * gradients);
-  const Seconds back =
-      offload.share * offload.of_rank * (memory.parameters + memory.away_parameters) / (copy_share * host.link);
+  const Seconds back = offload.share * memory.updated_parameters / (copy_share * host.link);
   const double seconds = (out + std::max(back, passed / (host_optimizer_share * host.memory))).value();
   // The runs above took 0.8 to 3 times as long; hosts whose threads are bound to cores are faster.
   constexpr double low = 0.4, high = 3;

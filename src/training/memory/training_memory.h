@@ -42,12 +42,13 @@ struct TrainingMemory {
   Bytes workspace;      // with what is there beside the logits, or with the layer that is being computed again and the
                         // gradients of the operator that runs
   Bytes fragmentation;
-  Bytes offloaded;         // of one micro-batch's activations, in host memory: not among the total
-  Bytes away_parameters;   // weights in host memory: not among the total
-  Bytes away_optimizer;    // the optimizer's state there
-  Bytes away_gradients;    // gradients that go there as they are made, as the device made them
-  Bytes away_activations;  // of all micro-batches in flight, there
-  Bytes host_gradients;    // what the host keeps of gradients: fp32
+  Bytes updated_parameters;  // of `parameters`: trained ones that this rank's optimizer changes
+  Bytes offloaded;           // of one micro-batch's activations, in host memory: not among the total
+  Bytes away_parameters;     // weights in host memory: not among the total
+  Bytes away_optimizer;      // the optimizer's state there
+  Bytes away_gradients;      // gradients that go there as they are made, as the device made them
+  Bytes away_activations;    // of all micro-batches in flight, there
+  Bytes host_gradients;      // what the host keeps of gradients: fp32
   Bytes host() const { return away_parameters + away_optimizer + host_gradients + away_activations; }
   Bytes states() const { return parameters + gradients + optimizer; }
   Bytes total() const { return states() + activations + communication + logits + workspace + fragmentation; }
@@ -101,16 +102,16 @@ HostMemoryLink host_memory_link(const Node& node, int64_t devices);
 struct OffloadedOptimizer {
   double share = 1;
   int64_t micro_batches = 1;
-  // Of whole gradients and weights, the part that this rank's host gets and gives back: less than one where replicas
-  // share the state alone.
+  // Of whole gradients, the part that this rank's host gets: less than one where replicas share the state alone.
   double of_rank = 1;
 };
-// OffloadedOptimizer::of_rank.
-double offloaded_part(const TrainingPlan& plan);
+// With so many micro-batches and replicas as the plan has.
+OffloadedOptimizer offloaded_optimizer(const TrainingPlan& plan, double share);
 
 // What a step takes longer with it (arXiv 2101.06840): gradients go out over the link, for each micro-batch where they
-// leave as they are made; then the host changes its state at its memory's speed while new weights come back. The
-// device's own optimizer is not taken off. Its interval is wide: hosts and their settings differ.
+// leave as they are made; then the host changes its state at its memory's speed while changed weights come back, those
+// apart that stay in host memory. The device's own optimizer is not taken off (host_memory_time.h does). Its interval
+// is wide: hosts and their settings differ.
 Estimate offload_seconds(const TrainingMemory& memory, const OffloadedOptimizer& offload, const HostMemoryLink& host);
 
 // Need and capacity, in the plain words of a verdict.

@@ -167,9 +167,15 @@ TEST(TrainingMemoryStates, follow_the_optimizer) {
   EXPECT_EQ(optimizer_state_from_name("adam-8bit-bf16-weights")->bytes(), 2);
   EXPECT_EQ(optimizer_state_from_name("sgd-momentum-bf16-weights")->bytes(), 2);
   EXPECT_EQ(optimizer_state_from_name("muon")->bytes(), 8);
+  EXPECT_EQ(optimizer_state_from_name("muon-bf16-weights")->bytes(), 2);
   EXPECT_EQ(optimizer_state_from_name("sgd")->bytes(), 4);
   EXPECT_EQ(optimizer_state_from_name("rprop"), std::nullopt);
+  EXPECT_EQ(optimizer_state_name({.moments = 7}), std::nullopt);
   for (const std::string& name : optimizer_state_names()) {
+    const OptimizerState state = *optimizer_state_from_name(name);
+    EXPECT_EQ(optimizer_state_name(state), name);
+    EXPECT_EQ(of_weights_in_16_bits(of_weights_in_16_bits(state)), of_weights_in_16_bits(state)) << name;
+    EXPECT_EQ(of_weights_in_16_bits(state) == state, name.ends_with("-bf16-weights")) << name;
     const TrainingFormats formats{.optimizer = *optimizer_state_from_name(name)};
     EXPECT_DOUBLE_EQ(memory_of(llama_like(), {}, formats).most().optimizer.value(),
                      formats.optimizer.bytes() * count_parameters(llama_like()).total);
@@ -381,12 +387,35 @@ TEST(TrainingMemory, an_optimizer_of_the_host_is_far_from_its_memorys_peak) {
   memory.away_gradients = Bytes(2 * parameters);
   memory.host_gradients = Bytes(4 * parameters);
   memory.away_optimizer = Bytes(formats.optimizer.bytes() * parameters);
-  memory.parameters = Bytes(2 * parameters);
+  memory.updated_parameters = Bytes(2 * parameters);
   const HostMemoryLink host{.link = BytesPerSecond(32e9), .memory = BytesPerSecond(2 * 204.8e9 / 8)};
   const Estimate seconds = offload_seconds(memory, {.micro_batches = 8}, host);
   EXPECT_LT(seconds.low, 35.4 - 15.3);
   EXPECT_GT(seconds.high, 35.4 - 15.3);
   EXPECT_GT(seconds.value, 5);
+}
+
+// The base under adapters does not change, weights that stay with the host need not come back.
+TEST(TrainingMemory, weights_that_come_back_from_the_host_are_those_that_it_changed) {
+  TrainingFormats formats{.offloaded_optimizer = 1};
+  TrainingPlan plan{.parallel = {.data = 4}, .global_batch = 64};
+  const auto memory = [&] { return memory_of(llama_like(), plan, formats).most(); };
+  EXPECT_EQ(memory().updated_parameters, memory().parameters);
+  for (const Sharding sharding : {Sharding::optimizer, Sharding::gradients, Sharding::parameters}) {
+    plan.sharding = sharding;
+    EXPECT_EQ(memory().updated_parameters, Bytes(2 * count_parameters(llama_like()).total / 4));
+  }
+  formats.offloaded_parameters = 1;
+  EXPECT_EQ(memory().updated_parameters.value(), 0);
+  formats.offloaded_parameters = 0;
+
+  formats.lora = {.rank = 16};
+  const TrainingMemory adapted = memory();
+  EXPECT_EQ(adapted.updated_parameters, 2 / formats.gradient_bytes * adapted.gradients);
+  EXPECT_LT(adapted.updated_parameters, 0.1 * adapted.parameters);
+  const HostMemoryLink slow_link{.link = BytesPerSecond(1e9), .memory = BytesPerSecond(1e15)};
+  const Bytes both_ways = adapted.gradients + adapted.updated_parameters;
+  EXPECT_DOUBLE_EQ(offload_seconds(adapted, {}, slow_link).value, both_ways.value() / (0.7 * 1e9));
 }
 
 // Two of the eight GPUs of a node have all of its memory's bandwidth to themselves.
@@ -396,6 +425,9 @@ TEST(TrainingMemory, bandwidth_of_the_host_is_shared_by_the_devices_that_are_use
   node.host->cpu.memory_bandwidth = Fact<BytesPerSecond>{.value = BytesPerSecond(200e9)};
   EXPECT_DOUBLE_EQ(host_memory_link(node, 64).memory.value(), 50e9);
   EXPECT_DOUBLE_EQ(host_memory_link(node, 2).memory.value(), 200e9);
+  node.host_devices = Fact<int>{.value = 4};  // two hosts, each with half of it
+  EXPECT_DOUBLE_EQ(host_memory_link(node, 64).memory.value(), 50e9);
+  EXPECT_DOUBLE_EQ(host_memory_link(node, 2).memory.value(), 100e9);
 }
 
 TEST(TrainingMemory, of_a_host_is_what_all_its_devices_send_there) {
@@ -410,6 +442,11 @@ TEST(TrainingMemory, of_a_host_is_what_all_its_devices_send_there) {
   node.host->cpu.memory = Fact<Bytes>{.value = 1.5 * use.of_device};
   EXPECT_FALSE(host_memory_use(memory, node, 4).fits());
   EXPECT_TRUE(host_memory_use(memory, node, 2).fits());
+  node.host_devices = Fact<int>{.value = 4};
+  EXPECT_EQ(host_memory_use(memory, node, 8).of_host, 4 * use.of_device);
+  EXPECT_EQ(host_memory_use(memory, node, 8).capacity, 1.5 * use.of_device);
+  const HostMemoryLoad without_devices = host_memory_use(memory, Node{.device_count = 0, .host = node.host}, 4);
+  EXPECT_EQ(without_devices.of_host, use.of_device) << "one at least";
 }
 
 TEST(TrainingMemory, has_a_verdict_with_a_margin) {

@@ -44,7 +44,8 @@ void complete_accelerate(S& said, const ConfigEntries& entries, std::vector<std:
   const ConfigEntry* type = entries.find("distributed_type");
   const std::string kind = type == nullptr ? "NO" : type->value;
   const bool megatron = equal_ignoring_case(kind, "MEGATRON_LM");
-  if (!megatron) said.stack = equal_ignoring_case(kind, "DEEPSPEED") ? "deepspeed" : "transformers";
+  if (!megatron) said.stack = "transformers";
+  if (equal_ignoring_case(kind, "DEEPSPEED")) runs_on_deepspeed(said);
   if (equal_ignoring_case(kind, "FSDP") && !said.sharding) said.sharding = Sharding::parameters;
   if (!said.sharding) said.sharding = Sharding::none;
   if (said.sharded_copies == 1) said.sharded_copies.reset();

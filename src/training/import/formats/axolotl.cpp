@@ -35,7 +35,7 @@ void complete_axolotl(S& said, const ConfigEntries& entries, std::vector<std::st
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   note_unknown_optimizer(said, entries, "optimizer", notes);
   // As the model is loaded; PEFT keeps adapters in fp32, and DeepSpeed a copy of the weights.
-  if (!said.lora_rank && said.stack != "deepspeed") keeps_weights_in_16_bits(said);
+  if (!said.lora_rank) keeps_weights_in_16_bits(said, notes);
 }
 
 void shard_size(S& said, const ConfigValue& value) {
@@ -139,23 +139,19 @@ constexpr std::string_view axolotl_harmless[] = {"base_model_config",
                                                  "shuffle_merged_datasets",
                                                  "remove_unused_columns"};
 
-constexpr std::string_view axolotl_not_modeled[] = {"unfrozen_parameters",
-                                                    "liger_*",
-                                                    "sdp_attention",
-                                                    "attn_implementation",
-                                                    "group_by_length",
-                                                    "lora_modules_to_save",
-                                                    "ddp_*",
-                                                    "lora_mlp_kernel",
-                                                    "lora_qkv_kernel",
-                                                    "lora_o_kernel",
-                                                    "plugins",
-                                                    "torch_compile*",
-                                                    "rl"};
-
-constexpr std::string_view axolotl_usually_off[] = {"liger_*",         "sdp_attention",   "group_by_length",
-                                                    "lora_mlp_kernel", "lora_qkv_kernel", "lora_o_kernel",
-                                                    "torch_compile"};
+constexpr UnmodeledKey axolotl_not_modeled[] = {{"unfrozen_parameters"},
+                                                {"liger_*", true},
+                                                {"sdp_attention", true},
+                                                {"attn_implementation"},
+                                                {"group_by_length", true},
+                                                {"lora_modules_to_save"},
+                                                {"ddp_*"},
+                                                {"lora_mlp_kernel", true},
+                                                {"lora_qkv_kernel", true},
+                                                {"lora_o_kernel", true},
+                                                {"plugins"},
+                                                {"torch_compile*", true},
+                                                {"rl"}};
 
 }  // namespace
 
@@ -165,8 +161,7 @@ ConfigFormat axolotl_format() {
           .rules = axolotl_rules,
           .complete = complete_axolotl,
           .harmless = axolotl_harmless,
-          .not_modeled = axolotl_not_modeled,
-          .usually_off = axolotl_usually_off};
+          .not_modeled = axolotl_not_modeled};
 }
 
 }  // namespace foretoken

@@ -238,20 +238,20 @@ constexpr std::string_view megatron_harmless[] = {"adam-*",
                                                   "wandb-*",
                                                   "weight-decay*"};
 
-constexpr std::string_view megatron_not_modeled[] = {"attention-backend",
-                                                     "cross-entropy-*",
-                                                     "cuda-graph-*",
-                                                     "enable-cuda-graph",
-                                                     "empty-unused-memory-level",
-                                                     "microbatch-group-size-per-virtual-pipeline-stage",
-                                                     "no-bias-*",
-                                                     "no-gradient-accumulation-fusion",
-                                                     "no-masked-softmax-fusion",
-                                                     "no-persist-layer-norm",
-                                                     "no-rope-fusion",
-                                                     "profile*",
-                                                     "rampup-batch-size",
-                                                     "transformer-impl"};
+constexpr UnmodeledKey megatron_not_modeled[] = {{"attention-backend"},
+                                                 {"cross-entropy-*"},
+                                                 {"cuda-graph-*"},
+                                                 {"enable-cuda-graph"},
+                                                 {"empty-unused-memory-level"},
+                                                 {"microbatch-group-size-per-virtual-pipeline-stage"},
+                                                 {"no-bias-*"},
+                                                 {"no-gradient-accumulation-fusion"},
+                                                 {"no-masked-softmax-fusion"},
+                                                 {"no-persist-layer-norm"},
+                                                 {"no-rope-fusion"},
+                                                 {"profile*"},
+                                                 {"rampup-batch-size"},
+                                                 {"transformer-impl"}};
 
 }  // namespace
 

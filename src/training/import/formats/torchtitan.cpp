@@ -57,7 +57,7 @@ void cpu_offload(S& said, const ConfigValue& value) {
 }
 
 void compiles(S& said, const ConfigValue& value) {
-  if (value.flag()) said.stack = "torchtitan";
+  if (value.flag()) said.compiled = true;  // by either of its two keys
 }
 
 std::string text_at(const ConfigEntries& entries, std::string_view key) {
@@ -108,8 +108,9 @@ void complete_torchtitan(S& said, const ConfigEntries& entries, std::vector<std:
   name_model(said, entries);
   cut_batch(said, entries);
   if (!said.sequence_length) said.sequence_length = 2048;
-  if (!said.stack) said.stack = "torchtitan-eager";
-  if (said.stack == "torchtitan-eager") said.logit_bytes.reset();
+  const bool compiled = said.compiled.value_or(false);
+  said.stack = compiled ? "torchtitan" : "torchtitan-eager";
+  if (!compiled) said.logit_bytes.reset();
   complete_recompute_option(said, entries);
   if (!said.context_exchange) said.context_exchange = ContextExchange::all_gather;
   if (said.fp8_gathers && said.precision.value_or("bf16") == "bf16") said.fp8_gathers.reset();
@@ -191,25 +192,25 @@ constexpr std::string_view torchtitan_harmless[] = {"job.*",
                                                     "training.gc_freq",
                                                     "debug.*"};
 
-constexpr std::string_view torchtitan_not_modeled[] = {"optimizer.fused",
-                                                       "optimizer.implementation",
-                                                       "optimizer.early_step_in_backward",
-                                                       "training.mixed_precision_param",
-                                                       "training.mixed_precision_reduce",
-                                                       "activation_checkpoint.per_op_sac*",
-                                                       "activation_checkpoint.memory_budget",
-                                                       "activation_checkpoint.early_stop",
-                                                       "parallelism.pipeline_parallel_split_points",
-                                                       "parallelism.pipeline_parallel_first_stage_less_layers",
-                                                       "parallelism.pipeline_parallel_last_stage_less_layers",
-                                                       "parallelism.module_fqns_per_model_part",
-                                                       "parallelism.fsdp_reshard_after_forward",
-                                                       "parallelism.enable_async_tensor_parallel",
-                                                       "parallelism.disable_loss_parallel",
-                                                       "parallelism.enable_compiled_autograd",
-                                                       "compile.backend",
-                                                       "float8.*",
-                                                       "quantize.*"};
+constexpr UnmodeledKey torchtitan_not_modeled[] = {{"optimizer.fused"},
+                                                   {"optimizer.implementation"},
+                                                   {"optimizer.early_step_in_backward"},
+                                                   {"training.mixed_precision_param"},
+                                                   {"training.mixed_precision_reduce"},
+                                                   {"activation_checkpoint.per_op_sac*"},
+                                                   {"activation_checkpoint.memory_budget"},
+                                                   {"activation_checkpoint.early_stop"},
+                                                   {"parallelism.pipeline_parallel_split_points"},
+                                                   {"parallelism.pipeline_parallel_first_stage_less_layers"},
+                                                   {"parallelism.pipeline_parallel_last_stage_less_layers"},
+                                                   {"parallelism.module_fqns_per_model_part"},
+                                                   {"parallelism.fsdp_reshard_after_forward"},
+                                                   {"parallelism.enable_async_tensor_parallel"},
+                                                   {"parallelism.disable_loss_parallel"},
+                                                   {"parallelism.enable_compiled_autograd"},
+                                                   {"compile.backend"},
+                                                   {"float8.*"},
+                                                   {"quantize.*"}};
 
 }  // namespace
 

@@ -1,11 +1,6 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
-
-#include "training/import/config_format.h"
 #include "training/import/import_test_support.h"
-#include "training/training_recipe.h"
 
 namespace foretoken::import_config_test {
 
@@ -81,23 +76,6 @@ TEST(ImportConfig, torchtitan_keys_that_change_time_or_memory_are_read_or_named)
   EXPECT_TRUE(other.without_effect.empty());
 }
 
-TEST(ImportConfig, fused_and_chunked_losses_hold_fewer_logits) {
-  const auto bytes = [](const std::string& text, const std::string& name) {
-    return parse_training_config(text, name).said.logit_bytes;
-  };
-  const std::string axolotl = "base_model: m/x\nsequence_len: 64\nmicro_batch_size: 1\nadapter: lora\n";
-  EXPECT_FALSE(bytes(axolotl, "x.yaml"));
-  EXPECT_EQ(bytes(axolotl + "cut_cross_entropy: true\n", "x.yaml"), 0);
-  EXPECT_EQ(bytes(axolotl + "liger_fused_linear_cross_entropy: true\n", "x.yaml"), 0);
-  const ImportedTraining partly = parse_training_config(axolotl + "unfrozen_parameters: [lm_head]\n", "x.yaml");
-  EXPECT_TRUE(partly.without_effect.empty());
-  ASSERT_FALSE(partly.not_modeled.empty());
-  EXPECT_TRUE(partly.not_modeled.front().starts_with("unfrozen_parameters")) << partly.not_modeled.front();
-  const std::string tune = "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\nloss:\n";
-  EXPECT_EQ(bytes(tune + "  _component_: torchtune.modules.loss.LinearCrossEntropyLoss\n", "x.yaml"), 3.5);
-  EXPECT_FALSE(bytes(tune + "  _component_: torch.nn.CrossEntropyLoss\n", "x.yaml"));
-}
-
 TEST(ImportConfig, a_torchtitan_file_says_plan_model_and_formats) {
   const ImportedTraining imported = parse_training_config(titan_file, "x.toml");
   EXPECT_EQ(imported.format, "torchtitan");
@@ -129,16 +107,11 @@ TEST(ImportConfig, a_pipeline_of_torchtitan_may_accumulate_gradients) {
   EXPECT_EQ(plan.micro_batches(), 8);  // two local batches of four
 }
 
-// The default of both is allgather.
-TEST(ImportConfig, context_ranks_of_torchtitan_and_torchtune_gather_unless_they_rotate) {
+TEST(ImportConfig, context_ranks_of_torchtitan_gather_unless_they_rotate) {
   const std::string titan = "[training]\nseq_len = 64\n[parallelism]\ncontext_parallel_degree = 2\n";
   EXPECT_EQ(import(titan).said.context_exchange, ContextExchange::all_gather);
   EXPECT_EQ(import(titan + "context_parallel_rotate_method = \"alltoall\"\n").said.context_exchange,
             ContextExchange::ring);
-  const std::string tune =
-      "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\ncontext_parallel_dim: 2\n";
-  EXPECT_EQ(import(tune).said.context_exchange, ContextExchange::all_gather);
-  EXPECT_EQ(import(tune + "context_parallel_rotate_method: alltoall\n").said.context_exchange, ContextExchange::ring);
 }
 
 TEST(ImportConfig, torchtitan_holds_a_copy_on_each_replica_with_one_shard) {

@@ -39,10 +39,6 @@ void cpu_offloads(S& said, const ConfigValue& value) {
   said.offloads_parameters = said.offloads_optimizer = value.flag();
 }
 
-void compiled(S& said, const ConfigValue& value) {
-  if (value.flag()) said.stack = "torchtitan";
-}
-
 void checkpoints(S& said, const ConfigValue& value) {
   said.recompute = value.flag() ? Recompute::full : Recompute::none;
 }
@@ -59,9 +55,10 @@ void loss(S& said, const ConfigValue& value) {
 
 // The distributed recipes shard by FSDP2; with one device there is nothing to shard.
 void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::string>& notes) {
+  const bool compiled = said.compiled.value_or(false);
+  said.stack = compiled ? "torchtitan" : "torchtitan-eager";
   // Compiled losses make fp32 copies of no chunk: logits are those of the stack, in chunks or not.
-  if (said.stack == "torchtitan") said.logit_bytes.reset();
-  if (!said.stack) said.stack = "torchtitan-eager";
+  if (compiled) said.logit_bytes.reset();
   if (!said.sharding) said.sharding = Sharding::parameters;
   if (!said.accumulation) said.accumulation = 1;
   if (!said.context_exchange) said.context_exchange = ContextExchange::all_gather;
@@ -70,7 +67,7 @@ void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::
   if (!said.clips_gradients) said.clips_gradients = false;
   if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;  // as its plans for training say
   note_unknown_optimizer(said, entries, "optimizer._component_", notes);
-  keeps_weights_in_16_bits(said);
+  keeps_weights_in_16_bits(said, notes);
   const ConfigEntry* const loss = entries.find("loss._component_");  // torchtune.rlhf.loss.DPOLoss, PPOLoss, GRPOLoss
   if (loss != nullptr && contains_ignoring_case(loss->value, ".rlhf.")) {
     note_other_objective("loss", loss->value, notes);
@@ -92,7 +89,7 @@ constexpr KeyRule torchtune_rules[] = {
     {"enable_activation_checkpointing", checkpoints},
     {"enable_activation_offloading", says_flag<&S::offloads_activations>},
     {"fsdp_cpu_offload", cpu_offloads},
-    {"compile", compiled},
+    {"compile", says_flag<&S::compiled>},
     {"loss._component_", loss},
     {"dtype", dtype},
     {"enable_fp8_training", tune_float8},
@@ -127,12 +124,11 @@ constexpr std::string_view torchtune_harmless[] = {"output_dir",
                                                    "batch_size_val",
                                                    "run_val_every_n_steps"};
 
-constexpr std::string_view torchtune_not_modeled[] = {"model.apply_lora_to_output", "model.use_dora",
-                                                      "optimizer_in_bwd", "custom_sharded_layers",
-                                                      "fsdp_reshard_after_forward"};
-
-constexpr std::string_view torchtune_usually_off[] = {"model.apply_lora_to_output", "model.use_dora",
-                                                      "optimizer_in_bwd"};
+constexpr UnmodeledKey torchtune_not_modeled[] = {{"model.apply_lora_to_output", true},
+                                                  {"model.use_dora", true},
+                                                  {"optimizer_in_bwd", true},
+                                                  {"custom_sharded_layers"},
+                                                  {"fsdp_reshard_after_forward"}};
 
 }  // namespace
 
@@ -142,8 +138,7 @@ ConfigFormat torchtune_format() {
           .rules = torchtune_rules,
           .complete = complete_torchtune,
           .harmless = torchtune_harmless,
-          .not_modeled = torchtune_not_modeled,
-          .usually_off = torchtune_usually_off};
+          .not_modeled = torchtune_not_modeled};
 }
 
 }  // namespace foretoken

@@ -20,17 +20,15 @@ void quantized(S& said, const ConfigValue& value) {
   said.base_weights = value.count(4, 8) == 4 ? "nf4" : "int8";
 }
 
-bool asks_for_adapters(const ConfigEntries& entries) {
-  const ConfigEntry* peft = entries.find("use_peft");
-  const ConfigEntry* kind = entries.find("finetuning_type");
-  return (peft != nullptr && ConfigValue("", *peft).flag()) ||
-         (kind != nullptr && equal_ignoring_case(kind->value, "lora"));
-}
-
+// `auto` and what is worked out later are not.
 bool is_switched_on(const ConfigEntries& entries, std::string_view key) {
   const ConfigEntry* entry = entries.find(key);
-  if (entry == nullptr || entry->computed || equal_ignoring_case(entry->value, "auto")) return false;
-  return ConfigValue(entries.source, *entry).flag();
+  return entry != nullptr && flag_from_text(entry->value).value_or(false);
+}
+
+bool asks_for_adapters(const ConfigEntries& entries) {
+  const ConfigEntry* kind = entries.find("finetuning_type");
+  return is_switched_on(entries, "use_peft") || (kind != nullptr && equal_ignoring_case(kind->value, "lora"));
 }
 
 void checks_switch(S&, const ConfigValue& value) {
@@ -47,7 +45,6 @@ bool is_of_llama_factory(const ConfigEntries& entries) {
 // LLaMA-Factory raises what it trains to fp32 unless pure_bf16 is set (src/llamafactory/model/adapter.py), and so do
 // Accelerate's FSDP and PEFT; else weights are trained as they are loaded.
 bool trains_16_bits(const S& said, const ConfigEntries& entries) {
-  if (said.stack == "deepspeed") return false;
   if (is_of_llama_factory(entries)) return is_switched_on(entries, "pure_bf16");
   if (said.lora_rank || said.sharding.value_or(Sharding::none) != Sharding::none) return false;
   for (const char* key : {"torch_dtype", "dtype"}) {
@@ -80,7 +77,7 @@ void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::st
   complete_recompute(said, entries, notes);
   if (!said.sharding) said.sharding = Sharding::none;
   note_unknown_optimizer(said, entries, "optim", notes);
-  if (trains_16_bits(said, entries)) keeps_weights_in_16_bits(said);
+  if (trains_16_bits(said, entries)) keeps_weights_in_16_bits(said, notes);
   const ConfigEntry* const stage = entries.find("stage");  // of LLaMA-Factory: pt, sft, rm, ppo, dpo, kto
   const bool supervised =
       stage == nullptr || equal_ignoring_case(stage->value, "sft") || equal_ignoring_case(stage->value, "pt");
@@ -162,7 +159,7 @@ constexpr std::string_view trainer_harmless[] = {"adam_*",
                                                  "weight_decay"};
 
 // Of LLaMA-Factory's preference training.
-constexpr std::string_view trainer_not_modeled[] = {"pref_*", "ref_model*", "reward_model*", "rpo_alpha"};
+constexpr UnmodeledKey trainer_not_modeled[] = {{"pref_*"}, {"ref_model*"}, {"reward_model*"}, {"rpo_alpha"}};
 
 }  // namespace
 
