@@ -104,7 +104,7 @@ class Stream {
 
   void ask(int poll) {
     const std::vector<TokenId> prompt = prompt_of(*settings_, number_, round_);
-    key_ = answer_key(prompt, static_cast<uint64_t>(settings_->seed), 0);
+    key_ = answer_key(prompt_key(prompt, static_cast<uint64_t>(settings_->seed)), 0);
     const std::string body = fmt::format(
         R"({{"prompt":[{}],"max_tokens":{},"ignore_eos":true,"stream":true,"stream_options":{{"include_usage":true}}}})",
         fmt::join(prompt, ","), settings_->output_tokens);

@@ -40,9 +40,9 @@ bool multiplies_in(const Device& device, Scheme scheme) {
 }
 
 bool keeps_cache_in(const Device& device, DType type) {
-  constexpr int ampere = 80;
   if (multiplies_in(device, type)) return true;
-  const bool widens_fp8 = device.kind == DeviceKind::tpu || kernel_generation(device).cuda_capability >= ampere;
+  const bool widens_fp8 =
+      device.kind == DeviceKind::tpu || kernel_generation(device).cuda_capability >= ampere_capability;
   return type == DType::fp8 && widens_fp8;
 }
 

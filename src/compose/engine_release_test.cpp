@@ -1,5 +1,7 @@
 #include "compose/engine_release.h"
 
+#include <regex>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,6 +26,21 @@ TEST(EngineRelease, a_family_with_a_number_is_a_release) {
   for (const char* none : {"vllm", "vllm=0.12", "vllm0.12", "vllm-", "vllm==", "vllm-v", "vllm-new", "vllm-1",
                            "other-0.1", "vllm-.5", "vllm--1.0"}) {
     EXPECT_FALSE(engine_release(none)) << none;
+  }
+}
+
+TEST(EngineRelease, a_family_is_the_name_without_a_number) {
+  for (const char* family : {"vllm", "sglang", "trtllm"}) EXPECT_TRUE(has_releases(family)) << family;
+  for (const char* none : {"", "vllm-0.19", "vllm-0.12", "other"}) EXPECT_FALSE(has_releases(none)) << none;
+}
+
+TEST(EngineRelease, the_pattern_takes_the_names_that_are_read) {
+  const std::string families[] = {"vllm", "sglang", "trtllm"};
+  const std::regex pattern(release_pattern(families), std::regex::ECMAScript);
+  for (const char* name : {"vllm-0.12.1", "vllm-v0.12", "vllm-V0.12", "vllm==0.12", "trtllm-1.3.0rc5",
+                           "sglang-0.5.10.post1", "vllm", "vllm=0.12", "vllm0.12", "vllm-", "vllm==", "vllm-v",
+                           "vllm-new", "vllm-1", "other-0.1", "vllm-.5", "vllm--1.0"}) {
+    EXPECT_EQ(std::regex_search(name, pattern), engine_release(name).has_value()) << name;
   }
 }
 

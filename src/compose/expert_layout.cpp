@@ -1,14 +1,10 @@
 #include "compose/expert_layout.h"
 
-#include <algorithm>
-
 #include "hardware/generation.h"
 #include "model/expert_popularity.h"
 
 namespace foretoken {
 namespace {
-
-constexpr int hopper = 90, blackwell = 100, thor = 110;  // compute capabilities x 10
 
 // The kernels want outputs in multiples of 256 and inputs in multiples of 128.
 constexpr ExpertLayout marlin_layout{.hidden = 256, .width = 128};
@@ -22,10 +18,6 @@ constexpr double real(int64_t count) {
 }
 constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
-}
-
-bool is_mxfp4(Scheme scheme) {
-  return scheme == Scheme::mxfp4_wo || scheme == Scheme::mxfp4_mxfp8;
 }
 
 // What one expert of `width` takes more than in the checkpoint.
@@ -56,7 +48,8 @@ ExpertLayout vllm_experts_before_012(const Model& /*model*/, const Device& devic
   const GpuGeneration& generation = kernel_generation(device);
   if (generation.amd) return block_layout;
   if (generation.cuda_capability == 0) return {};
-  const bool generated = generation.cuda_capability >= blackwell && generation.cuda_capability < thor;
+  const bool generated =
+      generation.cuda_capability >= blackwell_capability && generation.cuda_capability < thor_capability;
   return generated ? block_layout : marlin_layout;
 }
 
@@ -68,18 +61,14 @@ ExpertLayout vllm_experts_before_025(const Model& model, const Device& device) {
 
 ExpertLayout vllm_experts(const Model& model, const Device& device) {
   // Checkpoints of others go to Marlin.
-  const bool triton = kernel_generation(device).cuda_capability == hopper && model.family == "gpt_oss";
+  const bool triton = kernel_generation(device).cuda_capability == hopper_capability && model.family == "gpt_oss";
   return triton ? triton_layout : vllm_experts_before_012(model, device);
 }
 
 Bytes expert_layout_bytes(const Model& model, const ParallelPlan& plan, int64_t stage, const ExpertLayout& layout) {
-  if (!is_mxfp4(model.expert_scheme)) return {};
-  const int64_t shares = std::max<int64_t>(1, plan.tensor / plan.expert);
-  double copies = 1;
-  if (model.expert_popularity != nullptr) {
-    const ExpertPopularity& popularity = *model.expert_popularity;
-    copies += real(popularity.redundant) / static_cast<double>(popularity.shares.size());
-  }
+  if (!widens_mxfp4(model.expert_scheme)) return {};
+  const int64_t shares = expert_tensor_ranks(plan);
+  const double copies = mean_copies(model.expert_popularity.get());
   double bytes = 0;
   for (const Layer& layer : layers_of_stage(model, plan, stage)) {
     const Moe* moe = std::get_if<Moe>(&layer.feed_forward);

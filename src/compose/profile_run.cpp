@@ -19,15 +19,11 @@ bool is_last(const ParallelPlan& plan, int64_t stage) {
 // Token ids, positions, sampling parameters and the like; what 14 profiled models on H100 had beside the rest.
 constexpr double small_buffers = 13 * mebi;
 
-bool keeps_expert_buffers(Scheme scheme) {
-  return scheme != Scheme::mxfp4_wo && scheme != Scheme::mxfp4_mxfp8;  // their kernels allocate as they go
-}
-
 // Two buffers over all token-expert pairs, as wide as the wider of what is read and written: of the hidden state and
 // the activation, and of the hidden state and the first projection (vLLM, fused_moe/fused_moe.py, workspace_shapes).
 double expert_buffers(const Model& model, std::span<const Layer> layers, const ParallelPlan& plan, int64_t tokens) {
-  if (!keeps_expert_buffers(model.expert_scheme)) return 0;
-  const int64_t shares = std::max<int64_t>(1, plan.tensor / plan.expert);
+  if (widens_mxfp4(model.expert_scheme)) return 0;  // their kernels allocate as they go
+  const int64_t shares = expert_tensor_ranks(plan);
   // Tokens of all who share the experts, or about as many as a rank has itself where each goes to its experts alone.
   const int64_t gathered = plan.exchange == ExpertExchange::all_gather ? tokens * lock_step_ranks(plan) : tokens;
   double most = 0;

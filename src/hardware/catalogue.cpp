@@ -63,6 +63,10 @@ auto find(const std::string& typed, const std::vector<std::string>& stems, std::
        .suggestion = nearest_name(typed, candidates).value_or("")});
 }
 
+std::filesystem::path device_file_in(const std::filesystem::path& folder, const std::string& stem) {
+  return folder / "devices" / (stem + ".json");
+}
+
 }  // namespace
 
 std::string comparable_name(std::string_view name) {
@@ -92,7 +96,7 @@ void HardwareCatalogue::take_own_devices() {
       return comparable_name(one) == comparable_name(stem);
     });
     if (same != shipped.end()) {
-      hidden_.emplace(comparable_name(stem), own_ / "devices" / (stem + ".json"));
+      hidden_.emplace(comparable_name(stem), device_file_in(own_, stem));
       continue;
     }
     devices_.push_back(stem);
@@ -126,9 +130,12 @@ bool HardwareCatalogue::is_own(const std::string& stem) const {
   return std::find(own_devices_.begin(), own_devices_.end(), stem) != own_devices_.end();
 }
 
+std::filesystem::path HardwareCatalogue::device_file(const std::string& stem) const {
+  return device_file_in(is_own(stem) ? own_ : folder_, stem);
+}
+
 Device HardwareCatalogue::device_entry(const std::string& stem, const DeviceFinder& like) const {
-  const std::filesystem::path folder = is_own(stem) ? own_ : folder_;
-  Device device = read_device_file(folder / "devices" / (stem + ".json"), like);
+  Device device = read_device_file(device_file(stem), like);
   // A copy may keep the name inside, by which measurements of the device it was copied from would be found.
   if (is_own(stem)) device.name = stem;
   return device;
@@ -147,6 +154,10 @@ DeviceFinder HardwareCatalogue::like_finder() const {
   return [this](const std::string& name) { return find_device(name, {}); };
 }
 
+bool HardwareCatalogue::is_refused(const std::string& name) const {
+  return hidden_.contains(comparable_name(name));
+}
+
 Device HardwareCatalogue::device(const std::string& name_or_path) const {
   if (name_or_path.starts_with('{')) return parse_device(name_or_path, "device", like_finder());
   if (const auto hidden = hidden_.find(comparable_name(name_or_path)); hidden != hidden_.end()) {
@@ -157,11 +168,11 @@ Device HardwareCatalogue::device(const std::string& name_or_path) const {
                                  "be used for this one; rename it, for example to my_{}.json",
                                  hidden->second.stem().string())});
   }
-  return find_device(name_or_path, like_finder());
+  return find_device(name_or_path);
 }
 
 Node HardwareCatalogue::node(const std::string& name_or_path) const {
-  const auto device_called = [this](const std::string& name) { return find_device(name, like_finder()); };
+  const auto device_called = [this](const std::string& name) { return find_device(name); };
   const auto read = [&](const std::filesystem::path& path) { return read_node_file(path, device_called); };
   return find(name_or_path, nodes_, "node", read,
               [&](const std::string& stem) { return read(file_of("nodes", stem)); });
@@ -187,7 +198,7 @@ std::optional<Node> HardwareCatalogue::node_with(const Device& device) const {
   if (std::optional<Node> own = holding(device.name)) return own;
   if (!is_own(device.name)) return std::nullopt;
   // A copy sits where the device does that it was copied from.
-  const std::string copied = read_device_file(own_ / "devices" / (device.name + ".json"), like_finder()).name;
+  const std::string copied = read_device_file(device_file(device.name), like_finder()).name;
   return copied == device.name ? std::nullopt : holding(copied);
 }
 

@@ -28,6 +28,9 @@ class HardwareCatalogue {
 
   // InputError with the nearest name for one nobody knows.
   Device device(const std::string& name_or_path) const;
+  // For names that nobody typed, such as device_names(): where one of the user's files is called as a device that
+  // ships, this is the one that ships.
+  Device find_device(const std::string& name_or_path) const { return find_device(name_or_path, like_finder()); }
   Node node(const std::string& name_or_path) const;
   Cluster cluster(const std::string& name_or_path) const;
 
@@ -36,6 +39,10 @@ class HardwareCatalogue {
   const std::vector<std::string>& cluster_names() const { return clusters_; }
 
   const std::vector<std::string>& own_device_names() const { return own_devices_; }  // of the user's folder, sorted
+  // Whether device() refuses the name because one of the user's files has it.
+  bool is_refused(const std::string& name) const;
+  // Of one of device_names().
+  std::filesystem::path device_file(const std::string& stem) const;
 
   // For devices that are declared to be like another: finds that other one.
   DeviceFinder like_finder() const;
@@ -47,7 +54,7 @@ class HardwareCatalogue {
   std::optional<Node> node_with(const Device& device) const;
 
  private:
-  // Where an entry of this name lies: in the user's folder or in the shipped one.
+  // Where a node or cluster of this name lies: in the user's folder or in the shipped one.
   std::filesystem::path file_of(const char* kind, const std::string& stem) const;
   std::vector<std::string> stems_of(const char* kind) const;
   void take_own_devices();

@@ -41,6 +41,7 @@ class OwnDevices : public testing::Test {
   void add(const std::string& stem, const Device& device) const {
     write_file(own_ / "devices" / (stem + ".json"), device_file_text(device));
   }
+  const std::filesystem::path& own_folder() const { return own_; }
   HardwareCatalogue catalogue() const { return HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware", own_); }
 
  private:
@@ -63,6 +64,8 @@ TEST_F(OwnDevices, are_found_beside_those_that_ship) {
 TEST_F(OwnDevices, a_copy_is_called_as_its_file_and_takes_no_alias_from_the_original) {
   add("better_h100", shipped().device("h100_sxm"));  // sorted before it, and its name and aliases are kept
   EXPECT_EQ(catalogue().device("better_h100").name, "better_h100");
+  EXPECT_EQ(catalogue().device_file("better_h100"), own_folder() / "devices" / "better_h100.json");
+  EXPECT_EQ(catalogue().device_file("h100_sxm"), FORETOKEN_SOURCE_DIR "/data/hardware/devices/h100_sxm.json");
   EXPECT_EQ(catalogue().device("h100_sxm").name, "h100_sxm");
   EXPECT_EQ(catalogue().device("H100").name, "h100_sxm");
 }
@@ -73,7 +76,12 @@ TEST_F(OwnDevices, a_file_called_as_a_device_that_ships_is_refused) {
               AllOf(HasSubstr("l4.json"), HasSubstr("built-in device"), HasSubstr("my_l4.json")));
   EXPECT_EQ(catalogue().device("h100_sxm").name, "h100_sxm");
   // Questions about other devices look at all devices and nodes.
-  EXPECT_EQ(catalogue().device_names(), shipped().device_names());
+  const HardwareCatalogue all = catalogue();
+  EXPECT_EQ(all.device_names(), shipped().device_names());
+  for (const std::string& name : all.device_names()) {
+    EXPECT_EQ(all.find_device(name).name, name);
+    EXPECT_EQ(all.is_refused(name), name == "l4") << name;
+  }
   EXPECT_EQ(catalogue().node_with(catalogue().device("h100_sxm"))->name, "hgx_h100");
   EXPECT_EQ(catalogue().node("g6_48xlarge").device.name, "l4");
   add("H200-SXM", shipped().device("h200_sxm"));

@@ -31,12 +31,16 @@ enum class CutlassTiles { none, ada, hopper, blackwell, graphics_blackwell };
 // Which tile cuBLAS 12.1 takes for strided batches in fp32, read off its kernels' names.
 enum class BatchedFp32Tile { chosen_by_shape, maxwell_128x64, ampere_128x128 };
 
+// Compute capabilities x 10 of NVIDIA's GPUs, by the first generation with them: what its software asks for.
+inline constexpr int volta_capability = 70, turing_capability = 75, ampere_capability = 80, hopper_capability = 90,
+                     blackwell_capability = 100, thor_capability = 110;
+
 struct GpuGeneration {
   std::string_view title;            // Hopper
   std::string_view key;              // in calibrations: generations with the same one run the same kernels
   std::string_view instruction_set;  // sm_90
   bool amd = false;                  // a CDNA GPU
-  int cuda_capability = 0;           // compute capability x 10: what NVIDIA's software asks for
+  int cuda_capability = 0;           // compute capability x 10; 0 = not NVIDIA's, or not known
   int multiplies_per_clock = 0;      // 16-bit FLOPs of a processor's tensor cores on boards at the full rate
 
   // What a device file may say itself (data/hardware/README.md); these hold where it is silent.

@@ -1,7 +1,9 @@
 #include "hardware/generation.h"
 
 #include <set>
+#include <utility>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "hardware/catalogue.h"
@@ -68,6 +70,20 @@ TEST(Generation, only_gpus_have_one) {
   EXPECT_EQ(generation_of({.architecture = "Ironwood"}), "Ironwood");
   EXPECT_EQ(generation_of(shipped().device("b300_sxm")), generation_of(shipped().device("b200_sxm")));
   EXPECT_NE(generation_of(shipped().device("rtx_pro_6000_server")), generation_of(shipped().device("b200_sxm")));
+}
+
+TEST(Generation, capabilities_have_the_names_of_their_generations) {
+  const std::pair<const char*, int> named[] = {{"Volta", volta_capability},
+                                               {"Turing", turing_capability},
+                                               {"Ampere", ampere_capability},
+                                               {"Hopper", hopper_capability},
+                                               {"Blackwell", blackwell_capability}};
+  for (const auto& [title, capability] : named) {
+    const GpuGeneration* const generation = find_generation(fmt::format("sm_{}", capability));
+    ASSERT_NE(generation, nullptr) << title;
+    EXPECT_EQ(generation->title, title);
+    EXPECT_EQ(generation->cuda_capability, capability);
+  }
 }
 
 TEST(Generation, a_device_that_is_like_another_has_that_ones) {

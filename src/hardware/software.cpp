@@ -22,13 +22,17 @@ constexpr std::string_view sglang_page = "docs.sglang.io, hardware platforms";
 constexpr std::string_view llama_cpp_page = "github.com/ggml-org/llama.cpp, supported backends";
 
 constexpr Software on_cuda[] = {
-    {.name = "vllm", .needs = {}, .source = vllm_page, .least_capability = 70, .least_title = "Volta"},
+    {.name = "vllm", .needs = {}, .source = vllm_page, .least_capability = volta_capability, .least_title = "Volta"},
     // FlashInfer's and sgl-kernel's builds begin there.
-    {.name = "sglang", .needs = {}, .source = sglang_page, .least_capability = 75, .least_title = "Turing"},
+    {.name = "sglang",
+     .needs = {},
+     .source = sglang_page,
+     .least_capability = turing_capability,
+     .least_title = "Turing"},
     {.name = "trtllm",
      .needs = {},
      .source = "nvidia.github.io/TensorRT-LLM, supported hardware",
-     .least_capability = 80,
+     .least_capability = ampere_capability,
      .least_title = "Ampere"},
     {.name = "llama.cpp", .needs = {}, .source = llama_cpp_page},
 };

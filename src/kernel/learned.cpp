@@ -484,7 +484,7 @@ std::vector<Device> swept_devices(const Device& device, const HardwareCatalogue&
   for (const std::string& name : hardware.device_names()) {
     std::error_code error;
     if (!std::filesystem::is_directory(folder / name, error)) continue;
-    Device other = hardware.device(name);
+    Device other = hardware.find_device(name);
     if (generation_of(other) != generation_of(device) || !traits_of(other).complete) continue;
     const DeviceTraits traits = traits_of(other).traits;
     constexpr auto bf16 = static_cast<size_t>(DType::bf16);

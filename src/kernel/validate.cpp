@@ -394,8 +394,7 @@ Validation validate_kernels(const KernelValidationRequest& request, const Hardwa
   Validation validation{.notes = std::move(found.notes)};
   for (const LeftOutFile& file : found.left_out)
     validation.skipped.push_back({.file = file.path.string(), .why = file.why});
-  constexpr double long_us = 20;
-  ValidationTally tally(long_us);
+  ValidationTally tally(long_row_us);
   for (FileResult& result : results) {
     for (auto& [name, rows] : result.groups) {
       for (const PredictedRow& row : rows) tally.add(name, row, result.seconds / static_cast<double>(result.rows));

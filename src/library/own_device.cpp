@@ -88,7 +88,7 @@ std::optional<Device> nearest_of_generation(const HardwareCatalogue& hardware, c
   for (const std::string& name : hardware.device_names()) {
     const std::vector<std::string>& own = hardware.own_device_names();
     if (std::find(own.begin(), own.end(), name) != own.end()) continue;
-    Device other = hardware.device(name);
+    Device other = hardware.find_device(name);
     if (other.instruction_set != facts.instruction_set || !other.processors || !other.boost_clock) continue;
     const double clock = facts.clock_mhz > 0 ? facts.clock_mhz * mega : other.boost_clock->value.value();
     const double distance =

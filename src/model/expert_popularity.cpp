@@ -127,6 +127,11 @@ std::vector<ExpertLoad> loads_of_experts(const ExpertPopularity& popularity, dou
   return loads;
 }
 
+double mean_copies(const ExpertPopularity* popularity) {
+  if (popularity == nullptr) return 1;
+  return 1 + static_cast<double>(popularity->redundant) / static_cast<double>(popularity->shares.size());
+}
+
 ExpertPopularity zipf_popularity(int64_t experts, double exponent) {
   ensure(experts > 0 && experts <= most_experts_of_a_layer && exponent >= 0, "experts share popularity");
   ExpertPopularity popularity{.shares = std::vector<double>(static_cast<size_t>(experts))};

@@ -27,6 +27,9 @@ struct ExpertPopularity {
   bool scattered = false;    // which rank holds which expert is not known: the mean over placements counts
 };
 
+// Of each expert, in the mean; 1 where nothing is known (null).
+double mean_copies(const ExpertPopularity* popularity);
+
 // Shares ~ 1 / rank^exponent, with popular experts scattered over the numbers; 0 = all alike.
 ExpertPopularity zipf_popularity(int64_t experts, double exponent);
 

@@ -29,6 +29,14 @@ TEST(ExpertPopularity, alike_experts_are_chosen_by_chance) {
   EXPECT_NEAR(imbalance(alike, 8), 1, 1e-12);
 }
 
+TEST(ExpertPopularity, an_expert_has_one_copy_and_its_share_of_the_redundant_ones) {
+  EXPECT_EQ(mean_copies(nullptr), 1);
+  ExpertPopularity popularity = zipf_popularity(64, 1);
+  EXPECT_EQ(mean_copies(&popularity), 1);
+  popularity.redundant = 16;
+  EXPECT_EQ(mean_copies(&popularity), 1.25);
+}
+
 TEST(ExpertPopularity, the_more_uneven_the_busier_the_busiest_rank_and_copies_even_it_out) {
   double last = 1;
   for (const double exponent : {0.2, 0.5, 1.0, 1.5}) {

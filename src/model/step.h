@@ -81,6 +81,11 @@ constexpr int64_t lock_step_ranks(const ParallelPlan& plan) {
   return plan.expert > plan.tensor ? plan.expert / plan.tensor : 1;
 }
 
+// Tensor-parallel ranks that share each expert.
+constexpr int64_t expert_tensor_ranks(const ParallelPlan& plan) {
+  return plan.tensor > plan.expert ? plan.tensor / plan.expert : 1;
+}
+
 constexpr int64_t rank_count(const ParallelPlan& plan) {
   return plan.tensor * plan.context * plan.data * plan.pipeline;
 }

@@ -16,10 +16,7 @@ LocalWeights local_weights(const Model& model, const ParallelPlan& plan, int64_t
   const Rank rank = make_rank(plan);
   const bool first = stage == 0, last = stage == plan.pipeline - 1;
   LocalWeights sum;
-  if (model.expert_popularity != nullptr) {
-    const ExpertPopularity& popularity = *model.expert_popularity;
-    sum.expert_copies += number(popularity.redundant) / static_cast<double>(popularity.shares.size());
-  }
+  sum.expert_copies = mean_copies(model.expert_popularity.get());
   const auto add_layers = [&](std::span<const Layer> layers) {
     for (const LayerCount& group : distinct_layers(layers)) {
       for (const Weight& weight : layer_weights(model, local_layer(*group.layer, rank))) {

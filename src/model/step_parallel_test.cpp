@@ -63,6 +63,14 @@ double expected_over_ranks(const Model& model, double tokens, int64_t ranks) {
   return sum;
 }
 
+TEST(ParallelPlan, experts_are_cut_by_the_ranks_that_are_left_or_shared_across_replicas) {
+  EXPECT_EQ(expert_tensor_ranks({.tensor = 8}), 8);
+  EXPECT_EQ(expert_tensor_ranks({.tensor = 8, .expert = 4}), 2);
+  EXPECT_EQ(expert_tensor_ranks({.tensor = 4, .data = 4, .expert = 16}), 1);
+  EXPECT_EQ(lock_step_ranks({.tensor = 8, .expert = 4}), 1);
+  EXPECT_EQ(lock_step_ranks({.tensor = 4, .data = 4, .expert = 16}), 4);
+}
+
 TEST(StepTensorParallel, the_ranks_together_multiply_what_one_device_would_plus_the_replicated_matrices) {
   int checked = 0;
   std::vector<Model> models = catalogue_models();

@@ -200,8 +200,8 @@ namespace step {
 Rank make_rank(const ParallelPlan& plan) {
   Rank rank{.tensor = plan.tensor, .context = plan.context, .data = plan.data, .expert_ranks = plan.expert};
   rank.sequence = plan.sequence && plan.tensor > 1;
-  rank.expert_tensor = std::max<int64_t>(1, plan.tensor / plan.expert);
-  rank.dispatch_groups = std::max<int64_t>(1, plan.expert / plan.tensor);
+  rank.expert_tensor = expert_tensor_ranks(plan);
+  rank.dispatch_groups = lock_step_ranks(plan);
   rank.exchange = plan.exchange;
   rank.exchange_kernels = plan.exchange_kernels;
   return rank;

@@ -184,6 +184,16 @@ TEST_F(ValidateAnswers, refuse_to_write_rows_of_a_table_that_has_none_to_write) 
   expect_refused(run_foretoken("validate steps --data " + layer + " --out " + path("out.csv")), "--out");
 }
 
+TEST_F(ValidateAnswers, refuse_a_grouping_of_other_tables) {
+  const std::string between =
+      "validate collectives --data " FORETOKEN_SOURCE_DIR "/data/networks/published/between_nodes.csv";
+  for (const char* group : {"source", "cluster", "role"}) {
+    expect_refused(run_foretoken(collectives("h100_sxm") + " --group-by " + group), "--group-by");
+  }
+  expect_refused(run_foretoken(between + " --group-by tier"), "--group-by");
+  expect_refused(run_foretoken(astra() + " --group-by size"), "--group-by");
+}
+
 TEST_F(ValidateAnswers, say_that_a_context_as_long_as_the_prompt_counts_cached_tokens) {
   EXPECT_THAT(in_one_line(run_foretoken(steps("Llama-3.1-8B", 128)).out),
               HasSubstr("1 prefill rows have context_len = input_len"));

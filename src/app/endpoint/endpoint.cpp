@@ -147,7 +147,7 @@ HttpResponse Endpoint::refusal(int status, const std::string& why) {
   return error_answer(status, why);
 }
 
-void Endpoint::respond_at_once(ConnectionId connection, const HttpResponse& response) {
+void Endpoint::respond_and_count(ConnectionId connection, const HttpResponse& response) {
   ++(response.status < 400 ? totals_.completed : totals_.refused);
   server_->respond(connection, response);
 }
@@ -156,10 +156,10 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
   wake();  // an answer that the connection had is forgotten
   ++totals_.requests;
   if (const std::string why = listed_site_problem(request, settings_.allowed_sites); !why.empty()) {
-    return respond_at_once(connection, error_answer(403, why));
+    return respond_and_count(connection, error_answer(403, why));
   }
   if (request.method == "OPTIONS" && !request.header("origin").empty()) {
-    return respond_at_once(connection, preflight(request));
+    return respond_and_count(connection, preflight(request));
   }
   const RouteEntry* found = nullptr;
   for (const RouteEntry& entry : routes) {
@@ -167,14 +167,14 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
     if (entry.path == request.path || is_model) found = &entry;
   }
   if (found == nullptr) {
-    return respond_at_once(
+    return respond_and_count(
         connection,
         error_answer(404, without_literal_marks(fmt::format("this server has no route {}", printable(request.path)))));
   }
   if (found->method != request.method) {
     HttpResponse response = error_answer(405, fmt::format("{} accepts only {}", found->path, found->method));
     response.headers.emplace_back("Allow", found->method);
-    return respond_at_once(connection, response);
+    return respond_and_count(connection, response);
   }
   try {
     switch (found->route) {
@@ -187,27 +187,27 @@ void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
       case Route::embedding:
         return complete(CompletionKind::embedding, connection, request.body);
       case Route::look_up:
-        return respond_at_once(connection, look_up(request.path));
+        return respond_and_count(connection, look_up(request.path));
       case Route::tokenize: {
         Json ids = Json::array();
         for (const TokenId token : read_tokenize_request(request.body)) ids.push(int64_t{token});
         const size_t count = ids.items().size();
-        return respond_at_once(
+        return respond_and_count(
             connection, json_answer(Json::object({{"count", count},
                                                   {"max_model_len", run_.replicas().front().limits().max_model_len},
                                                   {"tokens", std::move(ids)}})));
       }
       case Route::detokenize:
-        return respond_at_once(
+        return respond_and_count(
             connection, json_answer(Json::object({{"prompt", token_text(read_detokenize_request(request.body))}})));
       case Route::reset_prefix_cache:
-        return respond_at_once(connection,
-                               run_.forget_prefixes(now())
-                                   ? json_answer(Json::object({{"success", true}}))
-                                   : error_answer(503, "the prefix cache cannot be reset while requests run"));
+        return respond_and_count(connection,
+                                 run_.forget_prefixes(now())
+                                     ? json_answer(Json::object({{"success", true}}))
+                                     : error_answer(503, "the prefix cache cannot be reset while requests run"));
     }
   } catch (const InputError& error) {
-    respond_at_once(connection, error_answer(400, error.what()));
+    respond_and_count(connection, error_answer(400, error.what()));
   }
 }
 
@@ -243,16 +243,16 @@ HttpResponse Endpoint::no_such_model(const std::string& model) const {
 
 void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std::string& body) {
   const CompletionRequest asked = read_completion_request(kind, body);
-  if (!asked.model.empty() && !is_served(asked.model)) return respond_at_once(connection, no_such_model(asked.model));
+  if (!asked.model.empty() && !is_served(asked.model)) return respond_and_count(connection, no_such_model(asked.model));
   if (!settings_.generates && kind != CompletionKind::embedding) {
-    return respond_at_once(
+    return respond_and_count(
         connection, error_answer(400, "this model is an encoder, which generates no tokens: use /v1/embeddings"));
   }
   if (settings_.failure_rate > 0 && failures_.uniform() < settings_.failure_rate) {
-    return respond_at_once(connection, error_answer(500, "simulated failure (--failure-rate)"));
+    return respond_and_count(connection, error_answer(500, "simulated failure (--failure-rate)"));
   }
   if (const std::string why = beyond_length(asked); !why.empty()) {
-    return respond_at_once(connection, error_answer(400, why));
+    return respond_and_count(connection, error_answer(400, why));
   }
   auto made = std::make_unique<Answer>(connection, AnswerHead{.kind = kind,
                                                               .id = answer_id(kind, next_answer_++),
@@ -271,14 +271,14 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
   // Lengths before words: a request that is refused costs nothing.
   draw_choices(answer, asked);
   if (const std::string why = beyond_answer(answer, asked); !why.empty()) {
-    return respond_at_once(connection, error_answer(400, why));
+    return respond_and_count(connection, error_answer(400, why));
   }
   std::vector<Request> requests = make_requests(answer, asked);
   answers_.emplace(connection, std::move(made));
   const Picoseconds arrival = now();
   submit(answer, std::move(requests), asked, arrival);
   if (answer.rejection != Rejection::none) {
-    respond_at_once(connection, rejected(answer, answer.rejection));
+    respond_and_count(connection, rejected(answer, answer.rejection));
     forget(answer, arrival);
   } else if (answer.stream) {
     server_->begin_stream(
@@ -516,7 +516,7 @@ void Endpoint::end_request(const RequestRecord& record) {
       if (std::string* const out = server_->stream_buffer(answer.connection)) *out += "data: " + why.body + "\n\n";
       server_->end_stream(answer.connection);
     } else {
-      respond_at_once(answer.connection, why);
+      respond_and_count(answer.connection, why);
     }
     // The engines are in the middle of a step: the other choices are cancelled behind it.
     shed_.push_back(answer.connection);

@@ -71,8 +71,9 @@ class Endpoint final : public HttpService, private RunObserver {
   void send_tokens(const RequestStep& own);
   void end_request(const RequestRecord& record);
 
-  void respond_at_once(ConnectionId connection, const HttpResponse& response);  // not by way of an engine
-  HttpResponse look_up(const std::string& path) const;                          // GET
+  // A whole response, which counts as completed or refused by its status.
+  void respond_and_count(ConnectionId connection, const HttpResponse& response);
+  HttpResponse look_up(const std::string& path) const;  // GET
   bool is_served(const std::string& model) const;
   HttpResponse no_such_model(const std::string& model) const;
   void complete(CompletionKind kind, ConnectionId connection, const std::string& body);

@@ -25,9 +25,6 @@ std::string token_text(std::span<const TokenId> tokens);
 // prompt share what is hashed of it.
 uint64_t prompt_key(std::span<const TokenId> prompt, uint64_t seed);
 uint64_t answer_key(uint64_t prompt_key, int64_t choice);
-inline uint64_t answer_key(std::span<const TokenId> prompt, uint64_t seed, int64_t choice) {
-  return answer_key(prompt_key(prompt, seed), choice);
-}
 // The words of an answer from the given one on, each a space and three letters: one token, so that an answer in the
 // next prompt of a conversation is the same tokens again.
 std::string answer_text(uint64_t key, int64_t first, int64_t count);

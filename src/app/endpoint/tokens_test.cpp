@@ -29,7 +29,7 @@ TEST(Tokens, of_no_text_are_those_between_messages) {
 }
 
 TEST(AnswerText, is_the_same_in_any_pieces_and_gives_a_token_for_each_word) {
-  const uint64_t key = answer_key(tokens_of("a prompt"), 7, 0);
+  const uint64_t key = answer_key(prompt_key(tokens_of("a prompt"), 7), 0);
   const std::string whole = answer_text(key, 0, 100);
   EXPECT_EQ(answer_text(key, 0, 33) + answer_text(key, 33, 1) + answer_text(key, 34, 66), whole);
   EXPECT_EQ(tokens_of(whole).size(), 100U);
@@ -37,7 +37,7 @@ TEST(AnswerText, is_the_same_in_any_pieces_and_gives_a_token_for_each_word) {
 
 TEST(AnswerText, differs_between_prompts_seeds_and_choices) {
   const auto text = [](std::string_view prompt, uint64_t seed, int64_t choice) {
-    return answer_text(answer_key(tokens_of(prompt), seed, choice), 0, 10);
+    return answer_text(answer_key(prompt_key(tokens_of(prompt), seed), choice), 0, 10);
   };
   EXPECT_EQ(text("a", 1, 0), text("a", 1, 0));
   EXPECT_NE(text("a", 1, 0), text("b", 1, 0));

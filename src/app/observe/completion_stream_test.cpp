@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/observe/load_client.h"
 #include "app/observe/prompt_text.h"
 #include "base/error.h"
 
@@ -59,28 +58,6 @@ TEST(PromptText, prompts_share_text_as_they_share_blocks) {
   EXPECT_EQ(prompt_text(second, 3).substr(0, 64), text.substr(0, 64));
   EXPECT_NE(prompt_text(second, 3).substr(0, 128), text.substr(0, 128));
   EXPECT_NE(prompt_text(first, 4), text);
-}
-
-TEST(ServerUrl, hosts_ports_and_prefixes_are_read) {
-  const ServerAddress server = parse_server_url("--url", "http://[::1]:8000/prefix/v1/");
-  EXPECT_EQ(server.host, "::1");
-  EXPECT_EQ(server.port, 8000);
-  EXPECT_EQ(server.path, "/prefix");
-  EXPECT_EQ(parse_server_url("--url", "http://gateway").port, 80);
-  EXPECT_EQ(parse_server_url("--url", "localhost:8001").host, "localhost");
-  EXPECT_EQ(parse_server_url("--url", "localhost:8001").port, 8001);
-  EXPECT_EQ(parse_server_url("--url", "https://gateway").port, 443);
-  EXPECT_TRUE(parse_server_url("--url", "https://gateway").encrypted);
-  for (const char* url : {"ftp://host", "", "http://host:0", "http://", "http://a@b:80", "http://h/a?b"}) {
-    EXPECT_THROW(parse_server_url("--url", url), InputError) << url;
-  }
-  try {
-    parse_server_url("--url", "localhost:80000");
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_EQ(error.problem().value, "localhost:80000") << "as it was typed";
-  }
-  EXPECT_EQ(parse_server_url("--url", "localhost:8001/v1").written, "localhost:8001/v1");
 }
 
 }  // namespace foretoken::completion_stream_test

@@ -609,7 +609,7 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
   }
   const ServerAddress& server = settings.server;
   const auto fail = [&](const std::string& why) {
-    throw InputError({.source = "--url",
+    throw InputError({.source = server.flag,
                       .value = printable(server.written),
                       .expected = fmt::format("an OpenAI-compatible server that answers {} ({})", path, why)});
   };
@@ -647,7 +647,8 @@ std::string get(const LoadClientSettings& settings, std::string_view path) {
 std::string served_model(const LoadClientSettings& settings) {
   const Json list = parse_json(get(settings, "/v1/models"), "/v1/models");
   const std::vector<JsonView> models = JsonView(list, "/v1/models").at("data").items();
-  if (models.empty()) throw InputError({.source = "--url", .value = "no models", .expected = "a server with a model"});
+  if (models.empty())
+    throw InputError({.source = settings.server.flag, .value = "no models", .expected = "a server with a model"});
   return models.front().at("id").string();
 }
 
@@ -660,8 +661,9 @@ MeasuredRun run_load(const LoadClientSettings& settings, const LoadMaker& load) 
       return one.status == MeasuredStatus::completed;
     });
     if (failed && !before.requests.empty()) {
-      throw InputError(
-          {.source = "--url", .value = "no warm-up request was answered", .expected = before.requests.front().error});
+      throw InputError({.source = settings.server.flag,
+                        .value = "no warm-up request was answered",
+                        .expected = before.requests.front().error});
     }
   }
   const std::unique_ptr<RequestSource> source = load(settings.seed);

@@ -17,7 +17,7 @@ std::vector<SocketAddress> resolve(const ServerAddress& server) {
   addrinfo* found = nullptr;
   const int failed = getaddrinfo(server.host.c_str(), fmt::format("{}", server.port).c_str(), &hints, &found);
   if (failed != 0 || found == nullptr) {
-    throw InputError({.source = "--url",
+    throw InputError({.source = server.flag,
                       .value = printable(server.host),
                       .expected = fmt::format("the name of a host that can be found ({})", gai_strerror(failed))});
   }
@@ -37,7 +37,7 @@ ServerAddress parse_server_url(const std::string& flag, const std::string& given
   const auto fail = [&](const std::string& expected) {
     throw InputError({.source = flag, .value = printable(given), .expected = expected});
   };
-  ServerAddress server{.host = {}, .path = {}, .written = given};
+  ServerAddress server{.host = {}, .path = {}, .flag = flag, .written = given};
   server.encrypted = starts_with_ignoring_case(url, "https://");
   if (!server.encrypted && !starts_with_ignoring_case(url, "http://")) fail("http://HOST:PORT or https://HOST");
   if (server.encrypted) server.port = 443;

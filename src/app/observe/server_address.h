@@ -13,7 +13,7 @@ struct ServerAddress {
   int port = 80;
   std::string path;  // before /v1; empty or "/prefix"
   bool encrypted = false;
-  std::string written = {};  // as it was given, for messages
+  std::string flag = {}, written = {};  // where it was given, and how, for messages
 };
 // http://HOST:PORT[/PREFIX][/v1], or https://; http where it is left out.
 ServerAddress parse_server_url(const std::string& flag, const std::string& url);

@@ -1,6 +1,9 @@
 #include "app/page/page_facts.h"
 
+#include <algorithm>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "app/cli/grammar/command_line.h"
 #include "app/cli/grammar/declarations.h"
@@ -27,15 +30,26 @@ Json serving_engines(const Device& device) {
   return names;
 }
 
-// Device files as they are, which the page changes and sends back; and what else is known of each.
+// As it lies on the disk; a copy among the user's own devices may have kept the names of its original.
+Json shown_file(const HardwareCatalogue& catalogue, const std::string& name, const Device& device) {
+  Json file = read_json_file(catalogue.device_file(name));
+  const std::vector<std::string>& own = catalogue.own_device_names();
+  if (std::find(own.begin(), own.end(), name) == own.end()) return file;
+  file.set("name", name);
+  file.set("title", fmt::format("{} ({})", device.title, name));
+  file.set("aliases", Json::array());
+  return file;
+}
+
+// Device files, which the page changes and sends back; and what else is known of each.
 Json known_devices(const Library& library) {
   Json list = Json::array();
   const HardwareCatalogue catalogue = library.hardware();
   for (const std::string& name : catalogue.device_names()) {
-    const Device device = catalogue.device(name);
+    const Device device = catalogue.find_device(name);
     Json units = Json::object();
     for (const DeviceFact& fact : device_facts(device)) units.set(fact.key, fact.unit);
-    Json one = Json::object({{"file", read_json_file(library.directory() / "hardware" / "devices" / (name + ".json"))},
+    Json one = Json::object({{"file", shown_file(catalogue, name, device)},
                              {"units", std::move(units)},
                              {"engines", serving_engines(device)}});
     if (const MaybeFact<double> rent = library.rent_usd_per_hour(device)) {

@@ -97,31 +97,8 @@ py::tuple ask_spec(const py::dict& spec, const std::string& program) {
   return py::make_tuple(reply.text, reply.json, reply.exit_status, reply.command);
 }
 
-// The parser would print the help of the command for a subcommand that is misspelt.
-void check_command(const std::vector<std::string>& words) {
-  std::vector<CommandDeclaration> level;
-  for (const CommandKind& kind : all_commands()) {
-    if (!words.empty() && kind.name == words.front()) level.push_back(declaration_of(kind));
-  }
-  std::string path = "foretoken";
-  for (const std::string& word : words) {
-    const CommandDeclaration* const found = find_command(level, word);
-    if (found == nullptr) {
-      std::vector<std::string> names;
-      for (const CommandDeclaration& one : level) names.push_back(one.name);
-      throw InputError(
-          {.source = path,
-           .value = printable(word),
-           .expected = names.empty() ? "no further argument" : fmt::format("one of {}", fmt::join(names, ", ")),
-           .suggestion = nearest_name(word, names).value_or("")});
-    }
-    path += " " + word;
-    level = std::vector<CommandDeclaration>(found->subcommands);
-  }
-}
-
 std::string help_text(std::vector<std::string> words, const std::string& program) {
-  check_command(words);
+  Question::check_command(words);  // the parser would print the help of the command above a word that is misspelt
   words.emplace_back("--help-all");
   const auto work = [words = std::move(words)](const Library& library) {
     return Reply{.text = answer_command(words, library).text};

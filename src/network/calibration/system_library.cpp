@@ -10,7 +10,7 @@ namespace foretoken {
 const SystemLibrary::Known& SystemLibrary::known(const std::string& name) const {
   const auto found = known_.find(name);
   if (found != known_.end()) return found->second;
-  const Device device = hardware_.device(name);
+  const Device device = hardware_.find_device(name);
   return known_
       .emplace(name,
                Known{.traits = system_traits(device, hardware_.node_with(device)), .generation = generation_of(device)})
@@ -21,7 +21,7 @@ const SystemLibrary::Known& SystemLibrary::known(const std::string& name) const 
 const std::string& SystemLibrary::generation_without_node(const std::string& name) const {
   const auto found = generations_.find(name);
   if (found != generations_.end()) return found->second;
-  return generations_.emplace(name, generation_of(hardware_.device(name))).first->second;
+  return generations_.emplace(name, generation_of(hardware_.find_device(name))).first->second;
 }
 
 const SystemTraits& SystemLibrary::traits(const std::string& name) const {

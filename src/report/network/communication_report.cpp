@@ -23,6 +23,14 @@ Json errors_json(const ErrorSummary& errors) {
                        {"coverage90", errors.coverage90}});
 }
 
+constexpr std::string_view error_columns = "measured_us,predicted_us,low_us,high_us,confidence,error_percent";
+
+std::string error_cells(double measured_seconds, const Estimate& predicted) {
+  return fmt::format("{},{},{},{},{},{}", number_text(measured_seconds * 1e6), number_text(predicted.value * 1e6),
+                     number_text(predicted.low * 1e6), number_text(predicted.high * 1e6),
+                     confidence_name(predicted.kind), number_text(100 * (predicted.value / measured_seconds - 1)));
+}
+
 }  // namespace
 
 std::string communication_fit_text(const CommunicationFitSummary& summary) {
@@ -60,32 +68,29 @@ Json communication_fit_json(const CommunicationFitSummary& summary) {
 }
 
 std::string scored_communication_header() {
-  return "file,row,system,group,operation,variant,ranks,size,tier,measured_us,predicted_us,low_us,high_us,confidence,"
-         "error_percent\n";
+  return fmt::format("file,row,system,group,operation,variant,ranks,size,tier,{}\n", error_columns);
 }
 
 std::string scored_communication_row(const ScoredCommunication& scored) {
   const CommunicationRow& row = *scored.row;
-  const Estimate& seconds = scored.predicted.seconds;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(row.file), row.row,
-                     csv_cell(row.system), csv_cell(row.group), csv_cell(row.call.operation),
-                     csv_cell(row.call.variant), row.call.ranks, number_text(swept_size(row.call)),
-                     tier_name(scored.predicted.tier), number_text(row.seconds * 1e6), number_text(seconds.value * 1e6),
-                     number_text(seconds.low * 1e6), number_text(seconds.high * 1e6), confidence_name(seconds.kind),
-                     number_text(100 * (seconds.value / row.seconds - 1)));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_cell(row.file), row.row, csv_cell(row.system),
+                     csv_cell(row.group), csv_cell(row.call.operation), csv_cell(row.call.variant), row.call.ranks,
+                     number_text(swept_size(row.call)), tier_name(scored.predicted.tier),
+                     error_cells(row.seconds, scored.predicted.seconds));
 }
 
 std::string scored_between_nodes_header() {
-  return "row,algorithm,protocol,measured_us,predicted_us,low_us,high_us,confidence,error_percent\n";
+  return fmt::format("row,source,cluster,nodes,gpus_per_node,collective,bytes,role,algorithm,protocol,{}\n",
+                     error_columns);
 }
 
 std::string scored_between_nodes_row(const ScoredBetweenNodes& scored) {
-  const Estimate& seconds = scored.predicted->seconds;
+  const BetweenNodesRow& row = *scored.row;
   const AlgorithmAndProtocol& chosen = scored.predicted->choice.chosen;
-  return fmt::format("{},{},{},{},{},{},{},{},{}\n", scored.row, chosen.algorithm->name, protocol_name(chosen.protocol),
-                     number_text(scored.measured * 1e6), number_text(seconds.value * 1e6),
-                     number_text(seconds.low * 1e6), number_text(seconds.high * 1e6), confidence_name(seconds.kind),
-                     number_text(100 * (seconds.value / scored.measured - 1)));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", row.row, csv_cell(row.source), csv_cell(row.cluster),
+                     row.nodes, row.gpus_per_node, csv_cell(row.collective), number_text(row.bytes), csv_cell(row.role),
+                     chosen.algorithm->name, protocol_name(chosen.protocol),
+                     error_cells(row.measured_seconds, scored.predicted->seconds));
 }
 
 std::string scored_astra_header() {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace foretoken::communication_report_test {
@@ -46,6 +47,24 @@ TEST(CommunicationReport, a_scored_row_has_a_cell_for_every_column) {
   const auto commas = [](const std::string& text) { return std::count(text.begin(), text.end(), ','); };
   EXPECT_EQ(commas(line), commas(scored_communication_header()) + 1);  // one is inside the quoted file name
   EXPECT_NE(line.find("\"a,b.csv\",3,h100_sxm"), std::string::npos) << line;
+}
+
+TEST(CommunicationReport, a_scored_row_between_nodes_says_what_it_is) {
+  const BetweenNodesRow row{.row = 7,
+                            .source = "lab, one",
+                            .cluster = "h100_ib_rail",
+                            .collective = "all_reduce",
+                            .role = "check",
+                            .nodes = 2,
+                            .gpus_per_node = 8,
+                            .bytes = 1024,
+                            .measured_seconds = 10e-6};
+  CollectiveEstimate predicted{.seconds = {.value = 11e-6, .low = 9e-6, .high = 13e-6}};
+  predicted.choice.chosen.algorithm = &collective_algorithms().front();
+  const std::string line = scored_between_nodes_row({.row = &row, .predicted = &predicted});
+  const auto commas = [](const std::string& text) { return std::count(text.begin(), text.end(), ','); };
+  EXPECT_EQ(commas(line), commas(scored_between_nodes_header()) + 1);  // one is inside the quoted source
+  EXPECT_EQ(line.find("7,\"lab, one\",h100_ib_rail,2,8,all_reduce,1024,check,"), 0U) << line;
 }
 
 }  // namespace foretoken::communication_report_test

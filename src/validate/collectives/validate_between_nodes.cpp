@@ -9,7 +9,6 @@
 
 #include "base/csv.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "library/collective_machine.h"
 #include "library/library.h"
 #include "validate/row_filter.h"
@@ -20,28 +19,23 @@ namespace {
 constexpr std::string_view columns[] = {"source",     "cluster", "nodes",      "gpus_per_node",
                                         "collective", "bytes",   "latency_us", "role"};
 
-struct Row {
-  std::string source, cluster, collective, role;
-  int64_t nodes = 0, gpus_per_node = 0;
-  double bytes = 0, seconds = 0;
-};
-
-Row read_row(const CsvReader& csv) {
+BetweenNodesRow read_row(const CsvReader& csv) {
   const auto text = [&](std::string_view column) { return std::string(csv.cell(csv.column(column))); };
   const auto count = [&](std::string_view column, int64_t most) {
     return csv.integer(csv.column(column), {.least = 1, .most = most});
   };
-  return {.source = text("source"),
+  return {.row = csv.row(),
+          .source = text("source"),
           .cluster = text("cluster"),
           .collective = text("collective"),
           .role = text("role"),
           .nodes = count("nodes", 100'000),
           .gpus_per_node = count("gpus_per_node", 1024),
           .bytes = csv.number(csv.column("bytes"), {0, 1e15}),
-          .seconds = csv.number(csv.column("latency_us"), {1e-3, 1e12}) * 1e-6};
+          .measured_seconds = csv.number(csv.column("latency_us"), {1e-3, 1e12}) * 1e-6};
 }
 
-std::string group_of(const Row& row, const std::string& group_by) {
+std::string group_of(const BetweenNodesRow& row, const std::string& group_by) {
   if (group_by == "source") return row.source;
   if (group_by == "cluster") return row.cluster;
   if (group_by == "collective") return row.collective;
@@ -66,21 +60,14 @@ bool is_between_nodes_table(const std::filesystem::path& data) {
 
 Validation validate_between_nodes(const BetweenNodesRequest& request, const Library& library,
                                   const ScoredBetweenNodesSink& sink) {
-  const std::vector<std::string> groupings = between_nodes_groupings();
-  if (!request.group_by.empty() && std::find(groupings.begin(), groupings.end(), request.group_by) == groupings.end()) {
-    throw InputError(
-        {.field = "group_by",
-         .value = request.group_by,
-         .expected = fmt::format("one of {} (for collectives between nodes)", fmt::join(groupings, ", "))});
-  }
+  check_grouping(request.group_by, between_nodes_groupings(), "collectives between nodes");
   CsvReader csv(request.data);
   std::map<std::pair<std::string, int64_t>, CollectiveMachine> machines;  // by cluster and number of nodes
   Validation validation;
-  constexpr double long_us = 20;
-  ValidationTally tally(long_us);
+  ValidationTally tally(long_row_us);
   bool any = false;
   while (csv.next()) {
-    const Row row = read_row(csv);
+    const BetweenNodesRow row = read_row(csv);
     if (!is_wanted(request.collectives, row.collective)) continue;
     any = true;
     const auto start = std::chrono::steady_clock::now();
@@ -107,12 +94,12 @@ Validation validate_between_nodes(const BetweenNodesRequest& request, const Libr
          .group = ProcessGroup::strided(0, row.nodes * row.gpus_per_node, devices_of_node / row.gpus_per_node)});
     const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     tally.add(group_of(row, request.group_by),
-              {.measured = row.seconds * 1e6,
+              {.measured = row.measured_seconds * 1e6,
                .predicted = estimate.seconds.value * 1e6,
                .low = estimate.seconds.low * 1e6,
                .high = estimate.seconds.high * 1e6},
               spent);
-    if (sink) sink({.row = csv.row(), .measured = row.seconds, .predicted = &estimate});
+    if (sink) sink({.row = &row, .predicted = &estimate});
   }
   if (!any) {
     throw InputError({.source = request.data.string(),

@@ -1,6 +1,7 @@
 // Scores published collectives between nodes as `foretoken collective --cluster` predicts them.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -19,9 +20,15 @@ struct BetweenNodesRequest {
   std::string group_by;                  // source, cluster, collective, ranks, size or role; empty = role
 };
 
-struct ScoredBetweenNodes {
+struct BetweenNodesRow {
   size_t row = 0;  // 1-based data row
-  double measured = 0;
+  std::string source, cluster, collective, role;
+  int64_t nodes = 0, gpus_per_node = 0;
+  double bytes = 0, measured_seconds = 0;
+};
+
+struct ScoredBetweenNodes {
+  const BetweenNodesRow* row = nullptr;
   const CollectiveEstimate* predicted = nullptr;
 };
 using ScoredBetweenNodesSink = std::function<void(const ScoredBetweenNodes&)>;

@@ -1,5 +1,7 @@
 #include "validate/collectives/validate_between_nodes.h"
 
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -26,7 +28,10 @@ TEST(ValidateBetweenNodes, scores_rows_and_names_those_it_cannot_place) {
   EXPECT_TRUE(is_between_nodes_table(path));
   const Validation all = validate_between_nodes({.data = path, .group_by = "source"}, library());
   EXPECT_EQ(all.overall.n, 2U);
-  EXPECT_EQ(all.skipped.size(), 2U);
+  ASSERT_EQ(all.skipped.size(), 2U);
+  EXPECT_EQ(all.skipped[0].why, "gpus_per_node is 3, which does not divide the 8 GPUs of a node");
+  EXPECT_EQ(all.skipped[0].row, 3U);
+  EXPECT_EQ(all.skipped[1].why, "unknown collective");
   EXPECT_EQ(all.groups.at(0).name, "lab");
   EXPECT_THROW(validate_between_nodes({.data = path, .collectives = {"broadcast"}}, library()), InputError);
   EXPECT_THROW(validate_between_nodes({.data = path, .group_by = "tier"}, library()), InputError);
@@ -37,11 +42,17 @@ TEST(ValidateBetweenNodes, holds_what_was_published) {
   const Validation all =
       validate_between_nodes({.data = FORETOKEN_SOURCE_DIR "/data/networks/published/between_nodes.csv"}, library());
   EXPECT_TRUE(all.skipped.empty());
-  EXPECT_EQ(all.groups.size(), 4U);
+  // Of docs/accuracy/network.md, with little room.
+  struct Limits {
+    double most_error = 0, least_inside = 0;  // percent
+  };
+  const std::map<std::string, Limits> limits = {
+      {"fitted", {16, 95}}, {"latency", {10.5, 97}}, {"sends", {19.5, 82}}, {"check", {28, 74}}};
+  EXPECT_EQ(all.groups.size(), limits.size());
   for (const ValidationGroup& group : all.groups) {
-    const bool is_check = group.name == "check" || group.name == "sends";
-    EXPECT_LT(group.errors.mape, is_check ? 28 : 20) << group.name;
-    EXPECT_GT(group.errors.coverage90, is_check ? 75 : 90) << group.name;
+    ASSERT_TRUE(limits.contains(group.name)) << group.name;
+    EXPECT_LT(group.errors.mape, limits.at(group.name).most_error) << group.name;
+    EXPECT_GT(group.errors.coverage90, limits.at(group.name).least_inside) << group.name;
   }
 }
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "network/calibration/fit_communication.h"
 #include "validate/row_filter.h"
 
@@ -68,14 +67,14 @@ std::vector<std::string> communication_groupings() {
 Validation validate_communication(const CommunicationValidationRequest& request,
                                   const std::shared_ptr<const CommunicationLibrary>& library,
                                   const SystemLibrary& systems, const ScoredCommunicationSink& sink) {
+  check_grouping(request.group_by, communication_groupings(), "collectives inside a node and expert traffic");
   const auto begin = std::chrono::steady_clock::now();
   CommunicationRows rows = read_communication_rows(request.data, systems);
   const double reading = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const double reading_each = reading / static_cast<double>(std::max<size_t>(1, rows.rows.size()));
   const Predictors predictors(rows, request, library, systems);
   Validation validation{.skipped = std::move(rows.skipped), .notes = std::move(rows.notes)};
-  constexpr double long_us = 20;
-  ValidationTally tally(long_us);
+  ValidationTally tally(long_row_us);
   bool any = false;
   for (const CommunicationRow& row : rows.rows) {
     if (!is_wanted(request.systems, row.system) || !is_wanted(request.collectives, collective_of(row))) continue;

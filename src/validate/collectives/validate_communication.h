@@ -28,7 +28,7 @@ struct ScoredCommunication {
 };
 using ScoredCommunicationSink = std::function<void(const ScoredCommunication&)>;
 
-// InputError when there is nothing to read, or a filter leaves nothing.
+// InputError when there is nothing to read, a filter leaves nothing, or for a grouping nobody knows.
 Validation validate_communication(const CommunicationValidationRequest& request,
                                   const std::shared_ptr<const CommunicationLibrary>& library,
                                   const SystemLibrary& systems, const ScoredCommunicationSink& sink = {});

@@ -29,6 +29,8 @@ TEST(ValidateCommunication, scores_what_it_is_asked_for_and_names_the_rest) {
   EXPECT_EQ(given.overall.n, 1U);  // the given one is not scored
   EXPECT_EQ(given.skipped.size(), 1U);
   EXPECT_THROW(validate_communication({.data = folder, .systems = {"nobody"}}, library, systems), InputError);
+  EXPECT_EQ(validate_communication({.data = folder, .group_by = "system"}, library, systems).groups.size(), 2U);
+  EXPECT_THROW(validate_communication({.data = folder, .group_by = "role"}, library, systems), InputError);
   const Validation none = validate_communication({.data = folder, .tier = Tier::roofline}, library, systems);
   EXPECT_EQ(none.skipped.size(), 3U);
   std::filesystem::remove_all(folder);

@@ -66,7 +66,7 @@ GemmSchedule schedule_in(const CsvReader& table) {
 ScheduleValidation validate_schedules(const std::filesystem::path& data, const HardwareCatalogue& hardware) {
   CsvReader table{data};
   ScheduleValidation result;
-  ValidationTally tally(20);
+  ValidationTally tally(long_row_us);
   std::vector<TimedProduct> products;
   while (table.next()) {
     try {

@@ -34,7 +34,7 @@ class DevicesCommand : public Command {
  private:
   static Answer list(const HardwareCatalogue& catalogue) {
     std::vector<Device> devices;
-    for (const std::string& name : catalogue.device_names()) devices.push_back(catalogue.device(name));
+    for (const std::string& name : catalogue.device_names()) devices.push_back(catalogue.find_device(name));
     Json nodes = Json::array(), clusters = Json::array();
     for (const std::string& name : catalogue.node_names()) nodes.push(name);
     for (const std::string& name : catalogue.cluster_names()) clusters.push(name);
@@ -102,9 +102,10 @@ class DevicesCommand : public Command {
     try {
       catalogue.device(name_);
     } catch (const InputError&) {
+      if (catalogue.is_refused(name_)) throw;
       const std::string wanted = lower_case(name_);
       for (const std::string& name : catalogue.device_names()) {
-        if (name.find(wanted) != std::string::npos) matching.push_back(catalogue.device(name));
+        if (name.find(wanted) != std::string::npos) matching.push_back(catalogue.find_device(name));
       }
     }
     return matching;

@@ -134,13 +134,21 @@ class ParsedLine {
   // `library`: where a launch line must know its model; null = the library of this process.
   explicit ParsedLine(std::vector<std::string> arguments, const Library* library = nullptr)
       : arguments_(std::move(arguments)), library_(library) {
-    take_command_from_spec();
     app_.set_version_flag("--version", "foretoken " FORETOKEN_VERSION);
     app_.set_help_flag("-h,--help", "Show the flags people use most");
     app_.set_help_all_flag("--help-all", "Show every flag");
     app_.footer(laid_out_notes(std::string(program_notes)));
     app_.get_formatter()->column_width(34);
     app_.require_subcommand(1);
+    app_.add_flag("--json", as_json_, "Print one JSON document instead of text");
+    app_.add_option("--spec", spec_file_, "Ask the question in this JSON file (- = standard input); flags override it")
+        ->type_name("FILE");
+    app_.add_option("--from", from_,
+                    "Take the engine's flags from this launch line (vllm serve ..., sglang, trtllm-serve, docker run) "
+                    "or YAML (Kubernetes, Dynamo, llm-d), as text or @FILE; flags override it")
+        ->type_name("TEXT");
+    app_.add_flag("--print-spec", print_spec_, "Print the question as JSON, for --spec, instead of answering it");
+    take_command_from_spec();
     for (const CommandKind& kind : all_commands()) {
       CLI::App* child = app_.add_subcommand(std::string(kind.name), std::string(kind.summary));
       child->fallthrough();
@@ -150,14 +158,6 @@ class ParsedLine {
       declared_.back().command->declare(*declared_.back().options);
       declared_.back().options->set_line(shown_line());
     }
-    app_.add_flag("--json", as_json_, "Print one JSON document instead of text");
-    app_.add_option("--spec", spec_file_, "Ask the question in this JSON file (- = standard input); flags override it")
-        ->type_name("FILE");
-    app_.add_option("--from", from_,
-                    "Take the engine's flags from this launch line (vllm serve ..., sglang, trtllm-serve, docker run) "
-                    "or YAML (Kubernetes, Dynamo, llm-d), as text or @FILE; flags override it")
-        ->type_name("TEXT");
-    app_.add_flag("--print-spec", print_spec_, "Print the question as JSON, for --spec, instead of answering it");
   }
 
   // What to print instead of an answer: help, the version or the question. InputError for a line that says nothing
@@ -223,10 +223,9 @@ class ParsedLine {
                        [&](const CLI::App* child) { return names(child->get_name()) && has_flag(*child, flag); });
   }
 
-  // The command stands before its own flags; further on, a command's name is some flag's value (--phase train).
+  // The command stands before its own flags and after the program's; further on, a command's name is some flag's value
+  // (--phase train).
   bool begins_with_command() const {
-    constexpr std::string_view own_flags[] = {"--json",     "--print-spec", "-h",     "--help",
-                                              "--help-all", "--version",    "--spec", "--from"};
     for (size_t i = 0; i < arguments_.size(); ++i) {
       const std::string_view word = arguments_[i];
       if (!word.starts_with('-') || word == "-") {
@@ -235,8 +234,9 @@ class ParsedLine {
                            [&](const CommandKind& kind) { return kind.name == word; });
       }
       const std::string_view flag = word.substr(0, word.find('='));
-      if (std::find(std::begin(own_flags), std::end(own_flags), flag) == std::end(own_flags)) return false;
-      if (word == "--spec" || word == "--from") ++i;  // and its value
+      const CLI::Option* const option = app_.get_option_no_throw(std::string(flag));
+      if (option == nullptr) return false;
+      if (flag == word && option->get_items_expected_max() > 0) ++i;  // and its value
     }
     return false;
   }

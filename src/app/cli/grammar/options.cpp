@@ -260,9 +260,7 @@ void Options::choice(const std::string& names, std::string& target, std::vector<
                               .required = required};
   if (!target.empty()) declaration.usual = target;
   for (const std::string& name : allowed) {
-    const std::string release = name + "-1.0";
-    const std::optional<EngineRelease> known = engine_release(release);
-    if (known && known->family == name && takes_releases(allowed)) declaration.release_families.push_back(name);
+    if (has_releases(name) && takes_releases(allowed)) declaration.release_families.push_back(name);
   }
   add(
       std::move(declaration),

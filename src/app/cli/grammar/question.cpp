@@ -86,7 +86,7 @@ Question::Question(Json spec, std::string source) : source_(std::move(source)), 
   for (const std::string_view word : split_words(named_command, " ")) words.emplace_back(word);
   try {
     const size_t named = choose(words);
-    if (named < words.size()) fail_word(command_name(), words[named], {});
+    if (named < words.size()) fail_subcommand(words[named]);
   } catch (const InputError& error) {
     command.fail(error.problem().expected, error.problem().suggestion);
   }
@@ -107,11 +107,7 @@ Question::Question(const std::vector<std::string>& words, const Json& fields) {
       given_.set(field_name(field.declaration.names.front()), std::move(value));
     }
   }
-  if (next < words.size()) {
-    std::vector<std::string> names;
-    for (const auto& child : levels_.back()->subcommands()) names.push_back(child->name());
-    fail_word(command_name(), words[next], names);
-  }
+  if (next < words.size()) fail_subcommand(words[next]);
   for (const auto& [name, value] : fields.members()) given_.set(name, value);
   fill_fields();
 }
@@ -123,7 +119,20 @@ Question::Question(const Command& command, Options& options) : command_(&command
 Question::Question(Question&&) noexcept = default;
 Question::~Question() = default;
 
+void Question::check_command(const std::vector<std::string>& words) {
+  if (words.empty()) return;
+  Question question;
+  const size_t named = question.choose_named(words);
+  if (named < words.size()) question.fail_subcommand(words[named]);
+}
+
 size_t Question::choose(const std::vector<std::string>& words) {
+  const size_t next = choose_named(words);
+  if (levels_.back()->needs_subcommand()) fail_subcommand(next < words.size() ? words[next] : "");
+  return next;
+}
+
+size_t Question::choose_named(const std::vector<std::string>& words) {
   const std::string first = words.empty() ? "" : words.front();
   std::vector<std::string> names;
   for (const CommandKind& kind : all_commands()) {
@@ -144,12 +153,13 @@ size_t Question::choose(const std::vector<std::string>& words) {
     levels_.push_back(chosen->get());
     ++next;
   }
-  if (levels_.back()->needs_subcommand()) {
-    names.clear();
-    for (const auto& child : levels_.back()->subcommands()) names.push_back(child->name());
-    fail_word(command_name(), next < words.size() ? words[next] : "", names);
-  }
   return next;
+}
+
+void Question::fail_subcommand(const std::string& word) const {
+  std::vector<std::string> names;
+  for (const auto& child : levels_.back()->subcommands()) names.push_back(child->name());
+  fail_word(command_name(), word, names);
 }
 
 void Question::fill(Json spec, std::string source) {

@@ -23,6 +23,9 @@ class Question {
   Question(Question&&) noexcept;
   ~Question();
 
+  // InputError, with the nearest name, where the words are not those of a command and its subcommands. None: fine.
+  static void check_command(const std::vector<std::string>& words);
+
   // Fields of a question about the same command; what was typed stays.
   void fill(Json spec, std::string source);
 
@@ -38,8 +41,12 @@ class Question {
  private:
   struct Declared;
   enum class Naming { fields, flags };
+  Question() = default;
   // The number of words that name commands.
   size_t choose(const std::vector<std::string>& words);
+  // The same, also where a subcommand is missing.
+  size_t choose_named(const std::vector<std::string>& words);
+  [[noreturn]] void fail_subcommand(const std::string& word) const;
   void fill_fields();
   OptionField* find_field(const std::string& name) const;
   [[noreturn]] void fail_unknown(const std::string& name, const JsonView& value) const;

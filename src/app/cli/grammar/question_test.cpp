@@ -68,6 +68,8 @@ TEST(CommandLine, a_file_with_the_question_names_the_command) {
   write_file(file, R"({"command": "serve", "model": "m", "device": "d"})");
   EXPECT_EQ(spec_of_line({"--spec", file}).find("command")->string(), "serve");
   EXPECT_EQ(spec_of_line({"--spec=" + file, "--seed", "3"}).find("seed")->integer(), 3);
+  EXPECT_EQ(spec_of_line({"--json", "--spec", file, "--seed", "3"}).find("seed")->integer(), 3);
+  EXPECT_EQ(spec_of_line({"--json", "--spec=" + file, "serve"}).find("model")->string(), "m");
 }
 
 TEST(Question, numbers_may_be_written_as_the_flag_takes_them) {
@@ -195,6 +197,23 @@ TEST(Question, an_answer_names_flags_however_it_was_asked) {
                             .answer(library);
   EXPECT_THAT(answer.text, HasSubstr("prompt of --max-model-len or more"));
   EXPECT_THAT(answer.json.dump(0), HasSubstr("\"prompt of --max-model-len or more\":2"));
+}
+
+TEST(Question, words_of_a_command_are_checked_without_its_fields) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"serve"}, {"kernel"}, {"kernel", "gemm"}})
+    EXPECT_NO_THROW(Question::check_command(words));
+  const auto complaint = [](const std::vector<std::string>& words) {
+    try {
+      Question::check_command(words);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  EXPECT_THAT(complaint({"serv"}), HasSubstr("foretoken: serv\n  expected one of "));
+  EXPECT_THAT(complaint({"serv"}), HasSubstr("did you mean serve?"));
+  EXPECT_THAT(complaint({"kernel", "gemmm"}), HasSubstr("did you mean gemm?"));
+  EXPECT_THAT(complaint({"serve", "gemm"}), HasSubstr("foretoken serve: gemm\n  expected no further argument"));
 }
 
 TEST(Question, words_and_keywords_name_flags_in_complaints) {

@@ -7,10 +7,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "compose/engine_release.h"
 
 namespace foretoken {
 namespace {
 
+// Commands take choices and engines in any case; listing every spelling would hide them.
+constexpr const char* case_remark = "Write choices and engine names in the case shown here.";
 constexpr const char* dialect = "https://json-schema.org/draft/2020-12/schema";
 
 Json names_json(std::initializer_list<const char*> names) {
@@ -48,7 +51,7 @@ void set_choices(Json& property, const FlagDeclaration& flag) {
     property.set("enum", std::move(choices));
     return;
   }
-  const std::string releases = fmt::format("^({})(==|-[vV]?)[0-9]+[.][0-9].*$", fmt::join(flag.release_families, "|"));
+  const std::string releases = release_pattern(flag.release_families);
   property.set("anyOf", Json::array({Json::object({{"enum", std::move(choices)}}),
                                      Json::object({{"type", "string"}, {"pattern", releases}})}));
 }
@@ -131,7 +134,7 @@ Json schema_at(const std::string& place, const CommandDeclaration& command,
     }
   }
   Json schema = Json::object({{"title", "foretoken " + name},
-                              {"description", command.summary},
+                              {"description", fmt::format("{}. {}", command.summary, case_remark)},
                               {"type", "object"},
                               {"properties", std::move(properties)},
                               {"required", std::move(required)}});

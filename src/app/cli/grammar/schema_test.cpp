@@ -79,6 +79,15 @@ TEST(QuestionSchema, takes_the_texts_that_the_command_takes) {
   for (const char* text : {"vllm-nightly", "vlm-0.12", "vllm 0.12"}) expect_taken("engine", text, false);
 }
 
+TEST(QuestionSchema, says_that_names_are_written_in_the_case_shown) {
+  const Json schema = schema_of("serve");
+  EXPECT_THAT(schema.find("description")->string(), testing::HasSubstr("in the case shown here"));
+  for (const char* engine : {"VLLM", "SGLang-0.5.9"}) {
+    const Json spec = Json::object({{"command", "serve"}, {"model", "m"}, {"device", "d"}, {"engine", engine}});
+    EXPECT_NO_THROW(Question(spec, "question")) << "the command itself takes any case";
+  }
+}
+
 TEST(QuestionSchema, takes_null_for_what_may_be_left_out) {
   const Json schema = schema_of("serve");
   const JsonView fields = JsonView(schema, "schema").at("properties");

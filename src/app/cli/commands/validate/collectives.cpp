@@ -71,12 +71,20 @@ class ValidateCollectives : public Command {
     return names;
   }
 
+  // Those of sweeps inside a node.
+  bool has_sweep_flags() const {
+    return !request_.systems.empty() || tier_ != "best" || request_.gives_small_message || !calibration_.empty();
+  }
+
+  [[noreturn]] static void fail_flags(const std::string& flags, const std::string& why) {
+    throw InputError(
+        {.source = flags, .value = "given", .expected = "none of these flags, because this file has " + why});
+  }
+
   Answer run_between_nodes(const Library& library) const {
-    if (!request_.systems.empty() || tier_ != "best" || request_.gives_small_message || !calibration_.empty()) {
-      throw InputError(
-          {.source = "--systems, --tier, --give-small-message, --calibration",
-           .value = "given",
-           .expected = "none of these flags, because this file has collectives between nodes, not sweeps inside one"});
+    if (has_sweep_flags()) {
+      fail_flags("--systems, --tier, --give-small-message, --calibration",
+                 "collectives between nodes, not sweeps inside one");
     }
     OutFile rows("--out", out_);
     ScoredBetweenNodesSink sink;
@@ -93,6 +101,10 @@ class ValidateCollectives : public Command {
 
   // A table of ASTRA-sim's answers is met by its own arithmetic, not by predictions.
   Answer run_astra() const {
+    if (has_sweep_flags() || !request_.collectives.empty() || !request_.group_by.empty()) {
+      fail_flags("--systems, --collectives, --group-by, --tier, --give-small-message, --calibration",
+                 "ASTRA-sim's own answers, of which every row is compared");
+    }
     OutFile rows("--out", out_);
     ScoredAstraSink sink;
     if (rows.wanted()) {

@@ -43,8 +43,6 @@ def ask(spec: Mapping[str, Any]) -> Result:
 
 def help(*command: str) -> None:
     """Prints what the program says about itself, a command or a subcommand: help("kernel", "gemm")."""
-    if command and command[0] not in dict(_foretoken.commands()):
-        run(command[0])  # raises the program's own error: --help would speak of the program
     print(_foretoken.help([_text(str(word)) for word in command], _foretoken.__file__), end="")
 
 
