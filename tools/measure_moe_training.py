@@ -5,7 +5,7 @@
 Models have the layers' sizes of published ones and fewer layers, so that weights, gradients and AdamW's moments fit on
 one GPU. Two ways to run the experts: `transformers` (its own modules: grouped multiplies, or one expert after another)
 and `decoder` (a plain decoder that sorts tokens by expert, gathers them, multiplies in groups and adds the results back,
-as torchtitan does), eager and through torch.compile. All in bf16. Rows are those of `foretoken validate training`.
+as torchtitan does), eager, and with layers and loss through torch.compile. All in bf16. Rows are those of `foretoken validate training`.
 """
 import argparse
 import csv
@@ -26,22 +26,21 @@ DEVICE = "cuda" if CUDA else "cpu"
 
 # layers, hidden, heads, KV heads, head, experts, of a token, inner of an expert, shared experts, vocabulary
 SIZES = {
-    "qwen3-30b": (8, 2048, 32, 4, 128, 128, 8, 768, 0, 151936),
-    "deepseek-16b": (8, 2048, 16, 16, 128, 64, 6, 1408, 2, 102400),
-    "mixtral": (3, 4096, 32, 8, 128, 8, 2, 14336, 0, 32000),
-    "granite-3b": (16, 1536, 24, 8, 64, 40, 8, 512, 0, 49152),
+    "experts-128x768": (8, 2048, 32, 4, 128, 128, 8, 768, 0, 151936),
+    "experts-64x1408": (8, 2048, 16, 16, 128, 64, 6, 1408, 2, 102400),
+    "experts-8x14336": (3, 4096, 32, 8, 128, 8, 2, 14336, 0, 32000),
+    "experts-40x512": (16, 1536, 24, 8, 64, 40, 8, 512, 0, 49152),
     "tiny": (2, 64, 4, 2, 16, 4, 2, 32, 1, 512),
 }
 
 
 def points():
-    for model in ("qwen3-30b", "deepseek-16b", "mixtral", "granite-3b"):
+    for model in ("experts-128x768", "experts-64x1408", "experts-8x14336", "experts-40x512"):
         for batch, length in ((1, 4096), (4, 4096), (2, 1024)):
-            yield {"code": "decoder", "stack": "eager", "model": model, "batch": batch, "input_len": length}
-            if model != "granite-3b":
-                yield {"code": "decoder", "stack": "compile", "model": model, "batch": batch, "input_len": length}
+            for stack in ("eager", "compile"):
+                yield {"code": "decoder", "stack": stack, "model": model, "batch": batch, "input_len": length}
     for experts in ("grouped_mm", "eager"):
-        for model in ("qwen3-30b", "mixtral"):
+        for model in ("experts-128x768", "experts-8x14336"):
             for batch, length in ((1, 4096), (4, 4096)):
                 yield {"code": "transformers", "stack": experts, "model": model, "batch": batch, "input_len": length}
 
@@ -110,9 +109,14 @@ class Layer(nn.Module):
         return x + self.mixture(self.norm2(x))
 
 
+def loss_of_logits(logits, targets):
+    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+
+
 class Decoder(nn.Module):
     def __init__(self, length, layers, hidden, heads, kv_heads, head, experts, of_token, inner, shared, vocabulary):
         super().__init__()
+        self.loss = loss_of_logits
         self.tokens = nn.Embedding(vocabulary, hidden)
         self.layers = nn.ModuleList(
             Layer(hidden, heads, kv_heads, head, experts, of_token, inner, shared) for _ in range(layers))
@@ -126,7 +130,7 @@ class Decoder(nn.Module):
         x = self.tokens(tokens)
         for layer in self.layers:
             x = layer(x, (self.cos, self.sin))
-        return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1).float(), targets.flatten())
+        return self.loss(self.head(self.norm(x)), targets)
 
 
 def transformers_model(one):
@@ -136,7 +140,7 @@ def transformers_model(one):
     common = dict(num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads, num_key_value_heads=kv_heads,
                   head_dim=head, num_experts_per_tok=of_token, vocab_size=vocabulary, max_position_embeddings=16384,
                   use_cache=False, tie_word_embeddings=False)
-    if one["model"] == "mixtral":
+    if one["model"] == "experts-8x14336":
         config = transformers.MixtralConfig(num_local_experts=experts, intermediate_size=inner, **common)
     else:
         config = transformers.Qwen3MoeConfig(num_experts=experts, moe_intermediate_size=inner, intermediate_size=3 * inner,
@@ -160,6 +164,7 @@ def decoder_model(one):
     if one["stack"] == "compile":
         for place, layer in enumerate(model.layers):
             model.layers[place] = torch.compile(layer)
+        model.loss = torch.compile(loss_of_logits)
     return model, lambda run, data: run(data, data)
 
 
@@ -215,7 +220,7 @@ def training_row(number, device, measured):
     code = measured["code"]
     stack = "transformers" if code == "transformers" else {"eager": "torchtitan-eager", "compile": "torchtitan"}[measured["stack"]]
     return {
-        "id": f"{device}-moe-{number:02d}", "source": f"{code}-{measured['stack']}", "model": measured["model"],
+        "id": f"{device}-moe-{number:02d}", "source": f"experts-{code if measured['stack'] == 'grouped_mm' else measured['stack']}", "model": measured["model"],
         "task": "pretrain", "layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "head_dim": head,
         "ffn": inner, "gated": 1, "vocab": vocabulary, "seq": measured["input_len"], "experts": experts, "topk": of_token,
         "shared_experts": shared, "moe_ffn": inner, "dense_layers": 0, "attn": "gqa" if kv_heads < heads else "mha",

@@ -129,7 +129,12 @@ TEST(TrainingLowering, of_experts_makes_grouped_multiplies_with_tokens_rounded_u
     EXPECT_EQ((of_weights ? shape.k : shape.m) % 128, 0) << call.call.name;
     EXPECT_EQ(call.cast_elements, 0) << "16-bit multiplies cast nothing";
   }
+  const auto& up = std::get<GemmShape>(experts.front().call.shape);
   EXPECT_GT(experts.front().expert_elements, 0);
+  // Gate, up and their product of each routed token, for two widths of what it reads and gives.
+  EXPECT_DOUBLE_EQ(experts.front().between_elements / experts.front().expert_elements,
+                   1.5 * static_cast<double>(up.n) / (2 * static_cast<double>(up.k)));
+  for (const TrainingCall& call : experts) EXPECT_EQ(call.expert_starts, experts.front().expert_starts);
 }
 
 }  // namespace foretoken::training_lowering_test

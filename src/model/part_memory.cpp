@@ -258,10 +258,14 @@ class PartCounter {
       const double own = norm->layer_norm ? 0 : frozen ? beside.frozen_norm : beside.norm;
       return number(norm->rows) * number(norm->width) * (own + (frozen ? beside.adapter : beside.stream));
     }
+    const auto gated = [&](bool is_gated) { return beside.activation + (is_gated ? beside.gate : 0); };
+    if (const auto* experts = std::get_if<MoeShape>(&one.shape)) {
+      const double width = number(experts->inter) / number(experts->tp);
+      return expert_load(*experts).pairs * (number(experts->hidden) * beside.routed + width * gated(experts->gated));
+    }
     const auto* activation = std::get_if<ActivationShape>(&one.shape);
     if (activation == nullptr) return 0;
-    return number(activation->rows) * number(activation->width) *
-           (beside.activation + (activation->gated ? beside.gate : 0));
+    return number(activation->rows) * number(activation->width) * gated(activation->gated);
   }
 
   void add_operators(PartMemory& part, std::span<const ForwardOperator> operators) const {

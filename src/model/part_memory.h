@@ -63,6 +63,7 @@ struct SavedBeside {
   double stream = 0;       // of what any norm reads
   double adapter = 0;      // the same beside adapters in fp32
   double score = 0;        // of attention scores that stay
+  double routed = 0;       // of each copy of a token that routed experts read
 };
 
 // What a training stack keeps beside the operators' inputs.

@@ -43,6 +43,21 @@ TEST(PartMemory, without_dropout_keeps_the_softmax_alone_of_written_scores) {
                    2.0 * 2 * 16 * 128 * 128 - 4.0 * 2 * 16 * 128);
 }
 
+// Two copies of each token go to experts; unfused software keeps each in fp32 too, and one more output of its gate.
+TEST(PartMemory, of_software_without_fused_experts_grows_with_the_copies_of_tokens) {
+  const Model model = mixtral_like();
+  const Moe& experts = std::get<Moe>(model.layers.front().feed_forward);
+  const auto saved = [&](const SavedBeside& beside) {
+    return model_parts(model, {.phase = StepPhase::train, .batch = 2, .input_len = 128, .routing = Routing::balanced},
+                       {}, {.beside = beside})
+        .layers.front()
+        .saved.value();
+  };
+  const double copies = 256.0 * static_cast<double>(experts.top_k), fused = saved({});
+  EXPECT_NEAR(saved({.routed = 4}) - fused, 4 * copies * static_cast<double>(model.hidden), 1);
+  EXPECT_NEAR(saved({.gate = 2}) - fused, 2 * copies * static_cast<double>(experts.width), 1);
+}
+
 TEST(PartMemory, of_all_parts_is_that_of_a_rank) {
   for (const Model& model : hand_made_models()) {
     for (const ParallelPlan& plan : {ParallelPlan{}, ParallelPlan{.tensor = 2}, ParallelPlan{.data = 4, .expert = 4}}) {

@@ -296,7 +296,7 @@ RunInterval TrainingStack::interval_for(const Model& model, const StackUse& use)
 namespace {
 
 SavedBeside read_saved_beside(const JsonView& view) {
-  view.allow_only({"norm", "frozen_norm", "gate", "activation", "stream", "adapter", "score"});
+  view.allow_only({"norm", "frozen_norm", "gate", "activation", "stream", "adapter", "score", "routed"});
   SavedBeside saved;
   const auto read = [&](const char* key, double& bytes) {
     if (const auto found = view.find(key)) bytes = found->number({.least = -4, .most = 16});
@@ -308,6 +308,7 @@ SavedBeside read_saved_beside(const JsonView& view) {
   read("stream", saved.stream);
   read("adapter", saved.adapter);
   read("score", saved.score);
+  read("routed", saved.routed);
   return saved;
 }
 

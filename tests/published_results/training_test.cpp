@@ -84,4 +84,26 @@ TEST(PublicTrainingFacts, are_mostly_inside_their_intervals) {
   EXPECT_GE(validation.overall.coverage90, 80);
 }
 
+// Our own steps. Constants were taken from kernels of the shapes with 128 and 8 experts; the other two are unseen.
+TEST(MeasuredTraining, steps_with_experts_on_one_gpu_are_as_close_as_documented) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const HardwareCatalogue hardware = library.hardware();
+  TrainingCaseLibrary cases(training_stacks_of(library).all(), run_clusters_of(library), hardware,
+                            [&](const Cluster& cluster) { return machine_of(library, cluster); });
+  std::map<std::string, std::vector<double>> errors;  // percent, by model
+  const Validation validation =
+      validate_training({.data = library.directory() / "measured_training" / "h200_sxm_experts.csv"}, cases,
+                        [&](const ScoredTraining& scored) {
+                          errors[scored.run->row.model].push_back(
+                              100 * std::abs(scored.predicted->seconds.value / scored.measured_s - 1));
+                        });
+  EXPECT_TRUE(validation.skipped.empty());
+  EXPECT_EQ(validation.overall.n, 28U);
+  EXPECT_EQ(validation.overall.coverage90, 100);
+  for (const auto& [model, ceiling] : std::map<std::string, double>{
+           {"experts-128x768", 7.5}, {"experts-64x1408", 5.5}, {"experts-40x512", 8.5}, {"experts-8x14336", 4.5}}) {
+    EXPECT_LT(mean(errors[model]), ceiling) << model;
+  }
+}
+
 }  // namespace foretoken::training_test

@@ -31,6 +31,7 @@ constexpr Check checks[] = {
     {"steps, H200", "", "steps --data {library}/measured/h200_sxm/steps.csv"},
     {"training, public facts", "", "training --facts"},
     {"training steps, H200", "", "training --data {library}/measured_training/h200_sxm.csv"},
+    {"training steps with experts, H200", "", "training --data {library}/measured_training/h200_sxm_experts.csv"},
     {"fine-tuning steps, H200", "", "training --data {library}/measured_training/h200_sxm_fine_tuning.csv"},
     {"peak memory of steps, H200", "", "memory --data {library}/measured_training/h200_sxm_fine_tuning.csv"},
     {"memory of training", "training/memory.csv", "memory --data {data}/training/memory.csv"},
