@@ -53,9 +53,10 @@ TEST(PartMemory, of_software_without_fused_experts_grows_with_the_copies_of_toke
         .layers.front()
         .saved.value();
   };
-  const double copies = 256.0 * static_cast<double>(experts.top_k), fused = saved({});
+  const double tokens = 256, copies = tokens * static_cast<double>(experts.top_k), fused = saved({});
   EXPECT_NEAR(saved({.routed = 4}) - fused, 4 * copies * static_cast<double>(model.hidden), 1);
-  EXPECT_NEAR(saved({.gate = 2}) - fused, 2 * copies * static_cast<double>(experts.width), 1);
+  const double gated = copies * static_cast<double>(experts.width) + tokens * static_cast<double>(experts.shared_width);
+  EXPECT_NEAR(saved({.gate = 2}) - fused, 2 * gated, 1);
 }
 
 TEST(PartMemory, of_all_parts_is_that_of_a_rank) {
