@@ -239,7 +239,7 @@ std::vector<BeyondRuns> ways_beyond(const TrainingStack& stack, const std::optio
     const std::string_view runs = stack.runs.empty() ? "measured" : "published";
     ways.push_back({fmt::format("no {} run {}", runs, use_without_runs), width});
   };
-  if (stack.runs.empty() && !coverage) add(fmt::format("in the file of {}", stack.name), none);
+  if (stack.runs.empty() && !coverage) add(fmt::format("of {}", stack.name), none);
   if (use.device != nullptr && !contains(seen.devices, use.device->name)) {
     const bool kin = contains(seen.generations, generation_of(*use.device));
     if (!kin) {

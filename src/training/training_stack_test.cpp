@@ -285,8 +285,7 @@ TEST(TrainingStack, without_coverage_stands_for_dense_models_on_the_gpus_of_publ
   EXPECT_GT(high_on("h100_sxm", dense, {.devices = 64, .sequence_length = 65536}), 1.45);
   EXPECT_GT(high_on("h100_sxm", dense, {.devices = 16384}), high_on("h100_sxm", dense, {.devices = 8192}));
   const Device amd = stack_device("mi300x"), hopper = stack_device("h100_sxm");
-  EXPECT_EQ(stack.beyond_runs(dense, {.device = &hopper}),
-            std::vector<std::string>{"no measured run in the file of assumed"});
+  EXPECT_EQ(stack.beyond_runs(dense, {.device = &hopper}), std::vector<std::string>{"no measured run of assumed"});
   EXPECT_THAT(stack.beyond_runs(dense, {.device = &amd}).at(1), HasSubstr("no measured run on"));
 }
 

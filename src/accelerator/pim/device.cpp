@@ -51,7 +51,7 @@ PimProgram pim_program_in(const JsonView& entry) {
   entry.allow_only({"instructions_per_element", "setup_ms", "error_percent", "source", "assumed", "measured"});
   const auto assumed = entry.find("assumed"), measured = entry.find("measured");
   if ((assumed && assumed->boolean()) == measured.has_value()) {
-    entry.fail("either \"assumed\": true, or \"measured\" with the runs that it was fitted to");
+    entry.fail("either \"assumed\": true, or \"measured\" with the runs that the program was fitted to");
   }
   return {.instructions_per_element = entry.at("instructions_per_element").number({1e-3, 1e9}),
           .setup = milliseconds(entry.at("setup_ms").number(milliseconds_allowed)),

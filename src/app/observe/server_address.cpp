@@ -19,7 +19,7 @@ std::vector<SocketAddress> resolve(const ServerAddress& server) {
   if (failed != 0 || found == nullptr) {
     throw InputError({.source = server.flag,
                       .value = printable(server.host),
-                      .expected = fmt::format("the name of a host that can be found ({})", gai_strerror(failed))});
+                      .expected = fmt::format("a host name that can be resolved ({})", gai_strerror(failed))});
   }
   std::vector<SocketAddress> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "compose/edge/quantized_operators.h"
 #include "compose/edge/transposes.h"
@@ -406,12 +407,12 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
   std::stable_sort(result.steps.begin(), result.steps.end(),
                    [](const EdgeStep& a, const EdgeStep& b) { return a.nodes.back() < b.nodes.back(); });
   if (other_types > 0)
-    result.notes.push_back(fmt::format("{} steps compute in types other than fp32 but are timed as fp32", other_types));
+    result.notes.push_back(fmt::format("timed as fp32 although of another type: {}", counted(other_types, "step")));
   if (dequantized > 0)
     result.notes.push_back(
-        fmt::format("{} steps multiply the outputs of DequantizeLinear in fp32, because {} has no quantized operator "
-                    "for them",
-                    dequantized, rules.runtime));
+        fmt::format("outputs of DequantizeLinear that are multiplied in fp32, because {} has no quantized operator for "
+                    "them: {}",
+                    rules.runtime, counted(dequantized, "step")));
   return result;
 }
 
@@ -432,10 +433,10 @@ EdgeLowering with_measured_formats(EdgeLowering lowering, const EdgePredictor& p
     if (is_unmeasured) ++steps;
   }
   if (steps > 0) {
-    lowering.notes.push_back(
-        fmt::format("{} steps multiply in formats narrower than fp32 that were not measured on this device: their "
-                    "intervals reach from the best case of the format to the fp32 time",
-                    steps));
+    lowering.notes.push_back(fmt::format(
+        "multiplied in formats narrower than fp32 that were not measured on this device: {}, with intervals "
+        "from the best case of the format to the fp32 time",
+        counted(steps, "step")));
   }
   return lowering;
 }

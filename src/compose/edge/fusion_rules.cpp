@@ -100,7 +100,7 @@ std::vector<std::string> read_operations(const JsonView& view) {
     if (operations.size() == most_operations) own.fail(fmt::format("at most {} operators", most_operations));
     operations.push_back(read_operation(own));
   }
-  if (operations.empty()) view.fail("the name of an operator, or several");
+  if (operations.empty()) view.fail("the name of at least one operator");
   return operations;
 }
 

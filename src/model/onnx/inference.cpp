@@ -130,7 +130,7 @@ void describe_regions(OnnxGraph& graph) {
         fmt::format("{} {}: {} is counted {}{}", operation_text(node), printable(node.name),
                     node.operation == "If" ? "its " + region.branch : "its body",
                     runs == 1 ? "once" : fmt::format("{} times", runs),
-                    region.runs_are_known ? "" : ": the number of its iterations is not known, and taken to be 1"));
+                    region.runs_are_known ? "" : ": the number of its iterations is not known, so 1 is assumed"));
   }
 }
 

@@ -208,7 +208,7 @@ void says_optimizer(SaidSettings& said, const ConfigValue& value) {
   } else if (name.find("adam") != std::string::npos && name.find("mini") == std::string::npos) {
     said.optimizer = eight_bits ? "adam-8bit" : "adam";
   } else if (name == "sgd" || name.ends_with(".sgd")) {
-    said.optimizer = "sgd-momentum";
+    said.optimizer = "sgd";  // none of these frameworks gives it momentum by itself
   }
 }
 
@@ -217,17 +217,11 @@ void says_clipping(SaidSettings& said, const ConfigValue& value) {
   said.clips_gradients = word != "null" && word != "none" && word != "~" && !word.empty() && parse_number(word) != 0;
 }
 
-void keeps_weights_in_16_bits(SaidSettings& said, std::vector<std::string>& notes) {
+void keeps_weights_in_16_bits(SaidSettings& said) {
   if (said.keeps_master_weights.value_or(false) || said.precision.value_or("bf16") != "bf16") return;
-  const std::string name = said.optimizer.value_or("adam");
-  const std::optional<OptimizerState> state = optimizer_state_from_name(name);
-  const std::optional<std::string> own = state ? optimizer_state_name(of_weights_in_16_bits(*state)) : std::nullopt;
-  if (own) {
-    said.optimizer = own;
-  } else {
-    notes.push_back(fmt::format(
-        "optimizer {} on weights in bf16 alone is not modeled: a copy of the weights in fp32 is assumed", name));
-  }
+  const std::optional<OptimizerState> state = optimizer_state_from_name(said.optimizer.value_or("adam"));
+  ensure(state.has_value(), "files say optimizers whose state is known");
+  said.optimizer = optimizer_state_name(of_weights_in_16_bits(*state));
 }
 
 void runs_on_deepspeed(SaidSettings& said) {

@@ -132,8 +132,8 @@ void says_fused_loss(SaidSettings& said, const ConfigValue& value);             
 void says_four_bits(SaidSettings& said, const ConfigValue& value);               // true: NF4
 void says_eight_bits(SaidSettings& said, const ConfigValue& value);              // true: int8
 void says_clipping(SaidSettings& said, const ConfigValue& value);                // 1.0; none or 0: not clipped
-// Weights in bf16 are changed themselves, unless the software has a copy of them. A note where no such state is known.
-void keeps_weights_in_16_bits(SaidSettings& said, std::vector<std::string>& notes);
+// Weights in bf16 are changed themselves, unless the software has a copy of them.
+void keeps_weights_in_16_bits(SaidSettings& said);
 void runs_on_deepspeed(SaidSettings& said);
 void says_optimizer(SaidSettings& said, const ConfigValue& value);       // adamw_torch, paged_adamw_8bit, ...
 void says_lora_targets(SaidSettings& said, const ConfigValue& value);    // [q_proj, up_proj], all

@@ -372,7 +372,7 @@ TEST(ImportConfig, weights_trained_in_16_bits_have_no_copy_under_8_bit_adam_or_s
   const auto optimizer = [](const std::string& file) { return import(file).said.optimizer; };
   const std::string axolotl = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\noptimizer: ";
   EXPECT_EQ(optimizer(axolotl + "adamw_bnb_8bit\n"), "adam-8bit-bf16-weights");
-  EXPECT_EQ(optimizer(axolotl + "sgd\n"), "sgd-momentum-bf16-weights");
+  EXPECT_EQ(optimizer(axolotl + "sgd\n"), "sgd-bf16-weights");
   EXPECT_EQ(optimizer(axolotl + "muon\n"), "muon-bf16-weights");
   EXPECT_EQ(optimizer(axolotl + "adamw_bnb_8bit\nadapter: lora\nlora_r: 8\n"), "adam-8bit");
   EXPECT_EQ(optimizer(axolotl + "adamw_bnb_8bit\ndeepspeed: deepspeed_configs/zero2.json\n"), "adam-8bit");
@@ -388,25 +388,18 @@ TEST(ImportConfig, weights_trained_in_16_bits_have_no_copy_under_8_bit_adam_or_s
   EXPECT_TRUE(import(factory + "pure_bf16: true\n").ignored.empty());
 }
 
-TEST(ImportConfig, an_optimizer_without_a_state_of_weights_in_16_bits_keeps_its_copy_and_says_so) {
-  SaidSettings said{.optimizer = "sgd"};
-  std::vector<std::string> notes;
-  keeps_weights_in_16_bits(said, notes);
-  EXPECT_EQ(said.optimizer, "sgd");
-  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("optimizer sgd on weights in bf16 alone")));
-  for (const char* kept : {"adam", "adam-8bit", "sgd-momentum", "muon"}) {
-    SaidSettings other{.optimizer = kept};
-    keeps_weights_in_16_bits(other, notes);
-    EXPECT_EQ(other.optimizer, std::string(kept) + "-bf16-weights");
+TEST(ImportConfig, every_optimizer_has_a_state_of_weights_in_16_bits) {
+  for (const char* kept : {"adam", "adam-8bit", "sgd", "sgd-momentum", "muon"}) {
+    SaidSettings said{.optimizer = kept};
+    keeps_weights_in_16_bits(said);
+    EXPECT_EQ(said.optimizer, std::string(kept) + "-bf16-weights");
   }
-  EXPECT_EQ(notes.size(), 1U);
   SaidSettings copied{.optimizer = "adam"};
   runs_on_deepspeed(copied);
-  keeps_weights_in_16_bits(copied, notes);
+  keeps_weights_in_16_bits(copied);
   EXPECT_EQ(copied.optimizer, "adam");
 }
 
-// A switch is on or off, or set when the job starts.
 TEST(ImportConfig, switches_of_the_trainer_may_be_set_when_the_job_starts) {
   const std::string trainer = "model_name_or_path: a/b\nper_device_train_batch_size: 1\nlora_r: 4\n";
   EXPECT_EQ(import(trainer + "use_peft: yes\n").said.lora_rank, 4);

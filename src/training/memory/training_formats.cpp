@@ -22,6 +22,7 @@ constexpr NamedOptimizerState optimizer_states[] = {
     {"sgd-momentum", {.moments = 1}},
     {"sgd-momentum-bf16-weights", {.master_bytes = 0, .moments = 1, .moment_bytes = 2}},
     {"sgd", {.moments = 0}},
+    {"sgd-bf16-weights", {.master_bytes = 0, .moments = 0, .moment_bytes = 2}},
 };
 
 struct NamedBytes {

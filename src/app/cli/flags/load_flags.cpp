@@ -121,9 +121,9 @@ void LoadFlags::declare(Options& options) {
                "Range of output lengths in tokens, each length equally likely, for example 1..1000");
   options.choice(
       "--prompt-text", texts, names_of(prompt_text_names),
-      "What prompts contain. code = programs, which are easier to guess: drafts are accepted more often. "
-      "random = random tokens with answers that ignore the end of text, as load generators send them: models "
-      "then repeat themselves");
+      "What prompts contain: natural = texts of many kinds; code = program code; random = random tokens with answers "
+      "that ignore the end of text, as load generators send them. Where no draft acceptance is given, drafts are "
+      "accepted more often over code, and over random tokens if the model's own layers make them");
   options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
                  "With --dataset-name lognormal: standard deviation of the logarithm of the lengths, whose means are "
                  "the given lengths");

@@ -35,7 +35,7 @@ void complete_axolotl(S& said, const ConfigEntries& entries, std::vector<std::st
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   note_unknown_optimizer(said, entries, "optimizer", notes);
   // As the model is loaded; PEFT keeps adapters in fp32, and DeepSpeed a copy of the weights.
-  if (!said.lora_rank) keeps_weights_in_16_bits(said, notes);
+  if (!said.lora_rank) keeps_weights_in_16_bits(said);
 }
 
 void shard_size(S& said, const ConfigValue& value) {

@@ -77,7 +77,7 @@ void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::st
   complete_recompute(said, entries, notes);
   if (!said.sharding) said.sharding = Sharding::none;
   note_unknown_optimizer(said, entries, "optim", notes);
-  if (trains_16_bits(said, entries)) keeps_weights_in_16_bits(said, notes);
+  if (trains_16_bits(said, entries)) keeps_weights_in_16_bits(said);
   const ConfigEntry* const stage = entries.find("stage");  // of LLaMA-Factory: pt, sft, rm, ppo, dpo, kto
   const bool supervised =
       stage == nullptr || equal_ignoring_case(stage->value, "sft") || equal_ignoring_case(stage->value, "pt");
