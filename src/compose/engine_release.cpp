@@ -171,6 +171,7 @@ std::span<const ReleaseBehavior> release_behaviors() {
 }
 
 const ReleaseBehavior& release_behavior(std::string_view family, std::string_view version) {
+  if (version.starts_with('v')) version.remove_prefix(1);
   const std::optional<ReleaseNumber> number = release_number_from(version);
   const ReleaseBehavior* newest = nullptr;
   for (const ReleaseBehavior& one : release_table) {

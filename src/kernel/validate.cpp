@@ -239,7 +239,7 @@ void keep_generation(std::vector<MeasurementFile>& files, const KernelValidation
     const auto [kept, is_new] = is_kept.try_emplace(file.device, false);
     if (!is_new) continue;
     try {
-      kept->second = generation_of(hardware.device(file.device)) == request.generation;
+      kept->second = generation_of(hardware.find_device(file.device)) == request.generation;
     } catch (const InputError&) {
       // A device that nobody knows is of no known generation.
     }
@@ -259,7 +259,7 @@ PredictorByDevice make_predictors(const std::vector<MeasurementFile>& files, con
   for (const MeasurementFile& file : files) {
     if (predictors.contains(file.device) || reasons.contains(file.device)) continue;
     try {
-      const Device device = hardware.device(file.device);
+      const Device device = hardware.find_device(file.device);
       predictors.emplace(file.device, Predictors{.warm = make_predictor(device, Caches::benchmark),
                                                  .cold = make_predictor(device, Caches::cold)});
     } catch (const InputError& error) {
@@ -450,7 +450,7 @@ SheetDerates fit_sheet_derates(const std::vector<KernelValidationRequest>& reque
   for_each_roofline(requests, hardware, devices, [&](std::string_view device, const ScoredKernel& row) {
     auto vendor = vendors.find(device);
     if (vendor == vendors.end()) {
-      vendor = vendors.emplace(device, hardware.device(std::string(device)).vendor).first;
+      vendor = vendors.emplace(device, hardware.find_device(std::string(device)).vendor).first;
     }
     samples[derate_group(*row.shape)].push_back({.device = device,
                                                  .vendor = vendor->second,

@@ -226,15 +226,17 @@ IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const Trai
   set(CostKind::quantized, c[board_factor] * c[job_.recipe.factor]);
   const double core = c[board_factor] * (is_unfused(kind) ? c[unfused_factor] : c[attention_factor]);
   set(CostKind::attention, core);
-  double experts = c[experts_factor] * c[job_.recipe.factor];
-  if (own.experts.value > 0) experts += c[expert_start_us] * 1e-6 * own.expert_starts / own.experts.value;
-  set(CostKind::experts, c[board_factor] * experts);
+  const auto experts_of = [&](const PassCosts& one) {
+    return c[board_factor] * (c[experts_factor] * c[job_.recipe.factor] * one.experts.value +
+                              c[expert_start_us] * 1e-6 * one.expert_starts);
+  };
+  set(CostKind::experts, own.experts.value > 0 ? experts_of(own) / own.experts.value : 0);
   set(CostKind::passes, c[board_factor] * (kind < kinds_.size() ? c[passes_factor] : c[loss_factor]));
   // A pass hides traffic behind its own multiplies; with two micro-batches side by side, behind those of all passes.
   const auto work_of = [&](const PassCosts& one) {
     return factors.of[static_cast<size_t>(CostKind::linear)] * one.linear.value +
-           factors.of[static_cast<size_t>(CostKind::quantized)] * one.quantized.value +
-           factors.of[static_cast<size_t>(CostKind::experts)] * one.experts.value + core * one.attention.value;
+           factors.of[static_cast<size_t>(CostKind::quantized)] * one.quantized.value + experts_of(one) +
+           core * one.attention.value;
   };
   const double work = work_of(own);
   double all_work = 0, all_tensor = 0, all_expert = 0;  // of a layer; the embedding and the head run beside others

@@ -228,7 +228,8 @@ class IterationModel {
             .adapters = job_.lora.rank > 0,
             .tuning = is_tuning(job_),
             .devices = plan.devices(),
-            .sequence_length = job_.sequence_length};
+            .sequence_length = job_.sequence_length,
+            .expert_ranks = plan.parallel.expert};
   }
 
   TrainingJob job_;

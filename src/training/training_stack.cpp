@@ -248,7 +248,11 @@ std::vector<BeyondRuns> ways_beyond(const TrainingStack& stack, const std::optio
       add(fmt::format("on {}", use.device->title), other_device);
     }
   }
-  if (model.has_experts() && !seen.experts) add("of a model with experts", other_class);
+  if (model.has_experts() && !seen.experts) {
+    add("of a model with experts", other_class);
+  } else if (model.has_experts() && use.expert_ranks > 1 && seen.most_devices == 1) {
+    add("with experts on several GPUs", other_class);
+  }
   if (use.adapters && !seen.adapters) add("with LoRA adapters", other_class);
   if (seen.most_devices > 0 && use.devices > much * seen.most_devices) {
     add(fmt::format("on more than {}", counted(seen.most_devices, "GPU")), larger);

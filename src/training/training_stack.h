@@ -53,6 +53,7 @@ struct StackUse {
   bool tuning = false;  // adapters, or packed examples
   int64_t devices = 1;
   int64_t sequence_length = 1;
+  int64_t expert_ranks = 1;
 };
 
 // What a stack does differently in a number format.

@@ -329,6 +329,19 @@ TEST(TrainingStack, that_was_compared_with_steps_of_one_gpu_is_less_sure_of_othe
   }
 }
 
+// Experts were measured on one GPU, where no token travels.
+TEST(TrainingStack, that_saw_experts_on_one_gpu_is_less_sure_of_several) {
+  const Device h200 = stack_device("h200_sxm");
+  for (const char* name : {"transformers", "torchtitan", "torchtitan-eager"}) {
+    const TrainingStack stack = training_test::shipped_stack(name);
+    const auto high = [&](int64_t expert_ranks) {
+      return stack.interval_for(step_test::mixtral_like(), {.device = &h200, .expert_ranks = expert_ranks}).high;
+    };
+    EXPECT_EQ(high(1), stack.interval.high) << name;
+    EXPECT_GT(high(8), 1.1 * stack.interval.high) << name;
+  }
+}
+
 TEST(TrainingStack, of_fsdp_shards_parameters_unless_it_is_told_otherwise) {
   for (const char* name : {"torchtitan", "torchtitan-eager", "pytorch-fsdp"}) {
     EXPECT_EQ(training_test::shipped_stack(name).usual_sharding, Sharding::parameters) << name;

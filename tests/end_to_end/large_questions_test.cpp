@@ -145,7 +145,7 @@ TEST(LargeQuestions, embeddings_beyond_what_an_answer_holds_are_refused_and_the_
   ServerProcess server("endpoint --model Llama-3.1-8B --device h100_sxm --time-scale 1000", two_gigabytes);
   const TestAnswer refused = ask(server.port, "POST", "/v1/embeddings", embedding_request(1000, 65'536));
   EXPECT_EQ(refused.status, 400);
-  EXPECT_THAT(refused.body, HasSubstr("1000 inputs with 65536 dimensions each are 65536000 numbers"));
+  EXPECT_THAT(refused.body, HasSubstr("1000 inputs with 65536 dimensions each give 65536000 numbers"));
   const TestAnswer largest = ask(server.port, "POST", "/v1/embeddings", embedding_request(200, 5'000));
   ASSERT_EQ(largest.status, 200);
   const Json document = parse_json(largest.body, "answer");

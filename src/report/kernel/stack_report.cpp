@@ -20,8 +20,8 @@ std::string_view dispatch_text(const Stack& stack, StepPhase phase) {
 
 std::string sizes_text(const Stack& stack) {
   if (stack.graph_sizes.empty()) return "any";
-  return fmt::format("{} up to {} tokens; above, every kernel is launched", counted(stack.graph_sizes.size(), "size"),
-                     stack.graph_sizes.back());
+  return fmt::format("{} up to {} {}; above, every kernel is launched", counted(stack.graph_sizes.size(), "size"),
+                     stack.graph_sizes.back(), stack.graphs_of_sequences ? "sequences" : "tokens");
 }
 
 // The parts of StackCosts with a value.
@@ -84,6 +84,7 @@ Json stack_json(const Stack& stack) {
                        {"rules", stack.rules.size()},
                        {"kernels", std::move(kernels)},
                        {"graph_sizes", std::move(sizes)},
+                       {"graphs_of_sequences", stack.graphs_of_sequences},
                        {"cost_seconds", std::move(costs)},
                        {"kernel_factor", std::move(factors)}});
 }

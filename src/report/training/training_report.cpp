@@ -133,7 +133,8 @@ StackUse stack_use(const TrainingQuestion& question) {
           .adapters = question.job.lora.rank > 0,
           .tuning = is_tuning(question.job),
           .devices = question.plan.devices(),
-          .sequence_length = question.job.sequence_length};
+          .sequence_length = question.job.sequence_length,
+          .expert_ranks = question.plan.parallel.expert};
 }
 
 // What the interval of the step rests on.

@@ -111,6 +111,7 @@ TEST(DraftEngine, a_better_guess_is_never_slower) {
 TEST(DraftEngine, break_even_is_where_the_speed_up_passes_one) {
   const Engine engine(config("draft_model", 4, 0.8), "Llama-3.1-8B", model_of("Llama-3.2-1B"));
   const SpeculationSteps steps{.target = engine.target.get(),
+                               .verified = engine.target.get(),
                                .speculated = engine.speculated.get(),
                                .speculation = engine.drafter.speculation()};
   const auto batch = break_even_batch(steps, 500, 1000);
@@ -167,6 +168,7 @@ TEST(DraftEngine, above_the_batch_that_drafts_nothing_is_gained_for_certain) {
 TEST(DraftEngine, break_even_comes_earlier_at_the_low_end) {
   const Engine engine(config("draft_model", 4, 0.8), "Llama-3.1-8B", model_of("Llama-3.2-1B"));
   const SpeculationSteps steps{.target = engine.target.get(),
+                               .verified = engine.target.get(),
                                .speculated = engine.speculated.get(),
                                .speculation = engine.drafter.speculation()};
   EXPECT_LT(break_even_batch(steps, 500, 1000, &Estimate::low).value(), break_even_batch(steps, 500, 1000).value());

@@ -63,10 +63,13 @@ SpeculationPoint speculation_point(const SpeculationSteps& steps, int64_t batch,
   if (drafts) {
     decodes.drafted_tokens = batch * speculation.verified_tokens;
     point.tokens = tokens_of_verification(speculation);
+    point.verify_seconds = steps.verified->step_seconds(decodes).value;
+    point.speculated_seconds = steps.speculated->step_seconds(decodes);
+  } else {  // both are one step
+    point.verify_seconds = point.plain_seconds.value;
+    point.speculated_seconds = point.plain_seconds;
   }
-  point.verify_seconds = steps.target->step_seconds(decodes).value;
-  point.speculated_seconds = steps.speculated->step_seconds(decodes);
-  point.speedup = speedup_of(point, drafts ? shared_error : 1);  // without drafts both are one step
+  point.speedup = speedup_of(point, drafts ? shared_error : 1);
   return point;
 }
 

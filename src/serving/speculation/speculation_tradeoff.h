@@ -24,8 +24,9 @@ struct SpeculationPoint {
 
 // Speculative steps of an engine beside its plain ones.
 struct SpeculationSteps {
-  StepTimes* target = nullptr;      // not owned
-  StepTimes* speculated = nullptr;  // the same and the drafter
+  StepTimes* target = nullptr;      // not owned, as the others
+  StepTimes* verified = nullptr;    // the target where it verifies drafts: graphs may hold other sizes
+  StepTimes* speculated = nullptr;  // those and the drafter
   Speculation speculation;
 };
 

@@ -42,9 +42,9 @@ std::string_view measured_like(std::string_view method) {
 // drafters of one model differ as much as those of several.
 constexpr double tilt_of_natural_texts = -0.54;
 
-// n-grams repeat what was said before: 1.4 tokens of a verification of three drafts on Llama-3.3-70B
-// (SPEED-Bench), 1.37 of five on Llama-4-Scout (TensorRT-LLM), a quarter of the chances of a drafter.
-constexpr double chance_of_ngrams = 0.25;
+// n-grams repeat what was said before, in code as rarely as in other texts: 1.4 tokens of a verification of three drafts
+// on Llama-3.3-70B (SPEED-Bench), 1.37 of five on Llama-4-Scout (TensorRT-LLM).
+constexpr double chance_of_ngrams = 0.22;
 
 // One request's texts are as much easier or harder to guess than the mean as those of models and data sets differ: of
 // ten requests that SGLang's cookbook ran one after the other with MTP layers, the slowest took 1.3 to 1.5 times the
@@ -90,11 +90,13 @@ UnknownAcceptance usual_acceptance(const DraftMethod& method, int64_t drafts, Pr
     return on_other_texts(Acceptance::constant(rate, drafts));
   }
   std::vector<double> reached = over_code(like, drafts);
-  if (method.network == nullptr) {
+  const bool looks_up = method.network == nullptr;
+  if (looks_up) {
     for (double& chance : reached) chance *= chance_of_ngrams;
   }
   const Acceptance acceptance(std::move(reached), "usual acceptance");
-  return on_other_texts(texts == PromptTexts::code ? acceptance : acceptance.tilted(tilt_of_natural_texts));
+  const bool as_code = looks_up || texts == PromptTexts::code;
+  return on_other_texts(as_code ? acceptance : acceptance.tilted(tilt_of_natural_texts));
 }
 
 Acceptance acceptance_of_run(double mean_tokens, int64_t drafts) {

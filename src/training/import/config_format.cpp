@@ -212,6 +212,17 @@ void says_optimizer(SaidSettings& said, const ConfigValue& value) {
   }
 }
 
+void takes_momentum(SaidSettings& said, const ConfigEntries& entries, std::span<const std::string_view> keys) {
+  if (said.optimizer != "sgd") return;
+  for (const std::string_view key : keys) {
+    const ConfigEntry* const entry = entries.find(key);
+    if (entry == nullptr) continue;
+    const size_t assigned = entry->value.find("momentum=");
+    const std::string number = assigned == std::string::npos ? entry->value : entry->value.substr(assigned + 9);
+    if (parse_number(number.substr(0, number.find(','))).value_or(0) > 0) said.optimizer = "sgd-momentum";
+  }
+}
+
 void says_clipping(SaidSettings& said, const ConfigValue& value) {
   const std::string word = lower_case(value.text());
   said.clips_gradients = word != "null" && word != "none" && word != "~" && !word.empty() && parse_number(word) != 0;

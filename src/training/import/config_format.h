@@ -131,7 +131,9 @@ void says_gradient_checkpointing(SaidSettings& said, const ConfigValue& value); 
 void says_fused_loss(SaidSettings& said, const ConfigValue& value);              // true: no logits in memory
 void says_four_bits(SaidSettings& said, const ConfigValue& value);               // true: NF4
 void says_eight_bits(SaidSettings& said, const ConfigValue& value);              // true: int8
-void says_clipping(SaidSettings& said, const ConfigValue& value);                // 1.0; none or 0: not clipped
+// SGD with a momentum above 0 in the value of one of these keys has a moment ("0.9", "momentum=0.9").
+void takes_momentum(SaidSettings& said, const ConfigEntries& entries, std::span<const std::string_view> keys);
+void says_clipping(SaidSettings& said, const ConfigValue& value);  // 1.0; none or 0: not clipped
 // Weights in bf16 are changed themselves, unless the software has a copy of them.
 void keeps_weights_in_16_bits(SaidSettings& said);
 void runs_on_deepspeed(SaidSettings& said);

@@ -388,6 +388,14 @@ TEST(ImportConfig, weights_trained_in_16_bits_have_no_copy_under_8_bit_adam_or_s
   EXPECT_TRUE(import(factory + "pure_bf16: true\n").ignored.empty());
 }
 
+TEST(ImportConfig, sgd_has_a_moment_where_a_file_gives_it_momentum) {
+  const auto optimizer = [](const std::string& file) { return import(file).said.optimizer; };
+  const std::string axolotl = "base_model: a\nsequence_len: 64\nmicro_batch_size: 1\noptimizer: sgd\n";
+  EXPECT_EQ(optimizer(axolotl + "optim_args: momentum=0.9,nesterov=true\n"), "sgd-momentum-bf16-weights");
+  EXPECT_EQ(optimizer(axolotl + "optim_args:\n  momentum: 0.9\n"), "sgd-momentum-bf16-weights");
+  EXPECT_EQ(optimizer(axolotl + "optim_args: momentum=0\n"), "sgd-bf16-weights");
+}
+
 TEST(ImportConfig, every_optimizer_has_a_state_of_weights_in_16_bits) {
   for (const char* kept : {"adam", "adam-8bit", "sgd", "sgd-momentum", "muon"}) {
     SaidSettings said{.optimizer = kept};

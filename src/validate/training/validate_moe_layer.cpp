@@ -105,8 +105,10 @@ Validation validate_moe_layers(const MoeLayerRequest& request, const HardwareCat
       if (!machine) machine = make_machine(hardware.cluster(cluster_of_device(table, request.clusters)));
       check_plan(one.job.model, one.job.sequence_length, one.plan, machine->machine().network->device_count());
       const ChunkTimes times = IterationModel(one.job, stack, machine->machine()).first_layer(one.plan);
-      const RunInterval interval = stack.interval_for(
-          one.job.model, {.device = &machine->device(), .adapters = false, .devices = one.plan.devices()});
+      const RunInterval interval = stack.interval_for(one.job.model, {.device = &machine->device(),
+                                                                      .adapters = false,
+                                                                      .devices = one.plan.devices(),
+                                                                      .expert_ranks = one.plan.parallel.expert});
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
       const auto score = [&](std::string_view pass, double measured_ms, double seconds) {
         const double predicted = 1e3 * seconds;

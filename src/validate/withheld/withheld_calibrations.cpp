@@ -31,7 +31,7 @@ void check_unseen(const std::filesystem::path& folder, const std::string& genera
     if (!std::filesystem::exists(path)) continue;
     any = true;
     for (const std::string& device : read_form_calibration(path).devices) {
-      if (generation_of(hardware.device(device)) == generation)
+      if (generation_of(hardware.find_device(device)) == generation)
         complain(fmt::format("a calibration that has not seen {} ({})", device, path.filename().string()));
     }
   }
@@ -97,7 +97,7 @@ std::vector<std::string> devices_of_generation(const std::string& generation, co
                           });
     if (!is_asked) continue;
     try {
-      if (generation_of(hardware.device(text)) == generation) wanted.push_back(text);
+      if (generation_of(hardware.find_device(text)) == generation) wanted.push_back(text);
     } catch (const InputError&) {
       // A device that nobody knows is of no known generation.
     }

@@ -52,15 +52,17 @@ class SpeculateCommand : public Command {
                                  .kv_dtype = model_.kv_dtype(model)};
     if (largest_graph_ > 0) capture_up_to(composed.stack, largest_graph_);
     const std::unique_ptr<StepTimes> target = compose_steps(composed);
-    std::unique_ptr<StepTimes> verified = {};
-    if (composed.stack.graphs_of_sequences && !composed.stack.graph_sizes.empty()) {
-      capture_up_to(composed.stack, composed.stack.graph_sizes.back() * tokens_of_decode(config));
-      verified = compose_steps(composed);
-    }
     DraftEngine drafter(config, composed, speculation_.draft_model(config, library));
-    const std::unique_ptr<StepTimes> speculated = drafter.steps(verified ? *verified : *target);
-    const SpeculationSteps steps{
-        .target = target.get(), .speculated = speculated.get(), .speculation = drafter.speculation()};
+    ComposedStepsConfig of_drafts = composed;
+    if (composed.stack.graphs_of_sequences) {
+      for (int64_t& size : of_drafts.stack.graph_sizes) size *= tokens_of_decode(config);
+    }
+    const std::unique_ptr<StepTimes> verified = compose_steps(of_drafts);
+    const std::unique_ptr<StepTimes> speculated = drafter.steps(*verified);
+    const SpeculationSteps steps{.target = target.get(),
+                                 .verified = verified.get(),
+                                 .speculated = speculated.get(),
+                                 .speculation = drafter.speculation()};
 
     SpeculationReport report{.model = model.name,
                              .device = composed.models.kernels.device().name,
@@ -88,7 +90,7 @@ class SpeculateCommand : public Command {
     add_like_note(answer.text, answer.json, composed.models.kernels.device());
     std::vector<std::string> notes;
     for (std::string note : {assumed_acceptance_note(drafter.speculation()),
-                             graph_note(composed.stack, drafter.speculation(), largest_batch)}) {
+                             graph_note(of_drafts.stack, drafter.speculation(), largest_batch)}) {
       if (!note.empty()) notes.push_back(std::move(note));
     }
     if (notes.empty()) return answer;

@@ -1,5 +1,6 @@
 // Axolotl's YAML (docs.axolotl.ai, configuration reference).
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "training/import/formats/list.h"
@@ -35,6 +36,7 @@ void complete_axolotl(S& said, const ConfigEntries& entries, std::vector<std::st
   if (said.sharded_copies == 1) said.sharded_copies.reset();
   note_unknown_optimizer(said, entries, "optimizer", notes);
   // As the model is loaded; PEFT keeps adapters in fp32, and DeepSpeed a copy of the weights.
+  takes_momentum(said, entries, std::array<std::string_view, 2>{"optim_args", "optim_args.momentum"});
   if (!said.lora_rank) keeps_weights_in_16_bits(said);
 }
 

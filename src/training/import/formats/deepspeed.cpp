@@ -1,4 +1,6 @@
 // DeepSpeed's JSON (deepspeed.ai/docs/config-json). It says nothing of the model.
+#include <array>
+
 #include "training/import/formats/list.h"
 
 namespace foretoken {
@@ -18,6 +20,7 @@ void complete_deepspeed(S& said, const ConfigEntries& entries, std::vector<std::
   runs_on_deepspeed(said);
   if (entries.find("gradient_clipping") == nullptr) said.clips_gradients = false;  // deepspeed/runtime/constants.py
   note_unknown_optimizer(said, entries, "optimizer.type", notes);
+  takes_momentum(said, entries, std::array<std::string_view, 1>{"optimizer.params.momentum"});
   // ZeRO-3 always fetches ahead: as the stack has it.
   if (said.sharding == Sharding::parameters && said.overlaps_gradients.value_or(false)) said.overlaps_gradients.reset();
 }

@@ -1,4 +1,6 @@
 // YAML of torchtune's recipes (recipes/configs).
+#include <array>
+
 #include "base/text.h"
 #include "training/import/formats/list.h"
 #include "training/import/framework_models.h"
@@ -67,6 +69,7 @@ void complete_torchtune(S& said, const ConfigEntries& entries, std::vector<std::
   if (!said.clips_gradients) said.clips_gradients = false;
   if (said.tensor.value_or(1) > 1) said.sequence_parallel = true;  // as its plans for training say
   note_unknown_optimizer(said, entries, "optimizer._component_", notes);
+  takes_momentum(said, entries, std::array<std::string_view, 1>{"optimizer.momentum"});
   keeps_weights_in_16_bits(said);
   const ConfigEntry* const loss = entries.find("loss._component_");  // torchtune.rlhf.loss.DPOLoss, PPOLoss, GRPOLoss
   if (loss != nullptr && contains_ignoring_case(loss->value, ".rlhf.")) {

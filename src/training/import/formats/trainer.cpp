@@ -1,4 +1,6 @@
 // YAML with the arguments of Hugging Face's Trainer, as TRL, the alignment handbook and LLaMA-Factory write them.
+#include <array>
+
 #include "base/text.h"
 #include "training/import/formats/list.h"
 
@@ -77,6 +79,7 @@ void complete_trainer(S& said, const ConfigEntries& entries, std::vector<std::st
   complete_recompute(said, entries, notes);
   if (!said.sharding) said.sharding = Sharding::none;
   note_unknown_optimizer(said, entries, "optim", notes);
+  takes_momentum(said, entries, std::array<std::string_view, 2>{"optim_args", "optim_args.momentum"});
   if (trains_16_bits(said, entries)) keeps_weights_in_16_bits(said);
   const ConfigEntry* const stage = entries.find("stage");  // of LLaMA-Factory: pt, sft, rm, ppo, dpo, kto
   const bool supervised =
