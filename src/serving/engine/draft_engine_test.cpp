@@ -45,8 +45,11 @@ struct Engine {
         drafter(speculative, setup, draft),
         speculated(drafter.steps(*target)) {}
   SpeculationPoint at(int64_t batch, int64_t context) const {
-    return speculation_point(
-        {.target = target.get(), .speculated = speculated.get(), .speculation = drafter.speculation()}, batch, context);
+    return speculation_point({.target = target.get(),
+                              .verified = target.get(),
+                              .speculated = speculated.get(),
+                              .speculation = drafter.speculation()},
+                             batch, context);
   }
   ComposedStepsConfig setup;
   std::unique_ptr<StepTimes> target;
