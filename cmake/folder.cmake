@@ -9,33 +9,42 @@
 #   LONG_TESTS  suites that take long (a GoogleTest filter; cmake/tests.cmake)
 #   HEADERS_OF  third-party header-only libraries, private; users of the package do not need them
 
-# Kinds of one thing that use the same names in each file.
-set(folders_of_files_apart kernel/forms kernel/families kernel/fewshot/spaces
-  network/algorithms network/topology/kinds network/calibration/laws)
+# For a first build: headers that nearly every file includes are compiled once for several folders, and files many at a
+# time. Each of these folders starts a new collection of headers, which those after it use too.
+set(foretoken_headers_from_base
+  <algorithm> <array> <bit> <chrono> <cmath> <deque> <filesystem> <functional> <limits> <map> <memory> <mutex> <numeric>
+  <optional> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector> <fmt/format.h>
+  base/csv.h base/error.h base/estimate.h base/json.h base/number_format.h base/portable_math.h base/text.h)
+set(foretoken_headers_from_compose ${foretoken_headers_from_base}
+  base/random.h base/statistics.h library/deployment.h library/library.h compose/serving_engine.h compose/step_estimate.h)
+set(foretoken_headers_from_plan ${foretoken_headers_from_compose}
+  plan/plan_space.h serving/engine/engine_setup.h serving/results/run_explanation.h training/pools/mixed_pools.h)
 
-# For a first build: headers that nearly every file includes are compiled once for all targets, and files many at a time.
+# foretoken_compile_headers(<target> <collection> [headers]): the collection's headers, compiled for the first target that asks.
+function(foretoken_compile_headers target collection)
+  get_property(first GLOBAL PROPERTY FORETOKEN_HEADERS_${collection})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    list(TRANSFORM ARGN REPLACE "^([a-z].*)" "${PROJECT_SOURCE_DIR}/src/\\1")
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    set_property(GLOBAL PROPERTY FORETOKEN_HEADERS_${collection} ${target})
+  endif()
+endfunction()
+
 function(foretoken_quicken target)
   if(NOT FORETOKEN_QUICK_BUILD)
     return()
   endif()
-  get_target_property(sources ${target} SOURCES)
-  list(FILTER sources EXCLUDE REGEX "^[$]")
-  foreach(source ${sources})
-    get_filename_component(folder ${source} DIRECTORY)
-    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${folder})
-    if(folder IN_LIST folders_of_files_apart)
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-  endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 80)
-  if(target STREQUAL foretoken_base)
-    target_precompile_headers(${target} PRIVATE
-      <algorithm> <array> <cmath> <filesystem> <functional> <map> <memory> <optional> <span> <string> <string_view>
-      <utility> <variant> <vector> <fmt/format.h>
-      ${PROJECT_SOURCE_DIR}/src/base/error.h ${PROJECT_SOURCE_DIR}/src/base/json.h ${PROJECT_SOURCE_DIR}/src/base/text.h)
-  else()
-    target_precompile_headers(${target} REUSE_FROM foretoken_base)
+  get_property(collection GLOBAL PROPERTY FORETOKEN_COLLECTION)
+  string(REGEX REPLACE "^foretoken_(.*)$" "\\1" folder ${target})
+  string(REGEX REPLACE "_hot$" "" folder ${folder})
+  if(DEFINED foretoken_headers_from_${folder})
+    set(collection ${folder})
+    set_property(GLOBAL PROPERTY FORETOKEN_COLLECTION ${folder})
   endif()
+  foretoken_compile_headers(${target} ${collection} ${foretoken_headers_from_${collection}})
   # Unnamed namespaces of several files look as if they lay in a header.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()

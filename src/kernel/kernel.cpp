@@ -74,15 +74,6 @@ std::optional<KernelShape> with_unpacked_weights(const KernelShape& shape) {
   return std::nullopt;
 }
 
-bool is_backward(const KernelShape& shape) {
-  return std::visit(
-      [](const auto& call) {
-        if constexpr (requires { call.pass; }) return call.pass == Pass::backward;
-        return false;
-      },
-      shape);
-}
-
 class DeratedSheet final : public DescribedKernels {
  public:
   // `widest`: the interval reaches at most that factor from the value; 0 = as far as the derates say.

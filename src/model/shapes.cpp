@@ -163,6 +163,15 @@ std::optional<CollectiveKind> collective_kind_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+bool is_backward(const KernelShape& shape) {
+  return std::visit(
+      [](const auto& call) {
+        if constexpr (requires { call.pass; }) return call.pass == Pass::backward;
+        return false;
+      },
+      shape);
+}
+
 std::string_view family_name(const KernelShape& shape) {
   return std::visit(FamilyName{}, shape);
 }

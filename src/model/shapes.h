@@ -318,6 +318,9 @@ using KernelShape =
 // A batch of one kind and one length as the plain call that it is; else the batch itself.
 KernelShape simplest_shape(const MixedAttentionShape& shape);
 
+// Whether the call is of a backward pass.
+bool is_backward(const KernelShape& shape);
+
 // The family users know a shape by: "gemm", "attention_prefill", "mla_decode", "linattn_gdn", "norm", ...
 std::string_view family_name(const KernelShape& shape);
 

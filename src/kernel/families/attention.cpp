@@ -6,6 +6,7 @@
 #include "kernel/families/parameters.h"
 
 namespace foretoken {
+namespace attention {
 namespace {
 
 // What a kernel multiplies in when the cache is fp8: FlashAttention-3/4 and the TRT-LLM kernels in fp8;
@@ -178,43 +179,44 @@ std::optional<Misfit> mixed_misfit(KernelValues v) {
 }
 
 }  // namespace
+}  // namespace attention
 
 KernelFamily attention_prefill_family() {
   return {.name = "attention_prefill",
           .summary = "causal attention of prompts, cache write included",
-          .parameters = cached_parameters(false),
-          .shape = [](KernelValues v) { return cached_shape(v, AttentionPhase::prefill); },
-          .misfit = cached_misfit};
+          .parameters = attention::cached_parameters(false),
+          .shape = [](KernelValues v) { return attention::cached_shape(v, AttentionPhase::prefill); },
+          .misfit = attention::cached_misfit};
 }
 
 KernelFamily attention_decode_family() {
   return {.name = "attention_decode",
           .summary = "attention of one new token per sequence over its cache, cache write included",
-          .parameters = cached_parameters(true),
-          .shape = [](KernelValues v) { return cached_shape(v, AttentionPhase::decode); },
-          .misfit = cached_misfit};
+          .parameters = attention::cached_parameters(true),
+          .shape = [](KernelValues v) { return attention::cached_shape(v, AttentionPhase::decode); },
+          .misfit = attention::cached_misfit};
 }
 
 KernelFamily attention_mixed_family() {
   return {
       .name = "attention_mixed",
       .summary = "one launch over prompt chunks and decodes, or over decodes of unequal length, cache write included",
-      .parameters = mixed_parameters(),
-      .shape = mixed_shape,
-      .misfit = mixed_misfit};
+      .parameters = attention::mixed_parameters(),
+      .shape = attention::mixed_shape,
+      .misfit = attention::mixed_misfit};
 }
 
 KernelFamily attention_backward_family() {
   return {.name = "attention_backward",
           .summary = "gradients of queries, keys and values of causal attention",
-          .parameters = cached_parameters(false),
+          .parameters = attention::cached_parameters(false),
           .shape = [](KernelValues v) -> KernelShape {
-            auto shape = std::get<AttentionShape>(cached_shape(v, AttentionPhase::prefill));
+            auto shape = std::get<AttentionShape>(attention::cached_shape(v, AttentionPhase::prefill));
             shape.writes_kv = false;  // there is no cache to write
             shape.pass = Pass::backward;
             return shape;
           },
-          .misfit = cached_misfit};
+          .misfit = attention::cached_misfit};
 }
 
 KernelFamily attention_encoder_family() {

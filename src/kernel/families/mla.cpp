@@ -3,6 +3,7 @@
 #include "kernel/families/parameters.h"
 
 namespace foretoken {
+namespace mla {
 namespace {
 
 enum Parameter { attn_dtype, kv_dtype, batch, heads, q_len, kv_len, latent_dim, rope_dim, nope_dim, value_dim, top_k };
@@ -44,21 +45,22 @@ std::optional<Misfit> misfit(KernelValues v) {
 }
 
 }  // namespace
+}  // namespace mla
 
 KernelFamily mla_prefill_family() {
   return {.name = "mla_prefill",
           .summary = "latent attention of prompts, keys and values expanded per head",
-          .parameters = parameters(false),
-          .shape = [](KernelValues v) { return shape(v, AttentionPhase::prefill); },
-          .misfit = misfit};
+          .parameters = mla::parameters(false),
+          .shape = [](KernelValues v) { return mla::shape(v, AttentionPhase::prefill); },
+          .misfit = mla::misfit};
 }
 
 KernelFamily mla_decode_family() {
   return {.name = "mla_decode",
           .summary = "latent attention of new tokens over the cached latents (absorbed form)",
-          .parameters = parameters(true),
-          .shape = [](KernelValues v) { return shape(v, AttentionPhase::decode); },
-          .misfit = misfit};
+          .parameters = mla::parameters(true),
+          .shape = [](KernelValues v) { return mla::shape(v, AttentionPhase::decode); },
+          .misfit = mla::misfit};
 }
 
 KernelFamily mla_bmm_family() {

@@ -4,6 +4,7 @@
 #include "kernel/families/parameters.h"
 
 namespace foretoken {
+namespace moe {
 namespace {
 
 enum Parameter { variant, number_format, tokens, hidden, inter, topk, experts, tp, ep, routing, gated, received };
@@ -48,7 +49,23 @@ KernelParameter routing_parameter() {
   return parameter;
 }
 
+KernelShape moe_shape(KernelValues v) {
+  return MoeShape{.tokens = count(v[tokens]),
+                  .hidden = count(v[hidden]),
+                  .inter = count(v[inter]),
+                  .top_k = count(v[topk]),
+                  .experts = count(v[experts]),
+                  .tp = count(v[tp]),
+                  .ep = count(v[ep]),
+                  .gated = has_gate(v),
+                  .routing = v[routing] > 0 ? Routing::power_law : Routing::balanced,
+                  .power_law_exponent = v[routing],
+                  .scheme = scheme(v[number_format]),
+                  .received = v[received] == by_ranks ? v[ep] > ranks_that_gather : v[received] == 1};
+}
+
 }  // namespace
+}  // namespace moe
 
 KernelFamily moe_family() {
   return {
@@ -59,10 +76,10 @@ KernelFamily moe_family() {
                      size_parameter("tokens", "tokens entering the layer over the whole expert-parallel group", "1024"),
                      size_parameter("hidden", "width of the model", "4096"),
                      size_parameter("inter", "width of an expert, unsharded", "1536"),
-                     expert_count("topk", "experts per token", "8"),
-                     expert_count("experts", "experts of the layer, all ranks", "128"),
+                     moe::expert_count("topk", "experts per token", "8"),
+                     moe::expert_count("experts", "experts of the layer, all ranks", "128"),
                      size_parameter_or("tp", "tensor-parallel ranks an expert is cut into", "1"),
-                     size_parameter_or("ep", "expert-parallel ranks", "1"), routing_parameter(),
+                     size_parameter_or("ep", "expert-parallel ranks", "1"), moe::routing_parameter(),
                      choice_parameter("gated",
                                       "three matrices per expert, else two; auto: three, except the Nemotron shapes",
                                       {"no", "yes", "auto"}, "auto"),
@@ -70,21 +87,8 @@ KernelFamily moe_family() {
                                       "the rank gets only the tokens of its own experts (DeepEP), else it scans "
                                       "the tokens of all ranks; auto: yes if ep is above 8. A named kernel decides",
                                       {"no", "yes", "auto"}, "auto")},
-      .shape = [](KernelValues v) -> KernelShape {
-        return MoeShape{.tokens = count(v[tokens]),
-                        .hidden = count(v[hidden]),
-                        .inter = count(v[inter]),
-                        .top_k = count(v[topk]),
-                        .experts = count(v[experts]),
-                        .tp = count(v[tp]),
-                        .ep = count(v[ep]),
-                        .gated = has_gate(v),
-                        .routing = v[routing] > 0 ? Routing::power_law : Routing::balanced,
-                        .power_law_exponent = v[routing],
-                        .scheme = scheme(v[number_format]),
-                        .received = v[received] == by_ranks ? v[ep] > ranks_that_gather : v[received] == 1};
-      },
-      .misfit = misfit};
+      .shape = moe::moe_shape,
+      .misfit = moe::misfit};
 }
 
 }  // namespace foretoken

@@ -4,6 +4,7 @@
 #include "model/work.h"
 
 namespace foretoken {
+namespace vision {
 namespace {
 
 enum ConvParameter {
@@ -34,7 +35,23 @@ std::optional<Misfit> conv_misfit(KernelValues v) {
   return std::nullopt;
 }
 
+KernelShape conv_shape(KernelValues v) {
+  return ConvShape{.batch = count(v[batch]),
+                   .in_channels = count(v[in_channels]),
+                   .out_channels = count(v[out_channels]),
+                   .height = count(v[height]),
+                   .width = count(v[width]),
+                   .kernel_height = count(v[kernel_h]),
+                   .kernel_width = count(v[kernel_w]),
+                   .stride = count(v[stride]),
+                   .padding = count(v[padding]),
+                   .dilation = count(v[dilation]),
+                   .groups = count(v[groups]),
+                   .scheme = scheme(v[conv_dtype])};
+}
+
 }  // namespace
+}  // namespace vision
 
 KernelFamily conv_family() {
   return {
@@ -49,21 +66,8 @@ KernelFamily conv_family() {
                      size_parameter_or("padding", "zeros on each side", "0", 0),
                      size_parameter_or("dilation", "spacing of taps", "1"),
                      size_parameter_or("groups", "channel groups", "1")},
-      .shape = [](KernelValues v) -> KernelShape {
-        return ConvShape{.batch = count(v[batch]),
-                         .in_channels = count(v[in_channels]),
-                         .out_channels = count(v[out_channels]),
-                         .height = count(v[height]),
-                         .width = count(v[width]),
-                         .kernel_height = count(v[kernel_h]),
-                         .kernel_width = count(v[kernel_w]),
-                         .stride = count(v[stride]),
-                         .padding = count(v[padding]),
-                         .dilation = count(v[dilation]),
-                         .groups = count(v[groups]),
-                         .scheme = scheme(v[conv_dtype])};
-      },
-      .misfit = conv_misfit};
+      .shape = vision::conv_shape,
+      .misfit = vision::conv_misfit};
 }
 
 KernelFamily pool_family() {

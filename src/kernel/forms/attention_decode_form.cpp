@@ -5,6 +5,7 @@
 #include "kernel/forms/form_math.h"
 
 namespace foretoken {
+namespace attention_decode_form {
 namespace {
 
 enum Constant {
@@ -317,9 +318,10 @@ class AttentionDecodeForm : public Form {
 };
 
 }  // namespace
+}  // namespace attention_decode_form
 
 std::unique_ptr<Form> make_attention_decode_form() {
-  return std::make_unique<AttentionDecodeForm>();
+  return std::make_unique<attention_decode_form::AttentionDecodeForm>();
 }
 
 }  // namespace foretoken

@@ -7,6 +7,7 @@
 #include "kernel/forms/tile_pass.h"
 
 namespace foretoken {
+namespace attention_mixed_form {
 namespace {
 
 enum Constant {
@@ -203,9 +204,10 @@ class AttentionMixedForm : public Form {
 };
 
 }  // namespace
+}  // namespace attention_mixed_form
 
 std::unique_ptr<Form> make_attention_mixed_form() {
-  return std::make_unique<AttentionMixedForm>();
+  return std::make_unique<attention_mixed_form::AttentionMixedForm>();
 }
 
 }  // namespace foretoken

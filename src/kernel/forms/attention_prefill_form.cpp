@@ -4,6 +4,7 @@
 #include "kernel/forms/tile_pass.h"
 
 namespace foretoken {
+namespace attention_prefill_form {
 namespace {
 
 // The context that a tile pass walks. Under a window, one key more before the queries can mean one block less to a
@@ -15,6 +16,7 @@ int64_t walked_keys(const AttentionShape& shape, int64_t window, int64_t tile_ke
 }
 
 }  // namespace
+}  // namespace attention_prefill_form
 
 TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant& variant, Caches keys_are) {
   const bool encoder = shape.phase == AttentionPhase::encoder;
@@ -41,7 +43,7 @@ TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant
 
   TilePass pass;
   pass.walk = walk_tiles({.q_len = shape.q_len,
-                          .kv_len = encoder ? shape.kv_len : walked_keys(shape, window, keys),
+                          .kv_len = encoder ? shape.kv_len : attention_prefill_form::walked_keys(shape, window, keys),
                           .rows_per_token = packed,
                           .window = window,
                           .causal = shape.causal && !encoder,
@@ -88,6 +90,7 @@ std::vector<std::string> tile_pass_effects(const AttentionVariant& variant) {
           "kernel " + std::string(variant.kernel)};
 }
 
+namespace attention_prefill_form {
 namespace {
 
 class AttentionPrefillForm : public Form {
@@ -154,15 +157,16 @@ class AttentionPrefillForm : public Form {
 };
 
 }  // namespace
+}  // namespace attention_prefill_form
 
 std::unique_ptr<Form> make_attention_prefill_form() {
-  return std::make_unique<AttentionPrefillForm>("attention_prefill");
+  return std::make_unique<attention_prefill_form::AttentionPrefillForm>("attention_prefill");
 }
 std::unique_ptr<Form> make_attention_encoder_form() {
-  return std::make_unique<AttentionPrefillForm>("attention_encoder");
+  return std::make_unique<attention_prefill_form::AttentionPrefillForm>("attention_encoder");
 }
 std::unique_ptr<Form> make_attention_backward_form() {
-  return std::make_unique<AttentionPrefillForm>("attention_backward");
+  return std::make_unique<attention_prefill_form::AttentionPrefillForm>("attention_backward");
 }
 
 }  // namespace foretoken

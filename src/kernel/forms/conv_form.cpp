@@ -9,6 +9,7 @@
 #include "model/work.h"
 
 namespace foretoken {
+namespace conv_form {
 namespace {
 
 enum Constant {
@@ -144,9 +145,10 @@ class ConvForm : public Form {
 };
 
 }  // namespace
+}  // namespace conv_form
 
 std::unique_ptr<Form> make_conv_fp32_form(Caches /*caches*/) {
-  return make_eager_form(std::make_unique<ConvForm>(), "conv_fp32");
+  return make_eager_form(std::make_unique<conv_form::ConvForm>(), "conv_fp32");
 }
 
 }  // namespace foretoken

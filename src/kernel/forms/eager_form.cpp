@@ -5,6 +5,7 @@
 #include "model/work.h"
 
 namespace foretoken {
+namespace eager_form {
 namespace {
 
 enum Constant { gap_before, gap_after, picojoules, constant_count };
@@ -105,17 +106,18 @@ class EagerForm : public Form {
 };
 
 }  // namespace
+}  // namespace eager_form
 
 bool is_framework_kernel(std::string_view variant) {
   return variant == framework_kernel || is_event_timed(variant);
 }
 
 bool is_event_timed(std::string_view variant) {
-  return variant == eager || (variant.starts_with(eager) && variant[eager.size()] == ' ');
+  return variant == eager_form::eager || (variant.starts_with(eager_form::eager) && variant[eager_form::eager.size()] == ' ');
 }
 
 std::unique_ptr<Form> make_eager_form(std::unique_ptr<Form> kernel, std::string_view name) {
-  return std::make_unique<EagerForm>(std::move(kernel), name);
+  return std::make_unique<eager_form::EagerForm>(std::move(kernel), name);
 }
 
 std::unique_ptr<Form> make_gemm_fp32_form(Caches caches) {

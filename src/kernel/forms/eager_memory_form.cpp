@@ -5,6 +5,7 @@
 #include "kernel/forms/form_math.h"
 
 namespace foretoken {
+namespace eager_memory_form {
 namespace {
 
 enum Constant {
@@ -161,9 +162,10 @@ class EagerMemoryForm : public Form {
 };
 
 }  // namespace
+}  // namespace eager_memory_form
 
 std::unique_ptr<Form> make_eager_memory_form(Caches /*caches*/) {
-  return make_eager_form(std::make_unique<EagerMemoryForm>(), "eager");
+  return make_eager_form(std::make_unique<eager_memory_form::EagerMemoryForm>(), "eager");
 }
 
 }  // namespace foretoken

@@ -9,6 +9,7 @@
 #include "kernel/forms/matmul_tile.h"
 
 namespace foretoken {
+namespace gemm_cdna_form {
 namespace {
 
 enum Constant {
@@ -227,9 +228,10 @@ class GemmCdnaForm : public Form {
 };
 
 }  // namespace
+}  // namespace gemm_cdna_form
 
 std::unique_ptr<Form> make_gemm_cdna_form(Caches caches) {
-  return std::make_unique<GemmCdnaForm>(caches);
+  return std::make_unique<gemm_cdna_form::GemmCdnaForm>(caches);
 }
 
 }  // namespace foretoken

@@ -9,6 +9,7 @@
 #include "kernel/forms/matmul_tile.h"
 
 namespace foretoken {
+namespace gemm_form {
 namespace {
 
 enum Constant {
@@ -376,13 +377,14 @@ class GemmForm : public Form {
 };
 
 }  // namespace
+}  // namespace gemm_form
 
 double assumed_half_width(const FormCall& call) {
-  return is_misaligned(call) ? misaligned_half_width : 0;
+  return gemm_form::is_misaligned(call) ? gemm_form::misaligned_half_width : 0;
 }
 
 std::unique_ptr<Form> make_gemm_form(Caches caches) {
-  return std::make_unique<GemmForm>(caches);
+  return std::make_unique<gemm_form::GemmForm>(caches);
 }
 
 }  // namespace foretoken

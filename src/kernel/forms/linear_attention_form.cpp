@@ -9,6 +9,7 @@
 #include "model/work.h"
 
 namespace foretoken {
+namespace linear_attention_form {
 namespace {
 
 enum Constant {
@@ -266,9 +267,10 @@ class LinearAttentionForm : public Form {
 };
 
 }  // namespace
+}  // namespace linear_attention_form
 
 std::unique_ptr<Form> make_linear_attention_form() {
-  return std::make_unique<LinearAttentionForm>();
+  return std::make_unique<linear_attention_form::LinearAttentionForm>();
 }
 
 bool linear_attention_is_known(const LinearAttentionShape& shape) {

@@ -28,15 +28,6 @@ std::unique_ptr<Form> whatever_the_caches(Caches /*caches*/) {
   return make();
 }
 
-bool is_backward(const KernelShape& shape) {
-  return std::visit(
-      [](const auto& s) {
-        if constexpr (requires { s.pass; }) return s.pass == Pass::backward;
-        return false;
-      },
-      shape);
-}
-
 bool is_fp32(const KernelShape& shape) {
   return std::visit(
       [](const auto& s) {

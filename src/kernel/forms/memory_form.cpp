@@ -5,6 +5,7 @@
 #include "model/work.h"
 
 namespace foretoken {
+namespace memory_form {
 namespace {
 
 enum Constant {
@@ -201,9 +202,10 @@ class MemoryForm : public Form {
 };
 
 }  // namespace
+}  // namespace memory_form
 
 std::unique_ptr<Form> make_memory_form() {
-  return std::make_unique<MemoryForm>();
+  return std::make_unique<memory_form::MemoryForm>();
 }
 
 }  // namespace foretoken

@@ -4,6 +4,7 @@
 #include "kernel/forms/tile_pass.h"
 
 namespace foretoken {
+namespace mla_form {
 namespace {
 
 const LatentAttentionShape& shape_of(const FormCall& call) {
@@ -230,12 +231,13 @@ class MlaDecodeForm : public Form {
 };
 
 }  // namespace
+}  // namespace mla_form
 
 std::unique_ptr<Form> make_mla_prefill_form() {
-  return std::make_unique<MlaPrefillForm>();
+  return std::make_unique<mla_form::MlaPrefillForm>();
 }
 std::unique_ptr<Form> make_mla_decode_form() {
-  return std::make_unique<MlaDecodeForm>();
+  return std::make_unique<mla_form::MlaDecodeForm>();
 }
 
 }  // namespace foretoken

@@ -4,6 +4,7 @@
 #include "kernel/forms/gemm_form.h"
 
 namespace foretoken {
+namespace mla_projection_form {
 namespace {
 
 // The GEMM form with a batch of heads; its constants are fitted on the projections themselves.
@@ -71,9 +72,10 @@ class MlaProjectionForm : public Form {
 };
 
 }  // namespace
+}  // namespace mla_projection_form
 
 std::unique_ptr<Form> make_mla_projection_form(Caches caches) {
-  return std::make_unique<MlaProjectionForm>(caches);
+  return std::make_unique<mla_projection_form::MlaProjectionForm>(caches);
 }
 
 }  // namespace foretoken

@@ -9,6 +9,7 @@
 #include "kernel/forms/moe_kernels.h"
 
 namespace foretoken {
+namespace moe_cdna_form {
 namespace {
 
 enum Constant {
@@ -270,9 +271,10 @@ class MoeCdnaForm : public Form {
 };
 
 }  // namespace
+}  // namespace moe_cdna_form
 
 std::unique_ptr<Form> make_moe_cdna_form(Caches caches) {
-  return std::make_unique<MoeCdnaForm>(caches);
+  return std::make_unique<moe_cdna_form::MoeCdnaForm>(caches);
 }
 
 }  // namespace foretoken

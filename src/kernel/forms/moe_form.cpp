@@ -9,6 +9,7 @@
 #include "kernel/forms/moe_kernels.h"
 
 namespace foretoken {
+namespace moe_form {
 namespace {
 
 enum Constant {
@@ -320,9 +321,10 @@ class MoeForm : public Form {
 };
 
 }  // namespace
+}  // namespace moe_form
 
 std::unique_ptr<Form> make_moe_form() {
-  return std::make_unique<MoeForm>();
+  return std::make_unique<moe_form::MoeForm>();
 }
 
 }  // namespace foretoken

@@ -5,6 +5,7 @@
 #include "model/work.h"
 
 namespace foretoken {
+namespace sparse_form {
 namespace {
 
 // A warp takes one row and 128 features of it, so that the nonzeros are walked once for each 128 features.
@@ -217,6 +218,7 @@ class SddmmForm final : public SparseForm {
 
 }  // namespace sddmm
 }  // namespace
+}  // namespace sparse_form
 
 double sparse_hit_share(SparsePattern pattern, double bytes, double capacity) {
   if (pattern == SparsePattern::band || bytes <= capacity) return 1;
@@ -226,11 +228,11 @@ double sparse_hit_share(SparsePattern pattern, double bytes, double capacity) {
 }
 
 std::unique_ptr<Form> make_spmm_form() {
-  return std::make_unique<spmm::SpmmForm>();
+  return std::make_unique<sparse_form::spmm::SpmmForm>();
 }
 
 std::unique_ptr<Form> make_sddmm_form() {
-  return std::make_unique<sddmm::SddmmForm>();
+  return std::make_unique<sparse_form::sddmm::SddmmForm>();
 }
 
 }  // namespace foretoken

@@ -3,6 +3,7 @@
 #include "network/algorithms/list.h"
 
 namespace foretoken {
+namespace direct {
 namespace {
 
 std::string unsuitable(CollectiveKind, const GroupShape&) {
@@ -124,14 +125,15 @@ bool nccl_considers(CollectiveKind kind, const GroupShape&) {
 }
 
 }  // namespace
+}  // namespace direct
 
 CollectiveAlgorithm direct_algorithm() {
   return {.name = "direct",
           .summary = "every rank sends to every other at once: one step",
-          .unsuitable = unsuitable,
-          .plan = plan,
-          .loads = loads,
-          .nccl_considers = nccl_considers,
+          .unsuitable = direct::unsuitable,
+          .plan = direct::plan,
+          .loads = direct::loads,
+          .nccl_considers = direct::nccl_considers,
           .sends_and_receives = true};
 }
 

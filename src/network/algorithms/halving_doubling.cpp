@@ -8,6 +8,7 @@
 #include "network/algorithms/list.h"
 
 namespace foretoken {
+namespace halving_doubling {
 namespace {
 
 // Places (2i, 2i + 1) for i < extra act as one.
@@ -146,13 +147,14 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
 }
 
 }  // namespace
+}  // namespace halving_doubling
 
 CollectiveAlgorithm halving_doubling_algorithm() {
   return {.name = "halving_doubling",
           .summary = "exchanges at distances 1, 2, 4, ...: least bytes and few steps, on powers of two",
-          .unsuitable = unsuitable,
-          .plan = plan,
-          .loads = loads,
+          .unsuitable = halving_doubling::unsuitable,
+          .plan = halving_doubling::plan,
+          .loads = halving_doubling::loads,
           .nccl_considers = never_in_nccl};
 }
 

@@ -5,6 +5,7 @@
 #include "network/algorithms/list.h"
 
 namespace foretoken {
+namespace hierarchical {
 namespace {
 
 // Member m of node n has place n * size + m.
@@ -125,13 +126,14 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
 }
 
 }  // namespace
+}  // namespace hierarchical
 
 CollectiveAlgorithm hierarchical_algorithm() {
   return {.name = "hierarchical",
           .summary = "inside the nodes, along the rails, inside the nodes: each card carries its own share",
-          .unsuitable = unsuitable,
-          .plan = plan,
-          .loads = loads,
+          .unsuitable = hierarchical::unsuitable,
+          .plan = hierarchical::plan,
+          .loads = hierarchical::loads,
           .nccl_considers = never_in_nccl};
 }
 

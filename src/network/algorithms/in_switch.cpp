@@ -4,6 +4,7 @@
 #include "network/algorithms/list.h"
 
 namespace foretoken {
+namespace in_switch {
 namespace {
 
 std::string unsuitable(CollectiveKind kind, const GroupShape& shape) {
@@ -45,14 +46,15 @@ bool nccl_considers(CollectiveKind kind, const GroupShape&) {
 }
 
 }  // namespace
+}  // namespace in_switch
 
 CollectiveAlgorithm in_switch_algorithm() {
   return {.name = "in_switch",
           .summary = "the switch adds and copies (NVLS, SHARP): every byte goes up and comes down about once",
-          .unsuitable = unsuitable,
-          .plan = plan,
-          .loads = loads,
-          .nccl_considers = nccl_considers,
+          .unsuitable = in_switch::unsuitable,
+          .plan = in_switch::plan,
+          .loads = in_switch::loads,
+          .nccl_considers = in_switch::nccl_considers,
           .steps = StepKind::in_switch,
           .simple_only = true,
           .needs_reducing_switch = true};

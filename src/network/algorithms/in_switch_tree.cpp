@@ -5,6 +5,7 @@
 #include "network/algorithms/list.h"
 
 namespace foretoken {
+namespace in_switch_tree {
 namespace {
 
 std::string unsuitable(CollectiveKind kind, const GroupShape& shape) {
@@ -67,14 +68,15 @@ bool nccl_considers(CollectiveKind kind, const GroupShape& shape) {
 }
 
 }  // namespace
+}  // namespace in_switch_tree
 
 CollectiveAlgorithm in_switch_tree_algorithm() {
   return {.name = "in_switch_tree",
           .summary = "switches add and copy inside each node, two binary trees connect the nodes (NVLSTree)",
-          .unsuitable = unsuitable,
-          .plan = plan,
-          .loads = loads,
-          .nccl_considers = nccl_considers,
+          .unsuitable = in_switch_tree::unsuitable,
+          .plan = in_switch_tree::plan,
+          .loads = in_switch_tree::loads,
+          .nccl_considers = in_switch_tree::nccl_considers,
           .steps = StepKind::in_switch_tree,
           .simple_only = true,
           .needs_reducing_switch = true};

@@ -7,6 +7,7 @@
 #include "network/algorithms/list.h"
 
 namespace foretoken {
+namespace pat {
 namespace {
 
 std::string unsuitable(CollectiveKind kind, const GroupShape&) {
@@ -79,14 +80,15 @@ bool nccl_considers(CollectiveKind, const GroupShape& shape) {
 }
 
 }  // namespace
+}  // namespace pat
 
 CollectiveAlgorithm pat_algorithm() {
   return {.name = "pat",
           .summary = "binomial trees for all blocks at once, far hops first: few steps for any number of ranks",
-          .unsuitable = unsuitable,
-          .plan = plan,
-          .loads = loads,
-          .nccl_considers = nccl_considers,
+          .unsuitable = pat::unsuitable,
+          .plan = pat::plan,
+          .loads = pat::loads,
+          .nccl_considers = pat::nccl_considers,
           .steps = StepKind::pat,
           .simple_only = true};
 }

@@ -6,6 +6,7 @@
 #include "network/algorithms/list.h"
 
 namespace foretoken {
+namespace ring {
 namespace {
 
 // Several rings share the buffer, so that they leave each node through different devices and cards, or use different
@@ -153,14 +154,15 @@ bool nccl_considers(CollectiveKind, const GroupShape&) {
 }
 
 }  // namespace
+}  // namespace ring
 
 CollectiveAlgorithm ring_algorithm() {
   return {.name = "ring",
           .summary = "each rank passes on to the next: least bytes, latency grows with the ranks",
-          .unsuitable = unsuitable,
-          .plan = plan,
-          .loads = loads,
-          .nccl_considers = nccl_considers};
+          .unsuitable = ring::unsuitable,
+          .plan = ring::plan,
+          .loads = ring::loads,
+          .nccl_considers = ring::nccl_considers};
 }
 
 }  // namespace foretoken

@@ -8,6 +8,7 @@
 #include "network/algorithms/list.h"
 
 namespace foretoken {
+namespace tree {
 namespace {
 
 // The members of one channel, by position in the tree, then along the chain below it.
@@ -139,14 +140,15 @@ bool nccl_considers(CollectiveKind kind, const GroupShape& shape) {
 }
 
 }  // namespace
+}  // namespace tree
 
 CollectiveAlgorithm tree_algorithm() {
   return {.name = "tree",
           .summary = "two binary trees, half of the buffer each: latency grows with the logarithm of the nodes",
-          .unsuitable = unsuitable,
-          .plan = plan,
-          .loads = loads,
-          .nccl_considers = nccl_considers,
+          .unsuitable = tree::unsuitable,
+          .plan = tree::plan,
+          .loads = tree::loads,
+          .nccl_considers = tree::nccl_considers,
           .steps = StepKind::tree};
 }
 

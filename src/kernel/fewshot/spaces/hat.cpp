@@ -21,18 +21,18 @@ constexpr std::string_view transformer_columns[] = {"encoder_embed_dim",
                                                     "decoder_self_attention_heads_avg",
                                                     "decoder_ende_attention_heads_avg",
                                                     "decoder_arbitrary_ende_attn_avg"};
-constexpr size_t numbers = std::size(transformer_columns);
+constexpr size_t number_count = std::size(transformer_columns);
 // Ranges a typing error is likely to leave, and a typical value of each.
-constexpr std::array<double, numbers> most = {16'384, 128, 65'536, 256, 16'384, 128, 65'536, 256, 256, 16};
-constexpr std::array<double, numbers> typical = {512, 6, 2048, 6, 512, 4, 2048, 6, 6, 1};
+constexpr std::array<double, number_count> most = {16'384, 128, 65'536, 256, 16'384, 128, 65'536, 256, 256, 16};
+constexpr std::array<double, number_count> typical = {512, 6, 2048, 6, 512, 4, 2048, 6, 6, 1};
 
-using Transformer = std::array<double, numbers>;
+using Transformer = std::array<double, number_count>;
 
 Transformer parse_transformer(std::span<const std::string_view> cells, const CellComplaint& complain) {
   Transformer values{};
-  for (size_t c = 0; c < numbers; ++c) {
+  for (size_t c = 0; c < number_count; ++c) {
     const auto [end, error] = std::from_chars(cells[c].data(), cells[c].data() + cells[c].size(), values[c]);
-    const bool may_be_zero = c + 1 == numbers;
+    const bool may_be_zero = c + 1 == number_count;
     if (error != std::errc() || end != cells[c].data() + cells[c].size() || !(values[c] <= most[c]) ||
         !(may_be_zero ? values[c] >= -1 : values[c] > 0))
       complain(c, fmt::format("a number between {} and {}", may_be_zero ? -1 : 0, most[c]));
@@ -42,8 +42,8 @@ Transformer parse_transformer(std::span<const std::string_view> cells, const Cel
 
 FeatureList describe_transformer(const Transformer& given) {
   FeatureList list;
-  std::array<double, numbers> relative{};
-  for (size_t c = 0; c < numbers; ++c) {
+  std::array<double, number_count> relative{};
+  for (size_t c = 0; c < number_count; ++c) {
     relative[c] = given[c] / typical[c];
     list.add(std::string(transformer_columns[c]), relative[c]);
   }
@@ -57,13 +57,13 @@ FeatureList describe_transformer(const Transformer& given) {
   list.add_log("decoder_parameters", decoder_parameters);
   list.add("encoder_parameters", encoder_parameters * 1e-7);
   list.add("decoder_parameters", decoder_parameters * 1e-7);
-  for (size_t a = 0; a < numbers; ++a) {
-    for (size_t b = a; b < numbers; ++b) {
+  for (size_t a = 0; a < number_count; ++a) {
+    for (size_t b = a; b < number_count; ++b) {
       list.add(fmt::format("{}*{}", transformer_columns[a], transformer_columns[b]), relative[a] * relative[b]);
     }
   }
   // A decode runs its layers one after the other once per token, so its time follows 1/layers-normalised costs too.
-  for (size_t c = 0; c < numbers; ++c) {
+  for (size_t c = 0; c < number_count; ++c) {
     list.add(fmt::format("{}_per_decoder_layer", transformer_columns[c]), relative[c] / decoder_layers);
   }
   return list;

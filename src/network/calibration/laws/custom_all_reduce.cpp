@@ -8,6 +8,7 @@
 #include "network/calibration/laws/list.h"
 
 namespace foretoken {
+namespace custom_all_reduce {
 namespace {
 
 enum : size_t { start, per_rank, host, bridge_step, contention_of_four, contention_of_eight };
@@ -75,9 +76,10 @@ class CustomAllReduceLaw : public CommunicationLaw {
 };
 
 }  // namespace
+}  // namespace custom_all_reduce
 
 const CommunicationLaw& custom_all_reduce_law() {
-  static const CustomAllReduceLaw law;
+  static const custom_all_reduce::CustomAllReduceLaw law;
   return law;
 }
 

@@ -8,6 +8,7 @@
 #include "network/calibration/laws/list.h"
 
 namespace foretoken {
+namespace deepep_low_latency {
 namespace {
 
 enum : size_t { start, per_expert, link_share, per_token, per_value, network_start, network_doubling, card_share };
@@ -47,9 +48,10 @@ class DeepepLowLatencyLaw : public CommunicationLaw {
 };
 
 }  // namespace
+}  // namespace deepep_low_latency
 
 const CommunicationLaw& deepep_low_latency_law() {
-  static const DeepepLowLatencyLaw law;
+  static const deepep_low_latency::DeepepLowLatencyLaw law;
   return law;
 }
 

@@ -8,6 +8,7 @@
 #include "network/calibration/laws/list.h"
 
 namespace foretoken {
+namespace deepep_normal {
 namespace {
 
 enum : size_t { start, per_token, per_copy, per_value, per_copied_value, link_share, network_start, card_share };
@@ -58,9 +59,10 @@ class DeepepNormalLaw : public CommunicationLaw {
 };
 
 }  // namespace
+}  // namespace deepep_normal
 
 const CommunicationLaw& deepep_normal_law() {
-  static const DeepepNormalLaw law;
+  static const deepep_normal::DeepepNormalLaw law;
   return law;
 }
 

@@ -7,6 +7,7 @@
 #include "network/calibration/laws/list.h"
 
 namespace foretoken {
+namespace expert_all_to_all {
 namespace {
 
 enum : size_t { start, doubling, per_token, local_share, link_share };
@@ -37,9 +38,10 @@ class ExpertAllToAllLaw : public CommunicationLaw {
 };
 
 }  // namespace
+}  // namespace expert_all_to_all
 
 const CommunicationLaw& expert_all_to_all_law() {
-  static const ExpertAllToAllLaw law;
+  static const expert_all_to_all::ExpertAllToAllLaw law;
   return law;
 }
 

@@ -8,6 +8,7 @@
 #include "network/calibration/laws/list.h"
 
 namespace foretoken {
+namespace nccl {
 namespace {
 
 enum : size_t { launch, hop, bridge_hop, overhead, contention_of_four, contention_of_eight };
@@ -74,9 +75,10 @@ class NcclLaw : public CommunicationLaw {
 };
 
 }  // namespace
+}  // namespace nccl
 
 const CommunicationLaw& nccl_law() {
-  static const NcclLaw law;
+  static const nccl::NcclLaw law;
   return law;
 }
 

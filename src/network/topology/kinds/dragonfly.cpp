@@ -8,6 +8,7 @@
 #include "network/topology/kinds/list.h"
 
 namespace foretoken {
+namespace dragonfly {
 namespace {
 
 constexpr TopologySetting settings[] = {
@@ -63,6 +64,7 @@ NetworkGraph make(const TopologyPart& part) {
 }
 
 }  // namespace
+}  // namespace dragonfly
 
 TopologyKind dragonfly_kind() {
   return {.name = "dragonfly",
@@ -70,8 +72,8 @@ TopologyKind dragonfly_kind() {
           .least_sizes = 3,
           .most_sizes = 3,
           .summary = "groups of joined routers, every two groups joined by global links",
-          .settings = settings,
-          .make = make};
+          .settings = dragonfly::settings,
+          .make = dragonfly::make};
 }
 
 }  // namespace foretoken

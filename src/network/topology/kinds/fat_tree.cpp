@@ -3,6 +3,7 @@
 #include "network/topology/kinds/list.h"
 
 namespace foretoken {
+namespace fat_tree {
 namespace {
 
 constexpr TopologySetting settings[] = {
@@ -36,6 +37,7 @@ NetworkGraph make(const TopologyPart& part) {
 }
 
 }  // namespace
+}  // namespace fat_tree
 
 TopologyKind fat_tree_kind() {
   return {.name = "fat_tree",
@@ -43,8 +45,8 @@ TopologyKind fat_tree_kind() {
           .least_sizes = 2,
           .most_sizes = 3,
           .summary = "two levels of switches, or three: pods of leaves under planes of core switches",
-          .settings = settings,
-          .make = make};
+          .settings = fat_tree::settings,
+          .make = fat_tree::make};
 }
 
 }  // namespace foretoken

@@ -2,6 +2,7 @@
 #include "network/topology/kinds/list.h"
 
 namespace foretoken {
+namespace fully_connected {
 namespace {
 
 NetworkGraph make(const TopologyPart& part) {
@@ -15,12 +16,13 @@ NetworkGraph make(const TopologyPart& part) {
 }
 
 }  // namespace
+}  // namespace fully_connected
 
 TopologyKind fully_connected_kind() {
   return {.name = "fully_connected",
           .sizes = "DEVICES",
           .summary = "a link between every two devices: NVLink mesh, xGMI",
-          .make = make};
+          .make = fully_connected::make};
 }
 
 }  // namespace foretoken

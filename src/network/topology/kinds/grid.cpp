@@ -2,6 +2,7 @@
 #include "network/topology/kinds/list.h"
 
 namespace foretoken {
+namespace grid {
 namespace {
 
 // Neighbours along each dimension, the first dimension fastest; `closed` also joins the ends. Two devices in a closed
@@ -36,25 +37,26 @@ NetworkGraph make_closed(const TopologyPart& part) {
 constexpr size_t most_dimensions = 8;
 
 }  // namespace
+}  // namespace grid
 
 TopologyKind ring_kind() {
-  return {.name = "ring", .sizes = "DEVICES", .summary = "a ring with links both ways round", .make = make_closed};
+  return {.name = "ring", .sizes = "DEVICES", .summary = "a ring with links both ways round", .make = grid::make_closed};
 }
 
 TopologyKind mesh_kind() {
   return {.name = "mesh",
           .sizes = "A x B x ...",
-          .most_sizes = most_dimensions,
+          .most_sizes = grid::most_dimensions,
           .summary = "a grid of any number of dimensions",
-          .make = make_open};
+          .make = grid::make_open};
 }
 
 TopologyKind torus_kind() {
   return {.name = "torus",
           .sizes = "A x B x ...",
-          .most_sizes = most_dimensions,
+          .most_sizes = grid::most_dimensions,
           .summary = "a grid whose dimensions close on themselves, as TPU pods",
-          .make = make_closed};
+          .make = grid::make_closed};
 }
 
 }  // namespace foretoken

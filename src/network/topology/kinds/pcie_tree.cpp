@@ -2,6 +2,7 @@
 #include "network/topology/kinds/list.h"
 
 namespace foretoken {
+namespace pcie_tree {
 namespace {
 
 constexpr TopologySetting settings[] = {
@@ -37,14 +38,15 @@ NetworkGraph make(const TopologyPart& part) {
 }
 
 }  // namespace
+}  // namespace pcie_tree
 
 TopologyKind pcie_kind() {
   return {.name = "pcie",
           .sizes = "DEVICES_PER_SWITCH [x SWITCHES_PER_HOST [x HOSTS]]",
           .most_sizes = 3,
           .summary = "PCIe switches under host bridges, hosts joined by their own link",
-          .settings = settings,
-          .make = make};
+          .settings = pcie_tree::settings,
+          .make = pcie_tree::make};
 }
 
 }  // namespace foretoken

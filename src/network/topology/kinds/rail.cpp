@@ -3,6 +3,7 @@
 #include "network/topology/kinds/list.h"
 
 namespace foretoken {
+namespace rail {
 namespace {
 
 constexpr TopologySetting settings[] = {
@@ -30,6 +31,7 @@ NetworkGraph make(const TopologyPart& part) {
 }
 
 }  // namespace
+}  // namespace rail
 
 TopologyKind rail_kind() {
   return {.name = "rail",
@@ -37,8 +39,8 @@ TopologyKind rail_kind() {
           .least_sizes = 2,
           .most_sizes = 3,
           .summary = "nodes with a switch inside; card i of the nodes of a group on the same leaf, leaves under spines",
-          .settings = settings,
-          .make = make};
+          .settings = rail::settings,
+          .make = rail::make};
 }
 
 }  // namespace foretoken

@@ -2,6 +2,7 @@
 #include "network/topology/kinds/list.h"
 
 namespace foretoken {
+namespace switch_domain {
 namespace {
 
 NetworkGraph make(const TopologyPart& part) {
@@ -14,12 +15,13 @@ NetworkGraph make(const TopologyPart& part) {
 }
 
 }  // namespace
+}  // namespace switch_domain
 
 TopologyKind switch_kind() {
   return {.name = "switch",
           .sizes = "DEVICES",
           .summary = "one switch any pair crosses at full rate: NVSwitch, NVL72",
-          .make = make};
+          .make = switch_domain::make};
 }
 
 }  // namespace foretoken
