@@ -15,7 +15,9 @@ set(foretoken_headers_from_base
   <algorithm> <array> <bit> <chrono> <cmath> <deque> <filesystem> <functional> <limits> <map> <memory> <mutex> <numeric>
   <optional> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector> <fmt/format.h>
   base/csv.h base/error.h base/estimate.h base/json.h base/number_format.h base/portable_math.h base/text.h)
-set(foretoken_headers_from_compose ${foretoken_headers_from_base}
+set(foretoken_headers_from_kernel ${foretoken_headers_from_base}
+  hardware/catalogue.h hardware/cluster.h model/step.h model/work.h)
+set(foretoken_headers_from_compose ${foretoken_headers_from_kernel}
   base/random.h base/statistics.h library/deployment.h library/library.h compose/serving_engine.h compose/step_estimate.h)
 set(foretoken_headers_from_plan ${foretoken_headers_from_compose}
   plan/plan_space.h serving/engine/engine_setup.h serving/results/run_explanation.h training/pools/mixed_pools.h)

@@ -3,7 +3,7 @@
 # labeled `long`: continuous integration runs them, `test.sh` only with --long. A quick build compiles many sources at a
 # time, so each test file has a namespace of its own.
 # Suites that need something a machine may lack end in what they need (...NeedsData, ...NeedsMpi) and get an entry of their
-# own, <folder>_needs_data, which ctest reports as Skipped where it is missing (tests/support/main.cpp). So do instances of
+# own, <folder>_needs_data, labeled `long`, which ctest reports as Skipped where it is missing (tests/support/main.cpp). So do instances of
 # a suite whose prefix says it: INSTANTIATE_TEST_SUITE_P(NeedsPostgres, ...).
 # SPLIT gives suites (a GoogleTest filter) an entry of their own, to run beside the others.
 function(foretoken_tests target)
@@ -50,6 +50,9 @@ function(foretoken_tests target)
       string(APPEND filter "-*Needs*")
     endif()
     foretoken_test_entry(${name} ${target} "${filter}" "${arg_SLOW}")
+    if(name MATCHES "_needs_" AND NOT arg_SLOW)
+      set_tests_properties(${name} PROPERTIES LABELS long)
+    endif()
   endforeach()
   foretoken_test_entry(${target} ${target} "${rest}" "${arg_SLOW}")
   if(arg_LONG)

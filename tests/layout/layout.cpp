@@ -73,15 +73,17 @@ struct Text {
 
 // Texts in the code of a file, without those in comments.
 std::vector<Text> texts_of(const fs::path& path) {
-  static const std::regex pattern(R"re("((?:[^"\\]|\\.)*)")re");
   std::vector<Text> texts;
   std::istringstream in(text_of(path));
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
-    const std::string code = line.substr(0, line.find("//"));
-    for (auto match = std::sregex_iterator(code.begin(), code.end(), pattern); match != std::sregex_iterator();
-         ++match) {
-      texts.push_back({number, (*match)[1]});
+    const std::string_view code = std::string_view(line).substr(0, line.find("//"));
+    for (size_t open = code.find('"'); open != std::string_view::npos;) {
+      size_t close = open + 1;
+      while (close < code.size() && code[close] != '"') close += code[close] == '\\' ? 2 : 1;
+      if (close >= code.size()) break;
+      texts.push_back({number, std::string(code.substr(open + 1, close - open - 1))});
+      open = code.find('"', close + 1);
     }
   }
   return texts;
@@ -94,7 +96,8 @@ std::vector<Include> includes_of(const fs::path& path) {
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     std::smatch match;
-    if (std::regex_match(line, match, pattern)) includes.push_back({number, match[1] == "\"", match[2]});
+    if (line.find('#') != std::string::npos && std::regex_match(line, match, pattern))
+      includes.push_back({number, match[1] == "\"", match[2]});
   }
   return includes;
 }
@@ -128,23 +131,29 @@ Graph used_folders(const fs::path& cmake_lists) {
   return used;
 }
 
-// Names of constants and types, and functions with their parameters, at the top of unnamed namespaces.
+// Names of constants and types, and functions with their parameters, at the top of unnamed namespaces; with the named
+// namespaces around them.
 std::vector<std::string> unnamed_names(const fs::path& path) {
+  static const std::regex opened(R"(namespace ([\w:]+) \{)");
   static const std::regex constant(R"((?:constexpr|const) [\w:<>, *&]+? (\w+)(?:\[[^\]]*\])?(?: = |\{|\().*)");
-  static const std::regex type(R"((?:class|struct|enum class|using) (\w+)[ ;].*)");
+  static const std::regex type(R"((?:class|struct|enum class) (\w+)[ ;].*)");
   static const std::regex function(R"([\w:<>,& *]+ (\w+\(.*))");
   std::vector<std::string> names;
   std::istringstream in(text_of(path));
-  std::string line;
+  std::string line, around;
   bool inside = false;
   while (std::getline(in, line)) {
-    if (line == "namespace {") inside = true;
-    if (line.starts_with("}  // namespace")) inside = false;
-    if (!inside || line.starts_with(" ") || line.starts_with("using namespace")) continue;
     std::smatch match;
+    if (line.starts_with("namespace ") && std::regex_match(line, match, opened)) around += match[1].str() + "::";
+    if (line == "namespace {") inside = true;
+    if (line.starts_with("}  // namespace")) {
+      if (!inside) around.resize(around.size() - std::min(around.size(), line.size() - line.rfind(' ') + 1));
+      inside = false;
+    }
+    if (!inside || line.starts_with(" ") || line.starts_with("using namespace")) continue;
     for (const std::regex* kind : {&constant, &type, &function}) {
       if (!std::regex_match(line, match, *kind)) continue;
-      names.push_back(match[1]);
+      names.push_back(around + match[1].str());
       break;
     }
   }
@@ -159,7 +168,12 @@ std::vector<std::string> types_of(const fs::path& path) {
   std::vector<std::string> types, namespaces;
   std::istringstream in(text_of(path));
   std::string line;
+  constexpr std::string_view first_words[] = {"}  // ", "namespace ", "class ", "struct ", "enum ", "union ", "using "};
   while (std::getline(in, line)) {
+    if (std::none_of(std::begin(first_words), std::end(first_words),
+                     [&](std::string_view word) { return line.starts_with(word); })) {
+      continue;
+    }
     if (line.starts_with("}  // namespace") && !namespaces.empty()) namespaces.pop_back();
     line = line.substr(0, line.find("//"));
     line.resize(line.find_last_not_of(' ') + 1);
@@ -275,8 +289,7 @@ class Checker {
     std::set<fs::path> files;
     for (const fs::directory_entry& file : fs::recursive_directory_iterator(src_ / folder)) {
       const std::string name = file.path().filename().string();
-      const bool apart = fs::exists(file.path().parent_path() / "list.cpp");
-      if (name.ends_with(".cpp") && !name.ends_with("_test.cpp") && !apart) files.insert(file.path());
+      if (name.ends_with(".cpp") && !name.ends_with("_test.cpp")) files.insert(file.path());
     }
     std::map<std::string, std::string> first;
     for (const fs::path& file : files) {
@@ -340,6 +353,7 @@ class Checker {
     const std::string name = fs::relative(file, src_).generic_string();
     if (name == "hardware/generation.cpp") return;
     for (const Text& text : texts_of(file)) {
+      if (!text.inside.starts_with("sm_") && !text.inside.starts_with("gfx")) continue;
       if (!std::regex_match(text.inside, pattern)) continue;
       report(fmt::format("{}:{}", name, text.line),
              fmt::format("\"{}\": only hardware/generation.cpp reads instruction sets", text.inside));
@@ -352,7 +366,7 @@ class Checker {
     if (std::find(foreign_flags.begin(), foreign_flags.end(), name) != foreign_flags.end()) return;
     for (const Text& text : texts_of(file)) {
       std::smatch match;
-      if (!std::regex_search(text.inside, match, pattern)) continue;
+      if (text.inside.find("--") == std::string::npos || !std::regex_search(text.inside, match, pattern)) continue;
       report(fmt::format("{}:{}", name, text.line),
              fmt::format("{}: only app/ names flags; name the field", match[1].str()));
     }
@@ -367,7 +381,7 @@ class Checker {
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
       std::smatch match;
-      if (!std::regex_search(line, match, pattern)) continue;
+      if (line.find("= \"") == std::string::npos || !std::regex_search(line, match, pattern)) continue;
       report(fmt::format("{}:{}", name, number),
              fmt::format("\"{}\": ask the engine's kind what it does, not for its name", match[1].str()));
     }
@@ -382,7 +396,7 @@ class Checker {
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
       std::smatch match;
-      if (!std::regex_search(line, match, pattern)) continue;
+      if (line.find("std::") == std::string::npos || !std::regex_search(line, match, pattern)) continue;
       report(fmt::format("{}:{}", name, number),
              fmt::format("std::{} differs between machines; use base/portable_math.h", match[1].str()));
     }

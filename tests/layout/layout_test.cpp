@@ -161,8 +161,7 @@ TEST_F(PlantedTree, a_name_in_two_unnamed_namespaces_of_a_folder_is_found) {
   write("src/model/a.cpp", file("constexpr int width = 3;\nint twice(int n) {\n  return 2 * n;\n}\n"));
   write("src/model/b.cpp", file("constexpr double width = 4;\nint twice(double n) {\n  return 2;\n}\n"));
   write("src/network/a.cpp", file("constexpr int width = 3;\n"));
-  write("src/network/laws/list.cpp", "");
-  write("src/network/laws/b.cpp", file("constexpr int width = 3;\n"));
+  write("src/network/b.cpp", "namespace b {\n" + file("constexpr int width = 3;\n") + "}  // namespace b\n");
   EXPECT_THAT(breaches(root_), ElementsAre("src/model/b.cpp: width is in src/model/a.cpp too"));
 }
 

@@ -27,7 +27,7 @@ namespace {
 
 constexpr Range<int64_t> any_size{.least = 0, .most = int64_t{1} << 50};
 
-constexpr int64_t most_ranks = 100'000'000;
+constexpr int64_t most_group_ranks = 100'000'000;
 
 class CollectiveCommand : public Command {
  public:
@@ -44,9 +44,9 @@ class CollectiveCommand : public Command {
     options.text("--sizes", sizes_, "Range of message sizes, doubling from the first to the last, for example 1K:1G");
     options.text("--pair-bytes", pair_bytes_,
                  "For all_to_all: CSV file with the bytes of each pair of ranks (columns from, to, bytes)");
-    options.integer("--ranks", ranks_, {.least = 0, .most = most_ranks},
+    options.integer("--ranks", ranks_, {.least = 0, .most = most_group_ranks},
                     "Number of ranks in the group; 0 = all devices. A cluster gets as many nodes as the ranks need");
-    options.integer("--stride", stride_, {.least = 1, .most = most_ranks},
+    options.integer("--stride", stride_, {.least = 1, .most = most_group_ranks},
                     "Distance between the devices of the group: 8 takes one device from each node of 8");
     options.list("--group", group_,
                  "Devices of the group in rank order, instead of --ranks and --stride, for example 0,8,16,24");
