@@ -261,14 +261,14 @@ bool ServingMemory::shorten_context(int64_t longest) {
 }
 
 ServingMemory serving_memory(const Model& model, const Device& device, const ParallelPlan& plan,
-                             const EngineFlags& flags) {
+                             const EngineFlags& flags, RemediesSought remedies) {
   check_step(model, {.phase = StepPhase::prefill}, plan);
   ServingMemory memory = tightest_stage(model, device, plan, resolved(flags, model, device, plan));
   if (!memory.starts && engine_kind(flags.engine).shortens_context) {
     start_with_shorter_context(model, device, plan, memory);
   }
   if (flags.max_num_seqs == 0) memory.flags.max_num_seqs = sequences_for_pool(memory.flags, model, memory.tokens.value);
-  if (!memory.starts) memory.remedies = remedies_for(model, device, plan, memory);
+  if (!memory.starts && remedies == RemediesSought::yes) memory.remedies = remedies_for(model, device, plan, memory);
   memory.model = model.name;
   memory.device = device.name;
   if (const Platform* platform = platform_of(device)) memory.platform = platform->name;

@@ -57,8 +57,11 @@ struct ServingMemory {
   bool shorten_context(int64_t longest);
 };
 
+// What would let an engine start that does not: each change is a report of its own, so that searches leave it out.
+enum class RemediesSought : uint8_t { yes, no };
+
 ServingMemory serving_memory(const Model& model, const Device& device, const ParallelPlan& plan,
-                             const EngineFlags& flags);
+                             const EngineFlags& flags, RemediesSought remedies = RemediesSought::yes);
 
 // Of an engine that does not start: what does not fit, and how much is missing.
 std::string memory_shortage(const ServingMemory& memory);

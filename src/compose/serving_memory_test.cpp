@@ -168,6 +168,17 @@ TEST(ServingMemory, a_model_that_does_not_fit_says_by_how_much_and_what_helps) {
   EXPECT_TRUE(wider.remedies.empty());
 }
 
+TEST(ServingMemory, remedies_that_nobody_reads_are_not_sought) {
+  const Model large = model("Llama-3.1-70B");
+  const ServingMemory told = serving_memory(large, device("h100_sxm"), {}, {.max_model_len = 8192});
+  const ServingMemory quiet =
+      serving_memory(large, device("h100_sxm"), {}, {.max_model_len = 8192}, RemediesSought::no);
+  EXPECT_FALSE(told.remedies.empty());
+  EXPECT_TRUE(quiet.remedies.empty());
+  EXPECT_FALSE(quiet.starts);
+  EXPECT_EQ(quiet.short_by.value(), told.short_by.value());
+}
+
 TEST(ServingMemory, a_sequence_too_long_is_told_how_long_it_may_be) {
   const ServingMemory memory = llama_on("rtx_4090", {});  // max_model_len 131072 by its config
   ASSERT_FALSE(memory.starts);

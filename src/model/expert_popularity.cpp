@@ -6,6 +6,7 @@
 #include <mutex>
 #include <numeric>
 #include <queue>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -80,23 +81,38 @@ double wakes(double chosen, double tokens) {
   return chosen >= 1 ? std::min(1.0, tokens) : 1 - portable_exp(tokens * portable_log(1 - chosen));
 }
 
-// The busiest rank, averaged over placements of the experts: eight of them were up to 15% off.
-ExpertLoad scattered_load(const ExpertPopularity& popularity, double tokens, int64_t top_k, int64_t ranks) {
-  std::vector<ExpertLoad> experts = loads_of_experts(popularity, tokens, top_k);
-  const auto local = std::max<std::ptrdiff_t>(1, std::ssize(experts) / ranks);
-  constexpr int placements = 64;
-  const int rounds = local == std::ssize(experts) ? 1 : placements;
+constexpr int placements = 64;  // eight were up to 15% off
+
+// Where so many experts are in each placement, one after the other. The same for all loads: drawn once.
+const std::vector<uint32_t>& placed_experts(size_t experts) {
+  thread_local std::map<size_t, std::vector<uint32_t>> remembered;
+  std::vector<uint32_t>& all = remembered[experts];
+  if (!all.empty()) return all;
+  std::vector<uint32_t> order(experts);
+  std::iota(order.begin(), order.end(), 0U);
   RandomStream stream(0, "expert placement");
+  for (int round = 0; round < placements; ++round) {
+    shuffle(order, stream);
+    all.insert(all.end(), order.begin(), order.end());
+  }
+  return all;
+}
+
+// The busiest rank, averaged over placements of the experts.
+ExpertLoad scattered_load(const ExpertPopularity& popularity, double tokens, int64_t top_k, int64_t ranks) {
+  const std::vector<ExpertLoad> experts = loads_of_experts(popularity, tokens, top_k);
+  const auto local = std::max<std::ptrdiff_t>(1, std::ssize(experts) / ranks);
+  const int rounds = local == std::ssize(experts) ? 1 : placements;
+  const std::span<const uint32_t> placed = placed_experts(experts.size());
   ExpertLoad mean;
   for (int round = 0; round < rounds; ++round) {
-    shuffle(experts, stream);
+    const std::span<const uint32_t> order = placed.subspan(static_cast<size_t>(round) * experts.size(), experts.size());
     ExpertLoad busiest;
-    for (auto rank = experts.begin(); experts.end() - rank >= local; rank += local) {
-      const ExpertLoad load =
-          std::accumulate(rank, rank + local, ExpertLoad{}, [](ExpertLoad sum, const ExpertLoad& one) {
-            return ExpertLoad{.active_experts = sum.active_experts + one.active_experts,
-                              .pairs = sum.pairs + one.pairs};
-          });
+    for (auto rank = order.begin(); order.end() - rank >= local; rank += local) {
+      const ExpertLoad load = std::accumulate(rank, rank + local, ExpertLoad{}, [&](ExpertLoad sum, uint32_t one) {
+        return ExpertLoad{.active_experts = sum.active_experts + experts[one].active_experts,
+                          .pairs = sum.pairs + experts[one].pairs};
+      });
       if (load.pairs > busiest.pairs) busiest = load;
     }
     mean.active_experts += busiest.active_experts / rounds;

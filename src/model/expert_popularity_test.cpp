@@ -1,11 +1,13 @@
 #include "model/expert_popularity.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace foretoken::expert_popularity_test {
 
@@ -122,6 +124,28 @@ TEST(PowerLawPopularity, makes_ranks_about_as_uneven_as_those_that_were_balanced
   EXPECT_GT(imbalance(*power_law_popularity(256, 1.2), 64), imbalance(*power_law_popularity(256, 1.2), 32));
   EXPECT_LT(imbalance(*power_law_popularity(256, 1.2), 8), 1.4);
   EXPECT_NEAR(imbalance(*power_law_popularity(256, 1.2), 1), 1, 1e-9);
+}
+
+// Placements are drawn once for as many experts: the load is that of the same placements drawn anew.
+TEST(PowerLawPopularity, has_the_mean_load_of_its_placements) {
+  const std::shared_ptr<const ExpertPopularity> popularity = power_law_popularity(64, 1.2);
+  for (const double tokens : {100.0, 3.0, 4096.0}) {
+    std::vector<ExpertLoad> experts = loads_of_experts(*popularity, tokens, 8);
+    RandomStream stream(0, "expert placement");
+    constexpr int placements = 64;
+    double pairs = 0;
+    for (int round = 0; round < placements; ++round) {
+      shuffle(experts, stream);
+      double busiest = 0;
+      for (size_t rank = 0; rank < 64; rank += 8) {
+        double load = 0;
+        for (size_t i = rank; i < rank + 8; ++i) load += experts[i].pairs;
+        busiest = std::max(busiest, load);
+      }
+      pairs += busiest / placements;
+    }
+    EXPECT_DOUBLE_EQ(popularity_load(*popularity, tokens, 8, 8).pairs, pairs) << tokens;
+  }
 }
 
 TEST(PowerLawPopularity, is_the_same_object_for_the_same_law) {

@@ -77,7 +77,8 @@ EngineSpec EngineShelf::spec_of(const EnginePool& pool) const {
                 .max_model_len = max_model_len_,
                 .kv_dtype = choice.kv_dtype},
       .scheduling = {.enable_chunked_prefill = true},  // as launch lines say
-      .boards = BoardState::metered};
+      .boards = BoardState::metered,
+      .remedies = RemediesSought::no};
   if (question_->lora) {
     spec.lora = question_->lora;
     spec.lora->max_loras = pool.max_loras;

@@ -136,7 +136,12 @@ std::vector<double> LayoutSimulator::rates_of_curve(double capacity) const {
     };
     rates.push_back(question_->in_flight ? in_flight() : capacity * share);
   }
-  if (question_->rate && *question_->rate <= rates.back()) rates.push_back(*question_->rate);
+  if (const std::optional<double>& asked = question_->rate; asked && *asked <= rates.back()) {
+    // One beside it would show nothing but another draw of requests.
+    std::erase_if(rates,
+                  [&](double rate) { return rate != capacity && std::abs(rate / *asked - 1) <= pooled_tolerance; });
+    rates.push_back(*asked);
+  }
   std::sort(rates.begin(), rates.end());
   rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
   return rates;
@@ -266,7 +271,7 @@ class LayoutSimulator::Evaluation {
     std::vector<StretchTask> tasks;
     std::vector<RateTrial*> owners;
     for (RateTrial* one : trials) {
-      for (StretchTask& task : one->next()) {
+      for (StretchTask& task : one->next(help_.workers)) {
         tasks.push_back(std::move(task));
         owners.push_back(one);
       }
@@ -611,7 +616,7 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort, 
     return Evaluation(*this, engines, judgement, step, by, point).evaluated();
   };
   const std::optional<Effort> before = effort_before(effort);
-  if (!before) return with({.known = nullptr, .run_stretches = help.run_stretches});
+  if (!before) return with({.known = nullptr, .run_stretches = help.run_stretches, .workers = help.workers});
   const std::string key = layout.key();
   if (effort == Effort::promised && promised_.contains(key)) return promised_.at(key);
   PlanPoint known;
@@ -620,7 +625,7 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort, 
   } else {
     known = evaluate(layout, *before, help);
   }
-  PlanPoint found = with({.known = &known, .run_stretches = help.run_stretches});
+  PlanPoint found = with({.known = &known, .run_stretches = help.run_stretches, .workers = help.workers});
   if (effort == Effort::promised) {
     constexpr size_t most_kept = 4096;
     if (promised_.size() >= most_kept) promised_.clear();

@@ -113,6 +113,7 @@ using RunStretches = std::function<std::vector<StretchOutcome>(std::span<const S
 struct EvaluationHelp {
   const PlanPoint* known = nullptr;  // the layout with less effort
   RunStretches run_stretches = {};   // on several threads or by several processes; nothing = here, one by one
+  int64_t workers = 0;               // of these together; 0 = not known
 };
 
 // Ways to the same answer with less work: bounds rule layouts out, and runs end once they are sure to break a limit.

@@ -1,5 +1,6 @@
 #include "plan/serving/layout_simulation.h"
 
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -25,6 +26,21 @@ TEST(LayoutSimulation, a_curve_tells_the_same_at_capacity_as_the_search_for_it) 
     const PlanRun* same = curve.at_rate(full.capacity.value);
     ASSERT_NE(same, nullptr);
     EXPECT_EQ(same->achieved_ms, full.at_capacity()->achieved_ms);
+  }
+}
+
+// Other requests come at every rate of a curve: two rates side by side would differ by those alone.
+TEST(LayoutSimulation, a_curve_has_no_rate_beside_the_one_asked_for) {
+  ServingQuestion question = small_question();
+  const ServingFacts facts = roofline_facts();
+  EngineShelf shelf(question, facts, small_traffic());
+  const double capacity =
+      LayoutSimulator(question, small_traffic(), shelf).evaluate(one_engine, Effort::promised).capacity.value;
+  question.rate = 0.905 * capacity;
+  const PlanPoint curve = LayoutSimulator(question, small_traffic(), shelf).evaluate(one_engine, Effort::curve);
+  ASSERT_NE(curve.at_rate(*question.rate), nullptr);
+  for (const PlanRun& run : curve.runs) {
+    EXPECT_TRUE(run.rate == *question.rate || std::abs(run.rate / *question.rate - 1) > 0.02) << run.rate;
   }
 }
 

@@ -152,12 +152,14 @@ class LayoutSimulator::RateTrial {
  public:
   RateTrial(const Trial& trial, double rate, bool to_its_end) : trial_(trial), rate_(rate), to_its_end_(to_its_end) {}
 
-  // What to run next. Of many stretches, half: the others are left out where these decide.
-  std::vector<StretchTask> next() const {
+  // What `workers` run next. Of many stretches, half: the others are left out where these decide. Of two workers, one
+  // would wait for the other's second of three. How many are run at once changes nothing of the decision.
+  std::vector<StretchTask> next(int64_t workers = 0) const {
     const int64_t stretches = trial_.judging.stretches;
+    const int64_t at_once = workers == 2 ? workers : (stretches + 1) / 2;
     const auto done = static_cast<int64_t>(outcomes_.size());
     std::vector<StretchTask> tasks;
-    for (int64_t i = done; i < std::min(stretches, done + (stretches + 1) / 2); ++i) {
+    for (int64_t i = done; i < std::min(stretches, done + at_once); ++i) {
       tasks.push_back(trial_.task(rate_, i, to_its_end_));
     }
     return tasks;

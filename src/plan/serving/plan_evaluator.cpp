@@ -91,7 +91,9 @@ class ThreadedEvaluator final : public PlanEvaluator {
     };
     const bool is_shared = workers_.size() > 1 && is_shared_by_runs(effort);
     return simulator->evaluate(layout, effort,
-                               {.known = known, .run_stretches = is_shared ? on_threads : RunStretches()});
+                               {.known = known,
+                                .run_stretches = is_shared ? on_threads : RunStretches(),
+                                .workers = static_cast<int64_t>(workers_.size())});
   }
 
   // Each thread has step times of its own: layouts go to the thread that has those of their family. One that runs out

@@ -175,7 +175,7 @@ ServingSearchResult ServingPlanner::search() const {
   std::optional<ResultStore> results;
   if (!store.empty()) results.emplace(store, stored_question(question, traffic, facts_name()));
   const std::unique_ptr<PlanEvaluator> evaluator =
-      results ? stored_evaluator(question, from, traffic, threads, *results)
+      results ? stored_evaluator(question, from, traffic, threads, *results, processes)
               : threaded_evaluator(question, from, traffic, threads, check_wanted);
   // Closed forms take a second or two.
   const auto by_closed_form = [&] {

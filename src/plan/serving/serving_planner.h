@@ -38,6 +38,7 @@ struct ServingPlanner {
   double host_factor = 1;        // as ServingFacts
   SearchLimits limits = {};
   unsigned threads = 1;
+  int64_t processes = 0;   // that share the store; 0 = not known
   std::string store = {};  // where results are kept and shared: a file or postgresql://...; empty = nowhere
   std::function<void(const std::string&)> tell = {};
   std::function<void()> check_wanted = {};  // called often, on any thread; throws where the search need not go on

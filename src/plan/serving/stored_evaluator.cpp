@@ -28,8 +28,8 @@ std::vector<std::vector<size_t>> judged_together(std::span<const ServingLayout> 
 class StoredEvaluator final : public PlanEvaluator {
  public:
   StoredEvaluator(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic, unsigned threads,
-                  ResultStore& store)
-      : question_(question), store_(store) {
+                  ResultStore& store, int64_t processes)
+      : question_(question), store_(store), processes_(processes) {
     for (unsigned i = 0; i < std::max(1U, threads); ++i) {
       workers_.push_back(std::make_unique<Worker>(question, facts, traffic));
     }
@@ -94,7 +94,8 @@ class StoredEvaluator final : public PlanEvaluator {
         [&](LayoutSimulator& simulator, size_t i) {
           return point_json(simulator.evaluate(layouts[i], effort,
                                                {.known = known.empty() ? nullptr : &known[i],
-                                                .run_stretches = is_shared_work ? together : RunStretches()}));
+                                                .run_stretches = is_shared_work ? together : RunStretches(),
+                                                .workers = processes_ * static_cast<int64_t>(threads())}));
         },
         [&](size_t /*index*/) { return is_shared_work; });
     std::vector<PlanPoint> points;
@@ -129,6 +130,7 @@ class StoredEvaluator final : public PlanEvaluator {
 
   const ServingQuestion& question_;
   ResultStore& store_;
+  int64_t processes_;                             // 0 = not known
   std::vector<std::unique_ptr<Worker>> workers_;  // one for each thread
 };
 
@@ -139,8 +141,9 @@ std::string stored_question(const ServingQuestion& question, const Traffic& traf
 }
 
 std::unique_ptr<PlanEvaluator> stored_evaluator(const ServingQuestion& question, const ServingFacts& facts,
-                                                const Traffic& traffic, unsigned threads, ResultStore& store) {
-  return std::make_unique<StoredEvaluator>(question, facts, traffic, threads, store);
+                                                const Traffic& traffic, unsigned threads, ResultStore& store,
+                                                int64_t processes) {
+  return std::make_unique<StoredEvaluator>(question, facts, traffic, threads, store, processes);
 }
 
 }  // namespace foretoken

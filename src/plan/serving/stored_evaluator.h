@@ -13,8 +13,10 @@ namespace foretoken {
 // numbers come from (ServingFacts).
 std::string stored_question(const ServingQuestion& question, const Traffic& traffic, const std::string& facts);
 
-// On so many threads. What it is given outlives it; the store is one of stored_question().
+// On so many threads, of so many processes; 0 = nobody knows how many. What it is given outlives it; the store is one
+// of stored_question().
 std::unique_ptr<PlanEvaluator> stored_evaluator(const ServingQuestion& question, const ServingFacts& facts,
-                                                const Traffic& traffic, unsigned threads, ResultStore& store);
+                                                const Traffic& traffic, unsigned threads, ResultStore& store,
+                                                int64_t processes = 0);
 
 }  // namespace foretoken

@@ -38,10 +38,10 @@ class StoredSearch : public testing::Test {
                std::to_string(getpid()) + ".sqlite")) {}
   ~StoredSearch() override { std::filesystem::remove(file_); }
 
-  std::string stored(unsigned threads) const {
+  std::string stored(unsigned threads, int64_t processes = 0) const {
     ResultStore store(file_, stored_question(question_, small_traffic(), "roofline"));
-    return text_of(
-        search_serving_layouts(question_, *stored_evaluator(question_, facts_, small_traffic(), threads, store), few));
+    const auto evaluator = stored_evaluator(question_, facts_, small_traffic(), threads, store, processes);
+    return text_of(search_serving_layouts(question_, *evaluator, few));
   }
   std::string plain() const {
     return text_of(search_serving_layouts(question_, *threaded_evaluator(question_, facts_, small_traffic(), 1), few));
@@ -73,6 +73,16 @@ TEST_F(StoredSearch, several_at_once_find_the_same_and_share_the_work) {
   const StoreCounts counts = ResultStore::counts_of(file_);
   EXPECT_EQ(counts.begun, counts.results);
   EXPECT_EQ(counts.claimed, 0);
+}
+
+TEST_F(StoredSearch, two_workers_who_know_of_each_other_find_the_same) {
+  const std::string expected = plain();
+  std::string other;
+  std::thread together([&] { other = stored(1, 2); });
+  const std::string own = stored(1, 2);
+  together.join();
+  EXPECT_EQ(own, expected);
+  EXPECT_EQ(other, expected);
 }
 
 TEST_F(StoredSearch, other_limits_or_facts_are_another_question) {

@@ -241,7 +241,7 @@ EngineSetup EngineBuilder::started(const EngineSpec& spec, const ParallelPlan& p
   flags.drafts = spec.speculation.has_value();
   // Tables are of steps alone, from whoever made them: no server of ours stands before them.
   EngineSetup setup = set_up_engine(
-      serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, flags), plan,
+      serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, flags, spec.remedies), plan,
       stack_of(spec, family, asked),
       {.scheduler = std::string(
            scheduler_kind(spec.scheduler.empty() ? usual_scheduler(spec.flags.engine) : spec.scheduler).name),

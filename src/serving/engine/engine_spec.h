@@ -66,11 +66,12 @@ struct EngineSpec {
   std::optional<FfnPool> ffn = {};  // whose devices have the feed-forward layers
   StepSource steps = {};
   BoardState boards = BoardState::cool;
-  std::optional<PowerModel> power = {};  // of a board with caps; nothing = the device's own
-  int64_t receive_interval = 1;          // decode steps from one reading of new requests to the next (SGLang)
-  int64_t stream_interval = 1;           // tokens in a piece of an answer, but for the first and the last
-  bool two_batch_overlap = false;        // experts on other ranks: one half computes while the other travels
-  bool offline = false;                  // requests do not come through a server (engine_setup.h)
+  RemediesSought remedies = RemediesSought::yes;  // in the report of one that does not start
+  std::optional<PowerModel> power = {};           // of a board with caps; nothing = the device's own
+  int64_t receive_interval = 1;                   // decode steps from one reading of new requests to the next (SGLang)
+  int64_t stream_interval = 1;                    // tokens in a piece of an answer, but for the first and the last
+  bool two_batch_overlap = false;                 // experts on other ranks: one half computes while the other travels
+  bool offline = false;                           // requests do not come through a server (engine_setup.h)
 };
 
 }  // namespace foretoken

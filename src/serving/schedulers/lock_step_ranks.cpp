@@ -226,7 +226,7 @@ class LockStepRanks final : public Scheduler {
     for (const BatchEntry& entry : decodes.entries) {
       Sequence& sequence = *entry.sequence;
       sequence.produced -= in_flight;
-      sequence.steps_in_flight += static_cast<int32_t>(in_flight);
+      sequence.steps_in_flight = static_cast<int16_t>(sequence.steps_in_flight + in_flight);
       if (decodes.ended > 0) sequence.record.last_token = decodes.last_token;
     }
     decodes.settled = true;
@@ -259,7 +259,7 @@ class LockStepRanks final : public Scheduler {
                         .blocks_used = load.blocks_used,
                         .blocks = load.blocks});
     }
-    sequence.rank = last_rank_ = static_cast<int32_t>(router_->choose(sequence.request, loads_));
+    sequence.rank = last_rank_ = static_cast<int16_t>(router_->choose(sequence.request, loads_));
   }
 
   void join_parts(Batch& batch) const {
@@ -275,7 +275,7 @@ class LockStepRanks final : public Scheduler {
   std::vector<Quiet> quiet_;
   std::vector<size_t> quiet_now_;  // scratch
   std::vector<ReplicaLoad> loads_;
-  int32_t last_rank_ = 0;
+  int16_t last_rank_ = 0;
 };
 
 }  // namespace

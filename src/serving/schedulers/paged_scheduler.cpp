@@ -40,11 +40,11 @@ int64_t PagedScheduler::repeats(const Batch& batch) const {
   if (!batch.only_decodes() || batch.entries().size() != running_.size()) return 0;
   if (batch.step().drafted_tokens > 0) return 0;  // what comes out differs from step to step
   if (!waiting_.empty() && !stays_blocked_) return 0;
-  int64_t count = batch.entries().front().sequence->request.output_tokens;
+  if (batch.ends_sequence()) return 0;  // of a large batch some sequence does in nearly every step
+  int64_t count = batch.entries().front().sequence->to_promise;
   for (const BatchEntry& entry : batch.entries()) {
     if (entry.sequence->promised == entry.yields) return 0;  // its very first token, of a prompt computed elsewhere
-    count = std::min(count, entry.sequence->request.output_tokens - entry.sequence->promised);
-    if (count <= 0) return 0;  // of a large batch some sequence ends in nearly every step
+    count = std::min(count, entry.sequence->to_promise - entry.sequence->promised);
   }
   return steps_that_fit(batch, count);
 }

@@ -113,7 +113,8 @@ class SglangScheduler final : public PagedScheduler {
   }
 
   void decode(Batch& batch) {
-    std::vector<Sequence*> ready;
+    std::vector<Sequence*>& ready = ready_;
+    ready.clear();
     for (Sequence* sequence : running_) {
       if (decodes(*sequence)) ready.push_back(sequence);
     }
@@ -158,6 +159,7 @@ class SglangScheduler final : public PagedScheduler {
 
   double ratio_at_retraction_ = first_ratio;  // or at the start
   int64_t steps_since_retraction_ = 0;        // that decoded
+  std::vector<Sequence*> ready_;              // scratch
   Sequence* chunked_ = nullptr;               // its prompt is not all computed
 };
 

@@ -20,6 +20,9 @@ void Sequence::begin(Request&& new_request) {
             .shortened = request.shortened};
   promised = produced = computed = blocks = sent = 0;
   prompt_end = request.input_tokens;
+  // No run has steps for more.
+  to_promise = static_cast<int32_t>(std::min<int64_t>(request.output_tokens, std::numeric_limits<int32_t>::max()));
+  plain = request.adapter < 0 && request.thinking_tokens == 0;
   steps_in_flight = 0;
   latest_start = end_of_time;
   running = watched = cancelled = spare = outside = expected = false;
@@ -52,13 +55,15 @@ void Batch::add_any(Sequence& sequence, int64_t new_tokens, const Drafts& drafts
   }
   sequence.promised += yields;
   ends_sequence_ = ends_sequence_ || sequence.all_promised();
-  BatchEntry& entry = entries_.emplace_back();
+  BatchEntry& entry = new_entry();
   entry.sequence = &sequence;
   entry.new_tokens = new_tokens;
   entry.context_tokens = context;
   entry.yields = yields;
   entry.decodes = decodes;
+  entry.goes_on = false;
   entry.drafts = drafts;
+  changing_.push_back(static_cast<uint32_t>(filled_ - 1));
   if (decodes) {
     ++decodes_;
     drafted_ += drafts.verified;
@@ -98,8 +103,7 @@ void Batch::add_idle_decodes(int64_t count, int64_t context_each) {
 }
 
 void Batch::remove(Sequence& sequence) {
-  std::vector<BatchEntry> kept;
-  kept.swap(entries_);
+  const std::vector<BatchEntry> kept(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(filled_));
   clear();
   for (const BatchEntry& entry : kept) {
     Sequence& other = *entry.sequence;
@@ -112,20 +116,25 @@ void Batch::remove(Sequence& sequence) {
 
 void Batch::repeat(int64_t count) {
   ensure(only_decodes() && drafted_ == 0, "only decodes repeat, and those that verify drafts do not");
-  for (BatchEntry& entry : entries_) {
+  changing_.clear();
+  for (size_t place = 0; place < filled_; ++place) {
+    BatchEntry& entry = entries_[place];
     Sequence& sequence = *entry.sequence;
     entry.context_tokens += count;
     sequence.computed += count;
     sequence.promised += count;
     sequence.produced += count;
     ends_sequence_ = ends_sequence_ || sequence.all_promised();
+    entry.goes_on = sequence.plain && !sequence.all_promised();
+    if (!entry.goes_on) changing_.push_back(static_cast<uint32_t>(place));
   }
   decode_context_ += count * decodes_;
   longest_decode_ += count;
 }
 
 void Batch::clear() {
-  entries_.clear();
+  filled_ = 0;
+  changing_.clear();
   quiet_parts_.clear();
   prompts_.clear();
   adapters_.clear();
@@ -150,7 +159,8 @@ void Batch::join(const Batch& rank) {
     return std::accumulate(images.begin(), images.end(), int64_t{0});
   };
   if (patches(rank.images_) > patches(images_)) images_ = rank.images_;
-  entries_.insert(entries_.end(), rank.entries_.begin(), rank.entries_.end());
+  for (const uint32_t place : rank.changing_) changing_.push_back(static_cast<uint32_t>(filled_) + place);
+  for (const BatchEntry& entry : rank.entries()) new_entry() = entry;
   decodes_ += rank.decodes_;
   idle_decodes_ += rank.idle_decodes_;
   decode_context_ += rank.decode_context_;
@@ -167,7 +177,7 @@ void Batch::join(const std::shared_ptr<QuietDecodes>& rank) {
   one.decode_context_tokens += rank->chosen * one.decodes;
   one.longest_decode_context += rank->chosen;
   count_in(one);
-  quiet_parts_.push_back({.place = entries_.size(), .decodes = rank});
+  quiet_parts_.push_back({.place = filled_, .decodes = rank});
   decodes_ += one.decodes;
   decode_context_ += one.decode_context_tokens;
 }

@@ -32,14 +32,16 @@ struct alignas(64) Sequence {
   int64_t blocks = 0;      // of the cache, that it holds
   // Of `computed`: from there on, another of its contents can be found (kv_blocks.h).
   int64_t next_content_end = std::numeric_limits<int64_t>::max();
-  int32_t steps_in_flight = 0;
-  int32_t rank = 0;        // of the engine's ranks in lock step, where there are several
+  int32_t to_promise = 0;  // output tokens of the request
+  int16_t steps_in_flight = 0;
+  int16_t rank = 0;        // of the engine's ranks in lock step, where there are several
   bool running = false;    // admitted; else it waits
   bool watched = false;    // an observer wants to know its steps
   bool cancelled = false;  // its client has gone, and steps in flight still compute it
   bool spare = false;      // no request: to be used again
   bool outside = false;    // holds cache, but is in no queue: its prompt is computed elsewhere, or is to move there
   bool expected = false;   // of these, one whose prompt is to move here
+  bool plain = true;       // its decodes are of tokens alone: no adapter, no thinking that ends somewhere
   Request request;
   RequestRecord record;
   Picoseconds latest_start = end_of_time;  // of its first step, to meet its TTFT goal
@@ -52,7 +54,7 @@ struct alignas(64) Sequence {
 
   int64_t known_tokens() const { return request.input_tokens + promised; }
   int64_t tokens_left() const { return known_tokens() - computed; }
-  bool all_promised() const { return promised == request.output_tokens; }
+  bool all_promised() const { return promised == to_promise; }
   // Tokens in the cache when the last one comes out, which is not put there.
   int64_t final_tokens() const { return request.input_tokens + request.output_tokens - 1; }
   // It is new: takes the request's place in the run, keeps the memory of what it was before.
@@ -67,6 +69,7 @@ struct BatchEntry {
   int64_t context_tokens = 0;
   int64_t yields = 0;  // tokens that come out: of a decode one more than the drafts accepted, up to its last token
   bool decodes = false;
+  bool goes_on = false;  // a plain decode of one token that is neither the first nor the last
   Drafts drafts;
 };
 
@@ -86,10 +89,10 @@ class Batch {
  public:
   // The sequence computes `new_tokens` more; a decode may verify drafts.
   void add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts = {}) {
-    // Most of all that is ever added: the next token of a sequence, which something is known for.
-    const bool is_plain = sequence.computed >= sequence.prompt_end && new_tokens == 1 && drafts.verified == 0 &&
-                          sequence.request.adapter < 0;
-    if (is_plain && sequence.tokens_left() > 0 && !sequence.all_promised()) {
+    // Most of all that is ever added: the next token of a sequence. The last one known is all that is left.
+    const bool is_plain =
+        sequence.plain && sequence.computed >= sequence.prompt_end && new_tokens == 1 && drafts.verified == 0;
+    if (is_plain && !sequence.all_promised()) {
       add_decode(sequence);
     } else {
       add_any(sequence, new_tokens, drafts);
@@ -109,14 +112,16 @@ class Batch {
   void repeat(int64_t count);
   void clear();
 
-  std::span<const BatchEntry> entries() const { return entries_; }
+  std::span<const BatchEntry> entries() const { return {entries_.data(), filled_}; }
+  // Places of those that do not go on as they are: where something begins or ends.
+  std::span<const uint32_t> changing() const { return changing_; }
   // Between the entries: ranks that go on as they are come before the one at `place`.
   struct QuietPart {
     size_t place = 0;
     std::shared_ptr<QuietDecodes> decodes;
   };
   std::span<const QuietPart> quiet_parts() const { return quiet_parts_; }
-  bool empty() const { return entries_.empty() && quiet_parts_.empty(); }
+  bool empty() const { return filled_ == 0 && quiet_parts_.empty(); }
   bool only_decodes() const { return prompts_.empty(); }
   // Some sequence gets its last token at the end.
   bool ends_sequence() const { return ends_sequence_; }
@@ -135,12 +140,15 @@ class Batch {
  private:
   void add_decode(Sequence& sequence) {
     // Written where it stays: copied from elsewhere, its loads wait for stores of other widths, at every token.
-    BatchEntry& entry = entries_.emplace_back();
+    BatchEntry& entry = new_entry();
     entry.sequence = &sequence;
     entry.new_tokens = 1;
     entry.context_tokens = sequence.computed;
     entry.yields = 1;
     entry.decodes = true;
+    entry.drafts = {};
+    entry.goes_on = sequence.promised > 0 && sequence.promised + 1 < sequence.to_promise;
+    if (!entry.goes_on) changing_.push_back(static_cast<uint32_t>(filled_ - 1));
     ++decodes_;
     decode_context_ += sequence.computed;
     longest_decode_ = std::max(longest_decode_, sequence.computed);
@@ -149,11 +157,18 @@ class Batch {
     ++sequence.steps_in_flight;
     ends_sequence_ = ends_sequence_ || sequence.all_promised();
   }
+  // As some step before has left it.
+  BatchEntry& new_entry() {
+    if (filled_ == entries_.size()) entries_.resize(2 * filled_ + 16);
+    return entries_[filled_++];
+  }
   void add_any(Sequence& sequence, int64_t new_tokens, const Drafts& drafts);
   void add_images(const Request& request, int64_t from, int64_t to);
   void count_in(const StepBatch& rank);
 
-  std::vector<BatchEntry> entries_;
+  std::vector<BatchEntry> entries_;  // the first `filled_`; those behind them are memory for later ones
+  size_t filled_ = 0;
+  std::vector<uint32_t> changing_;
   std::vector<QuietPart> quiet_parts_;
   std::vector<PromptChunk> prompts_;
   std::vector<int32_t> adapters_;

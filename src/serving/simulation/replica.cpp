@@ -50,12 +50,16 @@ class GapCounter {
 };
 
 // When clients see what a step has made: its entries, and ranks that go on as they are, each at once, in the order in
-// which their pieces are sent. `tokens` says how many an entry's piece holds; one without a piece is told the step's
-// end.
-template <class Tokens, class OfEntry, class OfRank>
-void send_pieces(Frontend& front, const Batch& batch, Picoseconds made, const Tokens& tokens, const OfEntry& of_entry,
-                 const OfRank& of_rank) {
+// which their pieces are sent. `goes_on`: nobody asks when its piece of one token is seen. `tokens` says how many an
+// entry's piece holds; one without a piece is told the step's end.
+template <class GoesOn, class Tokens, class OfEntry, class OfRank>
+void send_pieces(Frontend& front, const Batch& batch, Picoseconds made, const GoesOn& goes_on, const Tokens& tokens,
+                 const OfEntry& of_entry, const OfRank& of_rank) {
   const auto send = [&](const BatchEntry& entry) {
+    if (goes_on(entry)) {
+      front.sent(1, made);
+      return;
+    }
     const int64_t sent = tokens(entry);
     of_entry(entry, sent, sent > 0 ? front.sent(1, made) : made);
   };
@@ -218,7 +222,8 @@ void Replica::place(Step& step, Picoseconds now) {
   const bool runs_behind = !in_flight_.empty();
   step.begin = std::max(now, stage_free_.front());
   if (tiers_) step.begin = tiers_->earliest_begin(step.begin);
-  for (const BatchEntry& entry : step.batch.entries()) {
+  for (const uint32_t place : step.batch.changing()) {
+    const BatchEntry& entry = step.batch.entries()[place];
     Sequence& sequence = *entry.sequence;
     if (sequence.promised > entry.yields) continue;  // it has run before
     if (sequence.record.scheduled < 0) sequence.record.scheduled = step.begin;
@@ -343,9 +348,10 @@ void Replica::send_equal_run(const Step& run, int64_t steps, Picoseconds step_ti
   GapCounter gaps(gap_observer_);
   Picoseconds before_last = pieces * front_.piece();  // of the pieces of one step
   for (const BatchEntry& entry : entries) {
-    RequestRecord& record = entry.sequence->record;
     before_last -= front_.piece();
+    if (gap_observer_ == nullptr && entry.sequence->plain) continue;  // more tokens come
     const Picoseconds first_seen = sent.first - before_last;
+    RequestRecord& record = entry.sequence->record;
     gaps.add(first_seen - record.last_token, 1);
     if (entry.sequence->request.thinking_tokens > 0) note_answer(*entry.sequence, steps, first_seen, each);
     record.last_token = sent.last - before_last;
@@ -435,8 +441,17 @@ void Replica::finish_step(Step& step) {
     }
     decodes.last_token = seen;
   };
+  // Most of all entries. Without gaps, only the first and the last token of a sequence are asked for.
+  const bool tells_every_token = gap_observer_ != nullptr || stream_interval_ > 1;
+  const auto goes_on = [&](const BatchEntry& entry) {
+    Sequence& sequence = *entry.sequence;
+    if (!entry.goes_on || tells_every_token || sequence.cancelled) return false;
+    --sequence.steps_in_flight;
+    ++sequence.produced;
+    return true;
+  };
   const auto tokens = [&](const BatchEntry& entry) { return tokens_to_send(entry); };
-  send_pieces(front_, step.batch, step.end, tokens, finish, finish_rank);
+  send_pieces(front_, step.batch, step.end, goes_on, tokens, finish, finish_rank);
 }
 
 void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats) {
@@ -482,7 +497,8 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
   };
   // Nobody watches those of ranks that go on as they are.
   const auto tokens = [&](const BatchEntry& entry) { return tokens_to_send(entry); };
-  send_pieces(ahead, step.batch, first_end, tokens, tell, [](const QuietDecodes&, Picoseconds) {});
+  const auto none = [](const BatchEntry&) { return false; };
+  send_pieces(ahead, step.batch, first_end, none, tokens, tell, [](const QuietDecodes&, Picoseconds) {});
 }
 
 ReplicaLoad Replica::load() const {

@@ -256,4 +256,42 @@ TEST(Simulation, what_arrives_in_the_last_step_before_a_reading_is_read_then) {
   }
 }
 
+// Without gaps, most tokens of a sequence are not looked at one by one: what comes of a request is the same.
+TEST(Simulation, a_request_ends_as_it_does_where_gaps_between_tokens_are_asked_for) {
+  std::vector<Request> requests = random_requests(3, 400, 30, 900, 120);
+  for (size_t i = 0; i < requests.size(); i += 7) requests[i].thinking_tokens = requests[i].output_tokens / 2;
+  const SchedulerOptions tight{.max_num_batched_tokens = 512, .max_num_seqs = 40, .num_gpu_blocks = 700};
+  const FrontCosts slow_pieces{.latency = Seconds(0.001), .request = Seconds(1e-4), .piece = Seconds(2e-5)};
+  for (const char* scheduler : {"vllm", "sglang", "trtllm"}) {
+    for (const bool ahead : {true, false}) {
+      for (const int64_t ranks : {1, 2}) {
+        for (const bool repeat_decodes : {true, false}) {
+          const auto records = [&](bool token_gaps) {
+            LinearTimes times({});
+            SchedulerOptions options = tight;
+            options.async_scheduling = ahead;
+            options.lock_step_ranks = ranks;
+            return simulated({.replicas =
+                                  {{.scheduler = scheduler, .options = options, .times = &times, .front = slow_pieces}},
+                              .repeat_decodes = repeat_decodes,
+                              .token_gaps = token_gaps},
+                             requests)
+                .told.sorted();
+          };
+          const std::vector<RequestRecord> asked = records(true), plain = records(false);
+          ASSERT_EQ(asked.size(), requests.size());
+          ASSERT_EQ(plain.size(), requests.size());
+          for (size_t i = 0; i < asked.size(); ++i) {
+            EXPECT_EQ(asked[i].scheduled, plain[i].scheduled) << scheduler << ahead << ranks << " " << i;
+            EXPECT_EQ(asked[i].first_token, plain[i].first_token) << scheduler << ahead << ranks << " " << i;
+            EXPECT_EQ(asked[i].answered, plain[i].answered) << scheduler << ahead << ranks << " " << i;
+            EXPECT_EQ(asked[i].last_token, plain[i].last_token) << scheduler << ahead << ranks << " " << i;
+            EXPECT_EQ(asked[i].preemptions, plain[i].preemptions) << scheduler << ahead << ranks << " " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace foretoken::simulation_test

@@ -143,8 +143,7 @@ class ComposedSteps final : public StepTimes {
 
   Estimate step_seconds(const StepBatch& batch) override {
     const auto frame_of = [&](int64_t tokens) {
-      return batch.prompts.empty() ? kept(decode_frames_, tokens, [&](int64_t n) { return frame(decode_request(n)); })
-                                   : prompt_frame(tokens);
+      return batch.prompts.empty() ? decode_frame(tokens) : prompt_frame(tokens);
     };
     Frame around = frame_of(batch.new_tokens());
     if (batch.tokens_of_all_ranks > 0 && around.experts > 0) {
@@ -157,7 +156,7 @@ class ComposedSteps final : public StepTimes {
     if (around.half.layers > 0 && batch.new_tokens() > 1) return two_batches(batch, around, frame_of);
     parts_.assign(1, around.device);
     if (const int64_t sampled = batch.sampled_tokens(); sampled > 0) {
-      parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
+      parts_.push_back(head_of(sampled));
     }
     const Estimate read = attention(batch);
     parts_.push_back(read);
@@ -186,7 +185,7 @@ class ComposedSteps final : public StepTimes {
     const double both = seconds_beside_memory(read.value, half.device.value, layers);
     const Estimate& longer = read.value > half.device.value ? read : half.device;
     parts_.assign(1, scaled(longer, both / longer.value));
-    parts_.push_back(kept(heads_, batch.sampled_tokens(), [&](int64_t n) { return head(n); }));
+    parts_.push_back(head_of(batch.sampled_tokens()));
     for (double Frame::*of_both : {&Frame::host, &Frame::gaps, &Frame::collectives, &Frame::expert_kernels}) {
       half.*of_both *= 2;
     }
@@ -246,7 +245,7 @@ class ComposedSteps final : public StepTimes {
     parts_.push_back(scaled(half.device, overlap(inside).seconds / half.device.value));
     parts_.push_back(scaled(read, 1 - inside.layer_share));
     if (const int64_t sampled = batch.sampled_tokens(); sampled > 0) {
-      parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
+      parts_.push_back(head_of(sampled));
     }
     if (batch.drafted_tokens > 0) parts_.push_back(draft_attention(batch));
     return with_host(2 * half.host, batch, whole, read.value);
@@ -305,6 +304,17 @@ class ComposedSteps final : public StepTimes {
             .half = half};
   }
 
+  // All decodes that a captured graph is padded for run the same kernels around attention and the head.
+  int64_t captured_decodes(int64_t sequences) const {
+    const bool is_captured = config_.stack.dispatch_of(StepPhase::decode, sequences) == Dispatch::graph;
+    return is_captured ? config_.stack.padded_tokens(sequences).value_or(sequences) : sequences;
+  }
+
+  const Frame& decode_frame(int64_t sequences) {
+    const int64_t alike = config_.two_batch_overlap ? sequences : captured_decodes(sequences);
+    return kept(decode_frames_, alike, [&](int64_t n) { return frame(decode_request(n)); });
+  }
+
   Frame prompt_frame(int64_t tokens) {
     const auto at = [&](int64_t size) -> const Frame& {
       return kept(prompt_frames_, size,
@@ -317,6 +327,9 @@ class ComposedSteps final : public StepTimes {
     return between(at(lower), at(lower + frame_grid), share);
   }
 
+  const Estimate& head_of(int64_t sequences) {
+    return kept(heads_, captured_decodes(sequences), [&](int64_t n) { return head(n); });
+  }
   Estimate head(int64_t sequences) const {
     StepRequest request = decode_request(sequences);
     request.kv_dtype = config_.kv_dtype;

@@ -47,6 +47,17 @@ TEST(ComposedSteps, decodes_take_what_a_step_of_them_takes) {
   }
 }
 
+// All that a captured graph is padded for run its kernels, and differ in attention alone.
+TEST(ComposedSteps, decodes_of_one_captured_graph_take_what_steps_of_them_take) {
+  const ComposedStepsConfig setup = config();
+  const auto times = compose_steps(setup);
+  ASSERT_EQ(setup.stack.padded_tokens(65), setup.stack.padded_tokens(72));
+  for (const int64_t count : {72, 65, 68}) {
+    const double whole = composed(setup, {.phase = StepPhase::decode, .batch = count, .context_len = 1024});
+    EXPECT_NEAR(times->step_seconds(decodes(count, 1024)).value / whole, 1, 0.002) << count;
+  }
+}
+
 // Attention at a steady rate, in memory that computes.
 class StreamedAttention final : public DescribedKernels {
  public:
