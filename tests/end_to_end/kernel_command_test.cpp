@@ -211,6 +211,13 @@ TEST_F(KernelCommand, sizes_beside_a_csv_and_a_csv_without_rows_to_price_are_ref
                  "needs --csv");
 }
 
+TEST_F(KernelCommand, a_format_that_the_device_lacks_is_refused_with_its_row_of_a_csv) {
+  const std::string csv = write("formats.csv", "m,n,k,dtype\n16,4096,4096,bf16\n16,4096,4096,nvfp4\n");
+  const Outcome run = run_foretoken({"kernel", "gemm", "--device", "l4", "--csv", csv});
+  expect_refused(run, "row 2, column dtype = nvfp4");
+  expect_refused(run, "expected a format that l4 supports");
+}
+
 TEST_F(KernelCommand, an_indexer_that_chooses_keys_shortens_a_prompt_of_latent_attention) {
   const auto seconds = [](const std::string& more) {
     const Json json =

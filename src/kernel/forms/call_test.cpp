@@ -90,6 +90,13 @@ TEST(FormCall, traits_are_the_facts_of_the_sheet) {
   EXPECT_TRUE(ultra.asynchronous);
 }
 
+TEST(FormCall, memory_that_a_cpu_shares_is_read_as_fast_as_it_was_measured) {
+  const double read = 0.97 * traits_named("gb10").bandwidth;  // as streaming kernels of swept boards
+  EXPECT_GT(read, 231e9);
+  EXPECT_LT(read, 234e9);
+  EXPECT_NEAR(traits_named("rtx_5090").bandwidth, hardware().device("rtx_5090").memory_bandwidth->value.value(), 1);
+}
+
 TEST(FormCall, amds_gpus_are_told_apart_from_nvidias) {
   const TraitsOfDevice found = traits_of(hardware().device("mi210"));
   ASSERT_TRUE(found.complete);

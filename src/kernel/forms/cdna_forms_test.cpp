@@ -59,6 +59,45 @@ TEST(CdnaForms, an_engines_call_casts_and_sorts_what_a_measurement_leaves_out) {
   EXPECT_GT(seconds(*moe, experts, "aiter_2stages"), seconds(*moe, experts, "aiter_1stage")) << "one launch more";
 }
 
+TEST(CdnaForms, the_steps_of_a_lonely_tile_wait_for_one_another) {
+  // Tuned int8 kernels on an MI300X, 64 rows by 1,536 columns: one wave at any depth, and the time is that of the
+  // steps.
+  const auto form = make_gemm_cdna_form(Caches::benchmark);
+  const DeviceTraits device = traits_named("mi300x");
+  std::vector<double> constants = start_constants(*form);
+  const auto seconds = [&](int64_t k) {
+    const GemmShape shape{.m = 64, .n = 1536, .k = k, .scheme = Scheme::int8};
+    return form_seconds(*form, {.shape = shape, .variant = "aiter"}, device, constants);
+  };
+  const double with_steps = seconds(5120) - seconds(2560);
+  for (size_t k = 0; k < constants.size(); ++k) {
+    if (form->constants()[k].name == "step_seconds") constants[k] = form->constants()[k].least;
+  }
+  const double without = seconds(5120) - seconds(2560);
+  EXPECT_GT(with_steps, 1.15 * without);
+}
+
+TEST(CdnaForms, tiles_are_those_that_a_formats_kernels_have) {
+  const auto form = make_gemm_cdna_form(Caches::benchmark);
+  const DeviceTraits device = traits_named("mi355x");
+  const std::vector<double> constants = start_constants(*form);
+  const auto tile_of = [&](int64_t m, Scheme scheme) {
+    const FormCall call{.shape = GemmShape{.m = m, .n = 8192, .k = 8192, .scheme = scheme}, .variant = "aiter"};
+    int choice = -1;
+    form->seconds(call, device, constants, choice);
+    std::pair<double, double> tile;
+    for (const Explained& line : form->explain(call, device, constants, choice)) {
+      if (line.name == "tile_rows") tile.first = line.value;
+      if (line.name == "tile_columns") tile.second = line.value;
+    }
+    return tile;
+  };
+  EXPECT_EQ(tile_of(1, Scheme::mxfp4).first, 32) << "the least that fp4 has";
+  EXPECT_GE(tile_of(1, Scheme::mxfp4).second, 128);
+  EXPECT_EQ(tile_of(16384, Scheme::fp8_block), std::pair(192.0, 256.0)) << "blocks of 128 have no square of 256";
+  EXPECT_EQ(tile_of(16384, Scheme::fp8), std::pair(256.0, 256.0));
+}
+
 TEST(CdnaForms, cold_caches_are_never_faster_and_a_better_device_is_never_slower) {
   RandomStream random(1, "cdna");
   const auto cold = make_gemm_cdna_form(Caches::cold), warm = make_gemm_cdna_form(Caches::benchmark);

@@ -24,6 +24,7 @@ enum Constant {
   processor_bandwidth,
   power,
   split_seconds,
+  step_seconds,
   constant_count,
 };
 
@@ -40,18 +41,56 @@ constexpr FormConstant table[constant_count] = {
     {"processor_bandwidth", 40e9, 4e9, 600e9, "bytes per second that one compute unit draws from memory"},
     {"power", 1.3, 1, 8, "how well multiplies and memory hide one another: 1 = not at all"},
     {"split_seconds", 5e-6, 0.2e-6, 40e-6, "to join parts of k"},
+    {"step_seconds", 0.1e-6, 0.001e-6, 2e-6, "of a step of 128 bytes along k that waits for its operands"},
 };
 
-constexpr MatmulTile tiles[] = {{16, 32},  {16, 64},   {16, 128},  {32, 64},   {32, 128}, {64, 64},
-                                {64, 128}, {128, 128}, {128, 256}, {256, 128}, {256, 256}};
-constexpr int tile_count = static_cast<int>(std::size(tiles));
+// Tiles of the kernels of a format, smallest first: Composable Kernel's, assembly and FlyDSL (csrc/ck_gemm_*,
+// csrc/cktile_gemm_*, hsa/*/*gemm*/*.csv and aiter/ops/flydsl of ROCm/aiter, commit e4048607a5); where a list is a
+// whole grid of rows and columns, part of it. A format has the same list on all generations, although CDNA 3 lacks the
+// largest tile of fp8 in blocks: a device's rate is that of its best multiply, and what an endless tile makes of that
+// rate ports only between lists that end in the same tile.
+constexpr MatmulTile wide_tiles[] = {{16, 16},   {16, 32},   {16, 64},   {16, 128}, {32, 16},  {32, 32},
+                                     {32, 64},   {32, 128},  {48, 64},   {64, 64},  {64, 96},  {64, 128},
+                                     {80, 64},   {96, 64},   {96, 128},  {128, 64}, {128, 96}, {128, 128},
+                                     {128, 256}, {192, 256}, {256, 128}, {256, 256}};
+constexpr MatmulTile fp8_tiles[] = {{16, 32},   {16, 64},   {16, 128},  {16, 256},  {32, 64},   {32, 128},  {32, 192},
+                                    {32, 256},  {48, 64},   {48, 128},  {64, 64},   {64, 128},  {64, 192},  {64, 256},
+                                    {80, 64},   {80, 128},  {96, 64},   {96, 128},  {96, 192},  {96, 256},  {112, 128},
+                                    {112, 256}, {128, 64},  {128, 128}, {128, 192}, {128, 256}, {160, 128}, {160, 192},
+                                    {160, 256}, {192, 128}, {192, 256}, {224, 256}, {256, 128}, {256, 192}, {256, 256}};
+constexpr MatmulTile fp8_block_tiles[] = {{16, 64},  {16, 128}, {16, 256}, {32, 64},   {32, 128},
+                                          {32, 256}, {48, 128}, {64, 64},  {64, 128},  {64, 256},
+                                          {80, 128}, {96, 128}, {128, 64}, {128, 128}, {192, 256}};
+constexpr MatmulTile int8_tiles[] = {{16, 16},   {16, 32},   {16, 64},   {16, 128},  {16, 256},  {32, 16},
+                                     {32, 64},   {32, 128},  {32, 256},  {48, 128},  {64, 32},   {64, 64},
+                                     {64, 128},  {64, 256},  {80, 128},  {96, 128},  {112, 256}, {128, 64},
+                                     {128, 128}, {128, 160}, {128, 192}, {128, 256}, {160, 128}, {224, 256},
+                                     {256, 64},  {256, 128}, {256, 160}, {256, 224}, {256, 256}};
+constexpr MatmulTile fp4_tiles[] = {{32, 128},  {32, 256},  {32, 512},  {64, 128},  {64, 256},  {64, 512},
+                                    {64, 1024}, {96, 128},  {96, 256},  {96, 512},  {128, 128}, {128, 256},
+                                    {128, 384}, {128, 512}, {160, 128}, {160, 256}, {160, 384}, {192, 128},
+                                    {192, 256}, {224, 128}, {224, 256}, {256, 128}, {256, 256}};
+
+std::span<const MatmulTile> tiles_of(Scheme scheme) {
+  if (scheme == Scheme::fp8) return fp8_tiles;
+  if (scheme == Scheme::fp8_block) return fp8_block_tiles;
+  if (scheme == Scheme::int8) return int8_tiles;
+  return facts(scheme).math == DType::fp4 ? std::span<const MatmulTile>(fp4_tiles) : wide_tiles;
+}
+
 constexpr double splits[] = {1, 2, 4, 8, 16};
 constexpr int split_count = static_cast<int>(std::size(splits));
 constexpr double least_depth_of_part = 128;
 constexpr double largest_split_area = 128 * 128;
+// Bytes of a row of the activations that a tile takes in one step along k.
+constexpr double step_bytes = 128;
+// Tiles of 128 by 128 or larger have a compute unit to themselves; of small ones up to four share it, and one works
+// while others wait.
+constexpr double alone_area = 128 * 128, most_resident = 4;
 
 struct Problem {
   CdnaMachine machine;
+  std::span<const MatmulTile> tiles;
   double m = 1, n = 1, k = 1, batch = 1;
   double operands = 0, outputs = 0;  // bytes
   double store = 0;                  // seconds of a result out of one compute unit
@@ -60,9 +99,14 @@ struct Problem {
 
 struct Times {
   double tiles = 0, waves = 0;
-  double compute = 0, load = 0, store = 0, memory = 0, split = 0;
-  double tile_work() const { return compute + load + store; }
+  double compute = 0, load = 0, latency = 0, store = 0, memory = 0, split = 0;
+  // Steps along k wait for one another; multiplies and loads of a step hide in that wait, or it in them.
+  double tile_work() const { return std::sqrt((compute + load) * (compute + load) + latency * latency) + store; }
 };
+
+const MatmulTile& tile_of(const Problem& p, int choice) {
+  return p.tiles[static_cast<size_t>(choice / split_count)];
+}
 
 const GemmShape& gemm_of(const FormCall& call) {
   const auto* shape = std::get_if<GemmShape>(&call.shape);
@@ -71,7 +115,7 @@ const GemmShape& gemm_of(const FormCall& call) {
 }
 
 Times times(const Problem& p, std::span<const double> c, int choice) {
-  const double rows = tiles[choice / split_count].rows, columns = tiles[choice / split_count].columns;
+  const double rows = tile_of(p, choice).rows, columns = tile_of(p, choice).columns;
   const double parts = splits[choice % split_count];
   const double depth = p.k / parts;
   const CdnaWaves grid = p.machine.waves(std::ceil(p.m / rows) * std::ceil(p.n / columns) * p.batch * parts);
@@ -80,6 +124,8 @@ Times times(const Problem& p, std::span<const double> c, int choice) {
   t.compute = grid.waves * rows * columns * depth * p.machine.multiply;
   t.load = p.machine.load_seconds(grid.waves, rows, columns, depth);
   t.store = grid.waves * (p.machine.wave + rows * columns * p.store);
+  const double resident = std::clamp(alone_area / (rows * columns), 1.0, most_resident);
+  t.latency = std::max(grid.waves / resident, 1.0) * depth * p.machine.activation_bytes / step_bytes * c[step_seconds];
   // Parts of k are written in fp32 and read again.
   const double bytes = p.operands + p.outputs * (parts > 1 ? 1 + 2 * parts : 1);
   t.memory = p.machine.memory_seconds(bytes, grid.tiles);
@@ -93,8 +139,11 @@ double overlapped_seconds(const Problem& p, const Times& t) {
 
 double least_seconds(const Problem& p, std::span<const double> c, int& choice) {
   double best = std::numeric_limits<double>::infinity();
-  for (int tile = 0; tile < tile_count; ++tile) {
-    const double area = static_cast<double>(tiles[tile].rows) * tiles[tile].columns;
+  const double tallest = 2 * std::max<double>(p.m, p.tiles.front().rows);  // from there on tiles are only emptier
+  for (int tile = 0; tile < static_cast<int>(p.tiles.size()); ++tile) {
+    const auto [rows, columns] = p.tiles[static_cast<size_t>(tile)];
+    if (rows >= tallest) break;
+    const double area = static_cast<double>(rows) * columns;
     for (int split = 0; split < split_count; ++split) {
       if (split > 0 && (area > largest_split_area || p.k < least_depth_of_part * splits[split])) break;
       const int candidate = tile * split_count + split;
@@ -139,7 +188,7 @@ class GemmCdnaForm : public Form {
     using enum Explained::Kind;
     const Problem p = pose(call, device, constants);
     const Times t = times(p, constants, choice);
-    const MatmulTile tile = tiles[choice / split_count];
+    const MatmulTile tile = tile_of(p, choice);
     std::vector<Explained> lines = {
         {fact, "tile_rows", static_cast<double>(tile.rows), "", "rows of x that one compute unit multiplies at a time"},
         {fact, "tile_columns", static_cast<double>(tile.columns), "", "columns of y, the same"},
@@ -153,12 +202,13 @@ class GemmCdnaForm : public Form {
     if (t.split > 0) lines.push_back({part, "join_split_k", t.split, "s", "partial sums joined"});
     lines.push_back({limit, "matrix_units", t.compute, "s", "multiplies at the rate of large tiles, in waves"});
     lines.push_back({limit, "loads", t.load, "s", "operands loaded into the compute units"});
+    lines.push_back({limit, "step_latency", t.latency, "s", "steps along k that wait for one another"});
     lines.push_back({limit, "stores", t.store, "s", "starts of tiles, and their results written"});
     lines.push_back({limit, "memory", t.memory, "s", "operands and results from and to memory"});
     return lines;
   }
 
-  size_t feature_count() const override { return 23; }
+  size_t feature_count() const override { return 27; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
                 std::span<float> out) const override {
     fill_features(pose(call, device, constants), device, constants, choice, out);
@@ -185,6 +235,7 @@ class GemmCdnaForm : public Form {
                                 .processor_bandwidth = c[processor_bandwidth],
                                 .power = c[power]};
     Problem p{.machine = cdna_machine(machine, device, shape.scheme, caches_),
+              .tiles = tiles_of(shape.scheme),
               .m = as_double(shape.m),
               .n = as_double(shape.n),
               .k = as_double(shape.k),
@@ -205,13 +256,17 @@ class GemmCdnaForm : public Form {
     const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-6))); };
     const double total = p.floor + overlapped_seconds(p, t);
     size_t i = 0;
-    for (const double part : {t.compute, t.load, t.store, t.memory, p.floor})
+    for (const double part : {t.compute, t.load, t.latency, t.store, t.memory, p.floor})
       out[i++] = log(std::max(part / total, 1e-3));
     out[i++] = log(total);
     out[i++] = log(t.tile_work() / t.memory);
     out[i++] = log(t.waves);
     out[i++] = static_cast<float>(t.tiles / device.processors / std::ceil(t.tiles / device.processors));
-    out[i++] = static_cast<float>(choice);
+    const double rows = tile_of(p, choice).rows, columns = tile_of(p, choice).columns;
+    out[i++] = log(rows);
+    out[i++] = log(columns);
+    out[i++] = static_cast<float>(p.m / (rows * std::ceil(p.m / rows)));
+    out[i++] = static_cast<float>(p.n / (columns * std::ceil(p.n / columns)));
     out[i++] = log(splits[choice % split_count]);
     for (const double side : {64.0, 128.0, 256.0}) {
       const double grid = std::ceil(p.m / side) * std::ceil(p.n / side) * p.batch / device.processors;

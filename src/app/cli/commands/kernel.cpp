@@ -271,6 +271,14 @@ class KernelCommand : public Command {
     }
   }
 
+  static void check_format_of_row(const KernelShape& shape, const CsvReader& csv, size_t column, const Device& device) {
+    try {
+      check_format(shape, csv.cell(column), device);
+    } catch (const InputError& error) {
+      csv.fail(column, error.problem().expected, error.problem().suggestion);
+    }
+  }
+
   // Sizes that no device could hold are a slip of the keyboard; what merely does not fit is noted in the report.
   static void check_fits(const KernelShape& shape, const Device& device) {
     constexpr double absurd = 1000;
@@ -317,7 +325,7 @@ class KernelCommand : public Command {
     std::optional<KernelShape> first;
     while (csv.next()) {
       const KernelShape shape = reader.read(csv);
-      if (dtype) check_format(shape, csv.cell(*dtype), predictor.device());
+      if (dtype) check_format_of_row(shape, csv, *dtype, predictor.device());
       const RowVariants::Priced priced =
           variant ? names.priced(csv.cell(*variant)) : RowVariants::Priced{.shown = "any"};
       const KernelEstimate estimate = predictor.estimate(shape, priced.variant);
