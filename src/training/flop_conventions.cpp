@@ -43,6 +43,7 @@ class OperatorCount {
         packing_(question.attended_length > 0 ? question.attended_length / tokens_ : 1),
         recomputed_(question.recomputed),
         recomputed_multiplies_(question.recomputed_multiplies),
+        recomputed_modules_(question.recomputed_modules),
         expert_share_(question.expert_share) {}
 
   void add(const Operator& one) {
@@ -78,7 +79,8 @@ class OperatorCount {
   }
   // A model's FLOPs are of all tokens; `executed` is the share of them that multiply.
   void add_weights(double executed = 1) {
-    const double flops = add_executed(executed, recomputed_ + recomputed_multiplies_) / executed;
+    const double of_modules = repeated_share(recomputed_modules_, operator_->name, operator_->part);
+    const double flops = add_executed(executed, recomputed_ + recomputed_multiplies_ + of_modules) / executed;
     if (is_forward()) (operator_->part == StepPart::head ? flops_.head : flops_.layers) += flops;
   }
   // `width`: of scores and values of one query and key.
@@ -94,7 +96,9 @@ class OperatorCount {
   }
 
   TokenFlops& flops_;
-  double tokens_, packing_, recomputed_, recomputed_multiplies_, expert_share_;
+  double tokens_, packing_, recomputed_, recomputed_multiplies_;
+  LayerModules recomputed_modules_;
+  double expert_share_;
   const Operator* operator_ = nullptr;
 };
 

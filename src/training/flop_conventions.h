@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "hardware/device.h"
 #include "model/model.h"
+#include "model/part_memory.h"
 
 namespace foretoken {
 
@@ -17,6 +18,7 @@ struct FlopQuestion {
   double attended_length = 0;        // of packed sequences sum(s_i^2) / sum(s_i); 0 = sequence_length
   double recomputed = 0;             // share of the layers whose forward runs again in the backward pass
   double recomputed_multiplies = 0;  // share of the layers' multiplies that does, without their attention cores
+  LayerModules recomputed_modules;   // whose multiplies do in every layer
   double expert_share = 1;           // of the tokens sent to routed experts that these compute; the rest is dropped
   LoraAdapter lora;                  // what is trained in place of the weights; rank 0 = the weights
 };

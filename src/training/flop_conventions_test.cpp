@@ -107,6 +107,17 @@ TEST(FlopConventions, kernels_execute_what_the_model_needs_and_half_a_score_more
   EXPECT_NEAR((multiplies.executed - plain.executed) / plain.layers, 0.5, 1e-9);
 }
 
+TEST(FlopConventions, modules_that_are_computed_again_are_executed_again) {
+  const Model model = decoder_model(gpt_sizes());
+  const auto executed = [&](const LayerModules& modules) {
+    return token_flops(model, {.sequence_length = 2048, .recomputed_modules = modules}).executed;
+  };
+  const TokenFlops plain = token_flops(model, {.sequence_length = 2048});
+  // Of 24 h^2 FLOPs of a layer, 16 h^2 are those of its MLP.
+  EXPECT_NEAR((executed({LayerModule::mlp}) - plain.executed) / plain.layers, 2.0 / 3, 1e-9);
+  EXPECT_EQ(executed({LayerModule::core_attn}), plain.executed) << "inside the backward pass of a flash kernel";
+}
+
 TEST(FlopConventions, frozen_weights_execute_about_two_thirds) {
   const Model model = decoder_model(gpt_sizes());
   const TokenFlops full = token_flops(model, {.sequence_length = 2048});

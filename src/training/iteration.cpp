@@ -329,6 +329,7 @@ void IterationModel::add_host(size_t kind, const TrainingPlan& plan, bool recomp
   if (is_layer) {
     const double ranks = static_cast<double>(plan.parallel.tensor) / 8;
     host += 1e-6 * c[host_layer_us] * (twice ? 1 : 0.75) * (1 + c[host_tensor] * ranks * ranks);
+    if (twice) host += 1e-6 * c[host_checkpoint_us];
   }
   const double busy = time.times.sum();
   // The host launches ahead of the device, but not past routing: how many tokens each expert gets is read back first.

@@ -42,6 +42,7 @@ constexpr TrainingConstantFacts facts_list[] = {
     {"sharded_factor", 1, 0.2, 20, "time of sharded parameter gathers relative to other communication"},
     {"host_layer_us", 2500, 1, 1e5, "time to launch one layer, forward and backward with recomputation"},
     {"host_tensor", 0.3, 0, 4, "increase with eight tensor-parallel ranks"},
+    {"host_checkpoint_us", 0, 0, 1e5, "host time of a layer with a checkpoint, besides launching it again"},
     {"host_micro_batch_us", 2000, 1, 1e6, "host time per micro-batch"},
     {"step_us", 20000, 1, 1e7, "time once per step"},
 };

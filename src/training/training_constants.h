@@ -47,8 +47,9 @@ enum TrainingConstant {
   sharded_exposed,  // of the shorter of computing and gathering parameters
   sharded_factor,   // times of those gathers over other communication's
   // The host.
-  host_layer_us,  // to launch a layer's kernels, forward twice and backward
-  host_tensor,    // that much more with eight tensor ranks
+  host_layer_us,       // to launch a layer's kernels, forward twice and backward
+  host_tensor,         // that much more with eight tensor ranks
+  host_checkpoint_us,  // of a layer that is computed again, besides launching it again: its tensors pass through hooks
   host_micro_batch_us,
   step_us,  // once a step: reading data, clipping, logging
   training_constant_count,

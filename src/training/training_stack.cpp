@@ -498,7 +498,7 @@ TrainingStackCatalogue training_stacks_of(const Library& library) {
 }
 
 TrainingStack on_host(TrainingStack stack, double factor) {
-  for (const TrainingConstant time : {host_layer_us, host_micro_batch_us}) {
+  for (const TrainingConstant time : {host_layer_us, host_checkpoint_us, host_micro_batch_us}) {
     stack.constants[time] *= factor;
     for (auto& [place, constants] : stack.on) {
       if (const auto found = constants.find(time); found != constants.end()) found->second *= factor;

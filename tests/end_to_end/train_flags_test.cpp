@@ -155,6 +155,41 @@ TEST_F(Train, cards_in_several_boxes_are_on_the_cluster_that_steps_assume) {
   }
 }
 
+TEST_F(Train, each_pool_says_its_own_gpus_and_how_to_name_its_network) {
+  const Outcome run = run_foretoken(
+      "train --model Llama-3.1-8B --pool h100_sxm:16 --pool a100_sxm:32 --sharding parameters --global-batch-size 96");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const std::string text = in_one_line(run.out);
+  EXPECT_NE(text.find("16 ranks span 2 nodes of 8 GPUs"), std::string::npos) << text;
+  EXPECT_NE(text.find("32 ranks span 4 nodes of 8 GPUs"), std::string::npos) << text;
+  EXPECT_NE(text.find("Give --pool the name of a cluster"), std::string::npos) << text;
+  EXPECT_EQ(text.find("48 ranks"), std::string::npos) << text;
+}
+
+TEST_F(Train, sequences_are_no_longer_than_the_model_has_places_for_unless_asked_for) {
+  const std::string job = "train --model gpt2 --device h100_sxm --devices 8 ";
+  const Outcome usual = run_foretoken(job);
+  ASSERT_EQ(usual.status, 0) << usual.err;
+  EXPECT_NE(in_one_line(usual.out).find("a step of 8 x 1024 tokens"), std::string::npos) << usual.out;
+  EXPECT_NE(in_one_line(usual.out).find("so that many are assumed (--seq-length)"), std::string::npos) << usual.out;
+  const Outcome longer = run_foretoken(job + "--seq-length 2048");
+  EXPECT_NE(in_one_line(longer.out).find("a step of 8 x 2048 tokens"), std::string::npos) << longer.out;
+  EXPECT_NE(in_one_line(longer.out).find("sequences of up to 1024 tokens"), std::string::npos) << longer.out;
+  EXPECT_EQ(in_one_line(run_foretoken(job + "--seq-length 1024").out).find("sequences of up to"), std::string::npos);
+}
+
+TEST_F(Train, what_is_computed_again_counts_among_the_flops_of_the_hardware) {
+  const auto share_of = [&](const std::string& recompute) {
+    const Json answer = json_of(train("--devices 8 --sharding parameters --json " + recompute));
+    const Json* use = answer.find("flops");
+    EXPECT_NE(use, nullptr) << answer.dump(0);
+    return use->find("hfu")->number() / use->find("mfu")->number();
+  };
+  const double none = share_of(""), mlp = share_of("--recompute-granularity selective --recompute-modules mlp");
+  EXPECT_GT(mlp, 1.1 * none);
+  EXPECT_LT(mlp, share_of("--recompute-granularity full"));
+}
+
 TEST_F(Train, a_search_tries_what_the_stack_can_shard) {
   const std::string job =
       "plan train --model Llama-3.1-8B --device h100_sxm --devices 16 --seq-length 8192 "

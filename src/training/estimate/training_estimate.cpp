@@ -105,13 +105,15 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
                             : plan.recompute_layers == 0      ? 1
                                                          : static_cast<double>(plan.recompute_layers * plan.chunks()) /
                                                                static_cast<double>(job.model.layers.size());
-  result.flops =
-      token_flops(job.model, {.sequence_length = job.sequence_length,
-                              .attended_length = attended_length(job.sequence_length, job.packed_length),
-                              .recomputed = std::min(1.0, recomputed),
-                              .recomputed_multiplies = plan.recompute == Recompute::op ? 0.5 : 0,
-                              .expert_share = job.expert_capacity > 0 ? std::min(1.0, job.expert_capacity) : 1,
-                              .lora = job.lora});
+  result.flops = token_flops(
+      job.model,
+      {.sequence_length = job.sequence_length,
+       .attended_length = attended_length(job.sequence_length, job.packed_length),
+       .recomputed = std::min(1.0, recomputed),
+       .recomputed_multiplies = plan.recompute == Recompute::op ? 0.5 : 0,
+       .recomputed_modules = plan.recompute == Recompute::selective ? plan.recompute_modules : LayerModules(),
+       .expert_share = job.expert_capacity > 0 ? std::min(1.0, job.expert_capacity) : 1,
+       .lora = job.lora});
   ensure(question.convention != nullptr, "a question names how FLOPs are counted");
   result.use = flop_use(*question.convention, result.flops, result.iteration.tokens_per_second_per_device, device,
                         facts(job.recipe.scheme).math);

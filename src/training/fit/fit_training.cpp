@@ -464,6 +464,8 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
         request.only.empty() || std::find(request.only.begin(), request.only.end(), stack) != request.only.end();
     return !wanted || !one.row.iter_time_s.has_value();
   });
+  // As validators and `train` ask about the run: with its optimizer, and what is kept in 16 bits.
+  for (TrainingCase& one : cases) one.spec.job = library.question_of(one).job;
   const StackTable start(library.stacks(), request.stacks);
   const auto fold_key = [&](const TrainingRow& row) { return configuration_of(row, request.folds_by_model); };
   std::map<std::string, int64_t> folds;

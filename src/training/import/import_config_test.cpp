@@ -253,6 +253,14 @@ TEST(ImportConfig, usual_keys_of_deepspeed_are_known) {
   EXPECT_EQ(import(R"({"zero_optimization": {"stage": 1}, "optimizer": {"type": "Lion"}})").notes.size(), 1);
 }
 
+TEST(ImportConfig, states_on_drives_are_said_to_be_predicted_as_if_in_host_memory) {
+  const auto notes = [](const std::string& device) {
+    return import(R"({"zero_optimization": {"stage": 3, "offload_param": {"device": ")" + device + R"("}}})").notes;
+  };
+  EXPECT_THAT(notes("nvme"), testing::ElementsAre(testing::HasSubstr("NVMe")));
+  EXPECT_TRUE(notes("cpu").empty());
+}
+
 TEST(ImportConfig, what_a_file_does_not_say_stays_as_it_was) {
   TrainingPlan before;
   before.parallel.tensor = 4;
@@ -578,6 +586,22 @@ TEST(ImportConfig, usual_arguments_of_megatron_lm_are_known) {
   EXPECT_TRUE(imported.ignored.empty()) << imported.ignored.front().key;
   EXPECT_THAT(imported.not_modeled, testing::Contains("transformer-impl"));
   EXPECT_THAT(imported.without_effect, testing::Contains("train-iters"));
+}
+
+// Those of examples/llama/train_llama3_8b_h100_fp8.sh and of its examples for GPT-3 and Mixtral.
+TEST(ImportConfig, arguments_of_the_examples_of_megatron_lm_are_known) {
+  const std::string sizes = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 ";
+  const ImportedTraining imported = import(
+      sizes +
+      "--use-mcore-models --apply-layernorm-1p --decoupled-lr 5e-4 --decoupled-min-lr 4e-5 --calculate-per-token-loss "
+      "--fp8-format hybrid --fp8-amax-history-len 1024 --fp8-amax-compute-algo max --fp8-param-gather --mock-data "
+      "--tiktoken-pattern v2 --no-ckpt-fully-parallel-save --no-position-embedding --ddp-bucket-size 40000000 "
+      "--use-tp-pp-dp-mapping --moe-permute-fusion --no-initialization --reset-position-ids --rerun-mode disabled");
+  EXPECT_TRUE(imported.ignored.empty()) << imported.ignored.front().key;
+  EXPECT_THAT(imported.not_modeled, testing::IsSupersetOf({"ddp-bucket-size", "use-tp-pp-dp-mapping"}));
+  EXPECT_EQ(imported.said.fp8_gathers, true);
+  EXPECT_FALSE(import(sizes + "--bf16 --fp8-param-gather").said.fp8_gathers)
+      << "without FP8 there is nothing to gather";
 }
 
 TEST(ImportConfig, files_say_whether_gradients_are_clipped) {

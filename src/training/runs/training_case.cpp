@@ -67,9 +67,16 @@ LoraAdapter adapter_of(const TrainingRow& row) {
           .on_mlp = all || row.lora_target == "mlp"};
 }
 
+// Megatron-Bridge's recipes of Kimi-K2 train with Muon unless they are told otherwise (NVIDIA-NeMo/Megatron-Bridge,
+// tags v0.3.0 to v0.6.0, --optimizer_type of scripts/performance).
+std::string optimizer_name(const TrainingRow& row) {
+  if (!row.optimizer.empty()) return row.optimizer;
+  const bool muon = row.source == "megatron-bridge" && starts_with_ignoring_case(row.model, "kimi");
+  return muon ? "muon" : "adam";
+}
+
 OptimizerState optimizer_of(const TrainingRow& row) {
-  if (row.optimizer.empty()) return {};
-  const std::optional<OptimizerState> named = optimizer_state_from_name(row.optimizer);
+  const std::optional<OptimizerState> named = optimizer_state_from_name(optimizer_name(row));
   if (named) return *named;
   const std::vector<std::string> names = optimizer_state_names();
   throw InputError({.path = "optimizer",

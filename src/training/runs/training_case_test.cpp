@@ -113,6 +113,26 @@ TEST(TrainingCase, formats_and_tasks_of_a_run_are_those_of_the_job) {
   EXPECT_GT(job_of("bf16", "lora").lora.rank, 0);
 }
 
+TEST(TrainingCase, the_optimizer_is_that_of_the_row_else_that_of_the_recipe) {
+  TrainingCaseLibrary library = made_up_library(
+      {stack_for("made", {{.source = "made-up"}}), stack_for("bridge", {{.source = "megatron-bridge"}})});
+  const auto iterations_of = [&](const std::string& source, const std::string& model, const std::string& optimizer) {
+    TrainingRow row = made_up_run("r");
+    row.source = source;
+    row.model = model;
+    row.optimizer = optimizer;
+    row.cluster = "a100_ib_rail";
+    std::string why;
+    const std::optional<TrainingCase> found = library.find(row, "", why);
+    EXPECT_TRUE(found) << why;
+    return found ? library.question_of(*found).job.orthogonal_steps : -1;
+  };
+  EXPECT_EQ(iterations_of("megatron-bridge", "Kimi_K2", ""), 5) << "Muon";
+  EXPECT_EQ(iterations_of("megatron-bridge", "Kimi_K2", "adam"), 0);
+  EXPECT_EQ(iterations_of("megatron-bridge", "DeepSeekV3", ""), 0);
+  EXPECT_EQ(iterations_of("made-up", "Kimi_K2", ""), 0);
+}
+
 TEST(TrainingCase, formats_that_the_device_does_not_multiply_in_are_refused) {
   TrainingCaseLibrary library = made_up_library({stack_for("all", {{.source = "made-up"}})});
   for (const std::string format : {"nvfp4", "mxfp8"}) {

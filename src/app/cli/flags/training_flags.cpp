@@ -238,6 +238,27 @@ std::string TrainingFlags::config_name() const {
   return config_.starts_with('@') ? config_.substr(1) : config_;
 }
 
+// Unless somebody says otherwise, sequences are no longer than the model has places for.
+void TrainingFlags::settle_length(TrainingJob& job, const ImportedTraining* imported,
+                                  std::vector<std::string>& notes) const {
+  const int64_t places = job.model.max_positions;
+  const bool is_too_long = places > 0 && job.sequence_length > places;
+  if (given("--seq-length") || (imported != nullptr && imported->said.sequence_length)) {
+    if (!is_too_long) return;
+    notes.push_back(fmt::format("{} takes sequences of up to {} tokens; {} need more places in the model than it has",
+                                job.model.name, places, job.sequence_length));
+    return;
+  }
+  if (is_too_long) job.sequence_length = places;
+  if (imported != nullptr) {
+    notes.push_back(fmt::format("{} has no sequence length, so {} tokens are assumed (--seq-length)", config_name(),
+                                job.sequence_length));
+  } else if (is_too_long) {
+    notes.push_back(fmt::format("{} takes sequences of up to {} tokens, so that many are assumed (--seq-length)",
+                                job.model.name, places));
+  }
+}
+
 // What a file leaves open and a flag can say.
 void TrainingFlags::add_assumptions(const ImportedTraining& imported, bool has_own_lengths,
                                     std::vector<std::string>& notes) const {
@@ -245,10 +266,6 @@ void TrainingFlags::add_assumptions(const ImportedTraining& imported, bool has_o
   if (!said.micro_batch && !given("--micro-batch-size")) {
     notes.push_back(
         fmt::format("{} has no micro-batch size, so 1 sequence is assumed (--micro-batch-size)", config_name()));
-  }
-  if (!said.sequence_length && !given("--seq-length") && !has_own_lengths) {
-    notes.push_back(fmt::format("{} has no sequence length, so {} tokens are assumed (--seq-length)", config_name(),
-                                sequence_length_));
   }
   if (imported.leaves_recompute_open && !given("--recompute-granularity")) {
     notes.push_back(
@@ -389,10 +406,11 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
                                : cluster_.empty() ? device_
                                                   : cluster_,
                     .nodes = nodes_,
-                    .devices = pool ? pool->devices : devices_,
+                    .devices = pool ? pool->of_job : devices_,
                     .link = link_.spec(),
                     .host_factor = host_factor_};
   if (spec.devices == 0 && nodes_ == 0 && imported != nullptr) spec.devices = imported->devices().value_or(0);
+  if (!context.has_own_lengths) settle_length(spec.job, imported, request.notes);
   spec.stack = stack(imported);
   if (spec.stack.empty() && !context.stack.empty()) {
     spec.stack = context.stack;
@@ -425,8 +443,12 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
   spec.usable_memory = usable_memory_;
   if (given("--flops")) spec.flops = convention_;
   question = opened(library, spec, pool.has_value());
-  if (const std::string note = assumed_cluster_note(library.hardware(), spec, question.cluster); !note.empty()) {
-    request.notes.push_back(note);
+  TrainingSpec own = spec;
+  if (pool) own.devices = pool->devices;
+  if (std::string note = assumed_cluster_note(library.hardware(), own, question.cluster); !note.empty()) {
+    const std::string field = "{cluster}";
+    if (pool) note.replace(note.find(field), field.size(), "--pool the name of a cluster");
+    request.notes.push_back(std::move(note));
   }
   if (use == Use::one_plan) {
     const TrainingStack& stack = question.stack;

@@ -33,8 +33,9 @@ InputError named_as_in_file(const InputError& error, const TrainingRequest& requ
 
 // Devices of one kind, of a job on several kinds.
 struct PoolMachine {
-  std::string name;     // of a cluster, node or device
-  int64_t devices = 0;  // of the whole job
+  std::string name;  // of a cluster, node or device
+  int64_t devices = 0;
+  int64_t of_job = 0;  // of all pools together
 };
 
 // What a command knows beyond the flags.
@@ -59,6 +60,7 @@ struct TrainingFlags {
   bool given(const char* flag) const { return options_->was_given(flag); }
   std::optional<ImportedTraining> imported_config() const;
   std::string config_name() const;
+  void settle_length(TrainingJob& job, const ImportedTraining* imported, std::vector<std::string>& notes) const;
   void add_assumptions(const ImportedTraining& imported, bool has_own_lengths, std::vector<std::string>& notes) const;
   Model named_model(const Library& library, const std::string& name) const;
   TrainingJob job(const Library& library, const ImportedTraining* imported) const;

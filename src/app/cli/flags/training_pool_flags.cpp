@@ -14,8 +14,8 @@ PoolMachine pool_named(const std::string& text) {
                       .value = printable(text),
                       .expected = "a device, node or cluster, a colon and the number of GPUs, such as h100_sxm:8"});
   }
-  return {.name = text.substr(0, colon),
-          .devices = parse_size("--pool", text.substr(colon + 1), {.least = 1, .most = 1 << 20})};
+  const int64_t devices = parse_size("--pool", text.substr(colon + 1), {.least = 1, .most = 1 << 20});
+  return {.name = text.substr(0, colon), .devices = devices, .of_job = devices};
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ PoolRequest TrainingPoolFlags::request(const Library& library, const TrainingFla
   PoolRequest result;
   for (const PoolMachine& pool : machines) {
     RequestContext of_pool = context;
-    of_pool.pool = PoolMachine{.name = pool.name, .devices = devices};
+    of_pool.pool = PoolMachine{.name = pool.name, .devices = pool.devices, .of_job = devices};
     TrainingRequest request = flags.request(library, use, of_pool);
     auto machine = machine_of(library, request.question.cluster, tier);
     result.pools.push_back({.question = request.question, .machine = std::move(machine), .devices = pool.devices});

@@ -21,6 +21,13 @@ void complete_deepspeed(S& said, const ConfigEntries& entries, std::vector<std::
   if (entries.find("gradient_clipping") == nullptr) said.clips_gradients = false;  // deepspeed/runtime/constants.py
   note_unknown_optimizer(said, entries, "optimizer.type", notes);
   takes_momentum(said, entries, std::array<std::string_view, 1>{"optimizer.params.momentum"});
+  for (const char* key : {"zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device"}) {
+    const ConfigEntry* device = entries.find(key);
+    if (device == nullptr || !equal_ignoring_case(device->value, "nvme")) continue;
+    notes.emplace_back(
+        "what goes to NVMe drives is predicted as if it went to host memory: the drives' own time is left out");
+    break;
+  }
   // ZeRO-3 always fetches ahead: as the stack has it.
   if (said.sharding == Sharding::parameters && said.overlaps_gradients.value_or(false)) said.overlaps_gradients.reset();
 }
