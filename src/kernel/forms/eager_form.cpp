@@ -113,7 +113,8 @@ bool is_framework_kernel(std::string_view variant) {
 }
 
 bool is_event_timed(std::string_view variant) {
-  return variant == eager_form::eager || (variant.starts_with(eager_form::eager) && variant[eager_form::eager.size()] == ' ');
+  return variant == eager_form::eager ||
+         (variant.starts_with(eager_form::eager) && variant[eager_form::eager.size()] == ' ');
 }
 
 std::unique_ptr<Form> make_eager_form(std::unique_ptr<Form> kernel, std::string_view name) {

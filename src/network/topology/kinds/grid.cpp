@@ -40,7 +40,8 @@ constexpr size_t most_dimensions = 8;
 }  // namespace grid
 
 TopologyKind ring_kind() {
-  return {.name = "ring", .sizes = "DEVICES", .summary = "a ring with links both ways round", .make = grid::make_closed};
+  return {
+      .name = "ring", .sizes = "DEVICES", .summary = "a ring with links both ways round", .make = grid::make_closed};
 }
 
 TopologyKind mesh_kind() {
