@@ -178,6 +178,19 @@ TEST_F(Train, sequences_are_no_longer_than_the_model_has_places_for_unless_asked
   EXPECT_EQ(in_one_line(run_foretoken(job + "--seq-length 1024").out).find("sequences of up to"), std::string::npos);
 }
 
+TEST_F(Train, a_schedule_that_the_software_does_not_run_is_named) {
+  const std::string job = "--devices 16 --device h100_sxm -pp 4 --global-batch-size 32 --pipeline-schedule ";
+  const auto notes = [&](const std::string& more) {
+    const Outcome run = run_foretoken("train --model Llama-3.1-8B --seq-length 2048 " + job + more);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return in_one_line(run.out);
+  };
+  EXPECT_NE(notes("zb-h1").find("zb-h1 is predicted as if it did so too"), std::string::npos);
+  EXPECT_EQ(notes("zb-v --stack torchtitan --num-virtual-stages-per-pipeline-rank 2").find("as if it did so too"),
+            std::string::npos);
+  EXPECT_EQ(notes("1f1b").find("as if it did so too"), std::string::npos);
+}
+
 TEST_F(Train, what_is_computed_again_counts_among_the_flops_of_the_hardware) {
   const auto share_of = [&](const std::string& recompute) {
     const Json answer = json_of(train("--devices 8 --sharding parameters --json " + recompute));

@@ -193,6 +193,24 @@ TEST_F(TrainingFitOfMadeUpRuns, leaves_runs_without_a_time_and_of_other_stacks_a
   EXPECT_EQ(none.stacks.front().file.find("interval"), nullptr);
 }
 
+TEST_F(TrainingFitOfMadeUpRuns, asks_about_a_run_with_its_own_optimizer) {
+  write_stack("[]");
+  TrainingCaseLibrary library = made_up_library(stacks());
+  std::vector<TrainingCase> cases;
+  for (const char* optimizer : {"adam", "muon"}) {
+    TrainingRow run = made_up_run(optimizer);
+    run.optimizer = optimizer;
+    run.iter_time_s = 1;
+    std::string why;
+    std::optional<TrainingCase> found = library.find(run, "", why);
+    ASSERT_TRUE(found) << why;
+    cases.push_back(*std::move(found));
+  }
+  const TrainingFit found = fit(library, std::move(cases));
+  ASSERT_EQ(found.runs.size(), 2U);
+  EXPECT_GT(found.runs[1].seen_s, found.runs[0].seen_s) << "its multiplies";
+}
+
 TEST_F(TrainingFitOfMadeUpRuns, refuses_a_stack_that_fits_what_is_no_constant) {
   for (const char* name : {"linear_facter", "on.sm_90", "on..linear_factor"}) {
     write_stack(fmt::format(R"(["{}"])", name));

@@ -458,6 +458,11 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
       request.notes.push_back(fmt::format("{} shards {} over all data-parallel GPUs; change this with --sharding",
                                           stack.name, sharding_name(stack.usual_sharding)));
     }
+    const std::string& schedule = question.plan.schedule;
+    if (question.plan.parallel.pipeline > 1 && std::ranges::find(stack.schedules, schedule) == stack.schedules.end()) {
+      request.notes.push_back(fmt::format("{} runs the schedules {}; {} is predicted as if it did so too", stack.name,
+                                          fmt::join(stack.schedules, " and "), schedule));
+    }
     check_devices(question);
   } else {
     TrainingPlanFlags::OpenPlan open = plan_.open_plan(imported, question.devices);
