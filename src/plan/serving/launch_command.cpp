@@ -87,6 +87,7 @@ void add_node_flags(const EngineChoice& engine, LaunchStyle style, const NodePla
     command.line +=
         fmt::format(" --nnodes {} --node-rank {} --dist-init-addr {}:5000", node.nodes, node.number, first_host);
   }
+  command.is_of_further_host = node.number > 0;
   command.note +=
       node.number == 0
           ? fmt::format("run this line on the server's first host, and replace {} with that host's address; ",

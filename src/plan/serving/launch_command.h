@@ -16,7 +16,8 @@ struct LaunchCommand {
   std::string line;     // flags as of vLLM 0.19, SGLang 0.5, TensorRT-LLM 1.2
   std::string note;     // what the line cannot say; empty = nothing
   std::string options;  // lines of the file options.yaml that the line names; empty = it names none
-  bool has_placeholder = false;  // for a checkpoint that the user has to find, as the note says
+  bool is_of_further_host = false;  // of the servers of the line before, which it starts no more of
+  bool has_placeholder = false;     // for a checkpoint that the user has to find, as the note says
 };
 
 // Where on hosts that others use too the first server goes.

@@ -247,6 +247,8 @@ TEST(LaunchCommand, every_node_of_a_pool_has_an_address_for_its_cache) {
   ASSERT_EQ(commands.size(), 5U);
   EXPECT_THAT(commands[1].line, StartsWith("VLLM_NIXL_SIDE_CHANNEL_HOST=PREFILL-HOST-2 vllm serve "));
   EXPECT_EQ(commands[1].note, "run this line on host 2 of 2; replace PREFILL-HOST-2 with the address of this node");
+  EXPECT_FALSE(commands[0].is_of_further_host);
+  EXPECT_TRUE(commands[1].is_of_further_host) << "it starts no other servers than the line before";
   EXPECT_THAT(commands[2].line, StartsWith("VLLM_NIXL_SIDE_CHANNEL_HOST=DECODE-HOST vllm serve "));
 }
 

@@ -219,7 +219,8 @@ std::string decision_text(const ServingPlanReport& report) {
                   question.rate ? "; below rate = sustains less than was asked for, shown at its own maximum" : ""),
       page_width(), 2);
   text = is_empty ? "" : text + table.text();
-  return reasons.empty() ? text : text + "Notes on these rows:\n" + reasons;
+  if (reasons.empty()) return text;
+  return text + (is_empty ? "Why no device and engine serves this:\n" : "Notes on these rows:\n") + reasons;
 }
 
 // What a run of the frontier is best in: "throughput $ J".
@@ -387,7 +388,7 @@ std::string search_text(const ServingSearchResult& result) {
                                         ? "not tried, because the search was stopped, although some might be better"
                                         : "not tried, although some might be better (raise {most_simulated})");
   }
-  if (result.without_rate) {
+  if (result.without_rate && !result.without_rate->points.empty()) {
     text += line(result.without_rate->points.size(), fmt::format("{} for their own maximum, on devices below the rate",
                                                                  result.by_closed_form ? "judged" : "simulated"));
   }
@@ -550,7 +551,7 @@ std::string launch_text(const ServingPlanReport& report, const ServingLayout& la
   std::string text;
   for (const LaunchCommand& command :
        launch_commands(report.question, layout, planned_model_len(report.question, report.traffic), shared)) {
-    if (command.count > 1 && command.hosts == 1) {
+    if (command.count > 1 && command.hosts == 1 && !command.is_of_further_host) {
       text += fmt::format("  # {} {}servers, each on devices of its own\n", command.count,
                           command.role.empty() ? "" : command.role + " ");
     }
