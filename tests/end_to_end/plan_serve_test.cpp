@@ -438,6 +438,24 @@ TEST_F(PlanServeCommand, users_ask_as_often_as_the_service_answers) {
   EXPECT_GE(rate * (10 + answer_s), 0.97 * 5) << "so many wait for an answer or pause for 10 s";
 }
 
+TEST_F(PlanServeCommand, users_who_wait_longer_than_assumed_ask_for_less) {
+  // At half the limits, these users would ask for more than any layout sustains.
+  const Outcome run = run_foretoken(
+      "plan serve --quick --json --model Llama-3.1-8B --traffic agent --engines vllm --hardware 1xH100 --users 85");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "plan");
+  const JsonView winner = JsonView(json, "plan").at("winner");
+  const double rate = winner.at("run").at("rate").number();
+  EXPECT_LE(rate, winner.at("capacity_requests_per_s").at("value").number());
+}
+
+TEST_F(PlanServeCommand, where_nothing_runs_the_reasons_are_not_called_notes_on_rows) {
+  const Outcome run = run_foretoken("plan serve --quick --model Llama-3.1-8B --hardware 1xL4 --slo ttft:1");
+  EXPECT_EQ(run.status, 3) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("Why no device and engine serves this:"));
+  EXPECT_THAT(run.out, Not(HasSubstr("these rows")));
+}
+
 TEST_F(PlanServeCommand, wrong_flags_are_named) {
   const auto refused = [](const std::string& flags) {
     const Outcome run = run_foretoken("plan serve --model Llama-3.1-8B " + flags);

@@ -154,6 +154,21 @@ const PlanRun* knee_of(std::span<const PlanRun> curve) {
   return is_inside && power(*(knee + 1)) < power(*knee) ? knee : nullptr;
 }
 
+const PlanPoint* most_capable(const ServingSearchResult& result) {
+  const PlanPoint* best = nullptr;
+  const auto look = [&](const std::vector<PlanPoint>& points) {
+    for (const PlanPoint& point : points) {
+      if (point.capacity.value > 0 && (best == nullptr || point.capacity.value > best->capacity.value)) best = &point;
+    }
+  };
+  if (result.without_rate) {
+    if (const PlanPoint* winner = result.without_rate->winner()) return winner;
+    look(result.without_rate->points);
+  }
+  if (best == nullptr) look(result.points);
+  return best;
+}
+
 std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result) {
   std::vector<size_t> alike_points;
   if (result.ranking.empty()) return alike_points;

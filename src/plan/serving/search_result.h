@@ -102,6 +102,9 @@ inline constexpr double short_run_error = 0.08;
 // user (Kleinrock's power, ICC 1979: throughput over time). Null where fewer than three keep them.
 const PlanRun* knee_of(std::span<const PlanRun> curve);
 
+// The layout that serves most requests within the limits, whatever rate is asked for; null = none keeps them.
+const PlanPoint* most_capable(const ServingSearchResult& result);
+
 // Layouts of the ranking that cannot be told apart from the winner. On the same devices, step times go the same way for
 // both, so that the ends of their intervals are compared with each other: tied are those that at one of the ends, or in
 // the middle, are as good within what the search may be off by. On other devices: those that at the good end of their

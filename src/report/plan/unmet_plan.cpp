@@ -15,22 +15,6 @@
 namespace foretoken {
 namespace {
 
-// The layout that serves most requests within the limits, whatever rate is asked for; null = none keeps them.
-const PlanPoint* most_capable(const ServingPlanReport& report) {
-  const PlanPoint* best = nullptr;
-  const auto look = [&](const std::vector<PlanPoint>& points) {
-    for (const PlanPoint& point : points) {
-      if (point.capacity.value > 0 && (best == nullptr || point.capacity.value > best->capacity.value)) best = &point;
-    }
-  };
-  if (report.result.without_rate) {
-    if (const PlanPoint* winner = report.result.without_rate->winner()) return winner;
-    look(report.result.without_rate->points);
-  }
-  if (best == nullptr) look(report.result.points);
-  return best;
-}
-
 std::string on_hardware(const ServingQuestion& question, const ServingLayout& layout) {
   return fmt::format("{} on {}", layout_text(layout), hardware_text(question, layout));
 }
@@ -136,7 +120,7 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
                         result.unexplored == 1 ? "1 layout was" : counted(result.unexplored, "layout") + " were",
                         result.stopped ? "the search was stopped" : "raise {most_simulated}");
   }
-  const PlanPoint* best = most_capable(report);
+  const PlanPoint* best = most_capable(report.result);
   if (question.in_flight && best != nullptr && best->effort != Effort::promised && best->at_capacity() != nullptr) {
     return text + fmt::format(
                       " In shorter simulations, {} keeps the limits ({} at {} requests/s); the layouts that were "
@@ -193,7 +177,7 @@ Json reachable_json(const ServingPlanReport& report) {
   }
   Json json =
       Json::object({{"alone", std::move(alone)}, {"most_requests_per_s", Json()}, {"devices_for_rate", Json()}});
-  if (const PlanPoint* best = most_capable(report)) {
+  if (const PlanPoint* best = most_capable(report.result)) {
     json.set("most_requests_per_s", best->capacity.value);
     json.set("key", best->layout.key());
     if (report.question.rate) json.set("devices_for_rate", devices_for_rate(*report.question.rate, *best));

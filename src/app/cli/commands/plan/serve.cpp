@@ -112,7 +112,8 @@ class PlanServe : public Command {
  private:
   // Users whose answers come faster ask sooner again: where that is more than was assumed, the search is for the rate
   // that the speed of the winner makes. Slower answers leave the rate as it is, with more to spare. Where nothing
-  // serves the higher rate, answers at the rate in between are slower, too: the search goes on there.
+  // serves the higher rate, answers at the rate in between are slower, too: the search goes on there. Where nothing
+  // serves even the first rate, users wait longer for the layout that serves most, and ask for less.
   ServingSearchResult searched(ServingPlanner& planner, const Library& library) const {
     if (find_max_concurrency_) return searched_in_flight(planner);
     if (demand_.users == 0) return planner.search();
@@ -132,9 +133,10 @@ class PlanServe : public Command {
       const PlanRun* run = result.winner() == nullptr ? nullptr : shown_run(planner.question, *result.winner());
       double next_s = 0;
       if (run == nullptr || run->tokens_per_s_of_user <= 0) {
-        if (!served_s) break;
+        const std::optional<double> slower_s = served_s ? std::nullopt : answer_of_most(result, output_tokens);
+        if (!served_s && (!slower_s || *slower_s <= answer_s)) break;
         unserved_s = answer_s;
-        next_s = (*served_s + answer_s) / 2;
+        next_s = served_s ? (*served_s + answer_s) / 2 : *slower_s;
       } else {
         const double own_s = output_tokens / run->tokens_per_s_of_user;
         const double own_rate = demand_.rate_of_users(own_s);
@@ -166,6 +168,15 @@ class PlanServe : public Command {
       planner.question.assumptions.push_back(std::move(sentence));
     }
     return result;
+  }
+
+  // Seconds of an answer of the layout that serves most, where its users then ask for no more than that.
+  std::optional<double> answer_of_most(const ServingSearchResult& result, double output_tokens) const {
+    const PlanPoint* most = most_capable(result);
+    const PlanRun* run = most == nullptr ? nullptr : most->at_capacity();
+    if (run == nullptr || run->tokens_per_s_of_user <= 0) return std::nullopt;
+    const double seconds = output_tokens / run->tokens_per_s_of_user;
+    return demand_.rate_of_users(seconds) <= run->rate ? std::optional(seconds) : std::nullopt;
   }
 
   // The most requests in flight are those of the layouts that sustain most; the answer is the best layout for them.
@@ -397,6 +408,7 @@ class PlanServe : public Command {
   }
 
   ServingPlanner make_planner(const Library& library, const AskedModel& asked, const SearchStop& stop) const {
+    const ProcessRank rank = store_.own_rank();
     ServingPlanner planner{.library = library,
                            .question = question(library, asked),
                            .traffic = planned_traffic(asked.load, adapter_load_),
@@ -409,6 +421,7 @@ class PlanServe : public Command {
                                       .full = static_cast<size_t>(finalists_),
                                       .closed_form = quick_},
                            .threads = threads_to_use(threads_),
+                           .processes = rank.launcher.empty() ? 0 : rank.count,
                            .store = store_.store,
                            .tell = show_progress,
                            .check_wanted = [wanted = wanted_check(), &stop] {
