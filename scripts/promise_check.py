@@ -37,7 +37,8 @@ def output(command):
 def layout_flags(key):
     """Flags of `serve` for a layout's key; nothing where it has parts that this script does not know."""
     device, engine, scheme, kv, *parts = key.split("/")
-    flags = ["--device", device, "--engine", engine, "--kv-cache-dtype", kv.removeprefix("kv-")]
+    # Planned engines cut prompts, and their launch lines say so.
+    flags = ["--device", device, "--engine", engine, "--kv-cache-dtype", kv.removeprefix("kv-"), "--enable-chunked-prefill"]
     if scheme != "config":
         flags += ["--quantization", scheme]
     for part in parts:
