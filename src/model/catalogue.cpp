@@ -298,12 +298,36 @@ bool has_other_experts(std::span<const std::string_view> wanted, std::span<const
   return std::any_of(parting, states_size || parting == known.end() ? known.end() : std::next(parting), says_experts);
 }
 
+// Ring models are Ling models that reason: the same layers.
+std::string under_the_name_of_its_line(std::string name) {
+  if (name.starts_with("ring-")) name.replace(0, 4, "ling");
+  return name;
+}
+
+// The model type that a name begins with ("ERNIE-4.5-0.3B": ernie4_5); empty if none, or if the type names no version.
+std::string_view model_type_in(std::string_view name) {
+  const auto plain = [](std::string_view text) {
+    std::string letters(text);
+    std::erase_if(letters, [](char c) { return c == '-' || c == '_' || c == '.'; });
+    return letters;
+  };
+  const std::string wanted = plain(name);
+  std::string_view longest;
+  for (const Family& family : families()) {
+    for (const std::string_view type : split_words(family.model_types, " ")) {
+      const bool names_version = type.find_first_of("0123456789") != std::string_view::npos;
+      if (names_version && type.size() > longest.size() && wanted.starts_with(plain(type))) longest = type;
+    }
+  }
+  return longest;
+}
+
 }  // namespace
 
 // What is known of the family that a name seems to belong to; empty where no known model's name begins alike.
 std::string ModelCatalogue::relatives_text(std::string_view name) const {
   constexpr size_t most_named = 3;
-  const std::string wanted = comparable_name(parse_checkpoint_name(name).model, true);
+  const std::string wanted = under_the_name_of_its_line(comparable_name(parse_checkpoint_name(name).model, true));
   const std::vector<std::string_view> words = split_words(wanted, "-");
   if (words.empty()) return {};
   const auto stem = [](std::string_view word) {
@@ -345,7 +369,11 @@ std::string ModelCatalogue::relatives_text(std::string_view name) const {
     const std::optional<double> other = stated_billions(known);
     nearest.push_back({entry.name, entry.family, size && other ? std::abs(portable_log(*size / *other)) : 1e9});
   }
-  if (nearest.empty()) return {};
+  if (nearest.empty()) {
+    const std::string_view type = model_type_in(wanted);
+    if (type.empty()) return {};
+    return fmt::format(". The {} family is supported, but this model's sizes are unknown: pass its config.json", type);
+  }
   std::stable_sort(nearest.begin(), nearest.end(),
                    [](const Relative& a, const Relative& b) { return a.distance < b.distance; });
   if (nearest.size() > most_named) nearest.resize(most_named);

@@ -109,6 +109,12 @@ TEST(ModelCatalogue, a_size_that_is_not_there_is_told_the_reader_and_the_nearest
   EXPECT_THAT(text, HasSubstr("Similar: Qwen/Qwen2.5-72B, Qwen/Qwen2.5-32B"));
 }
 
+TEST(ModelCatalogue, a_name_without_relatives_is_told_the_reader_of_its_model_type) {
+  EXPECT_THAT(complaint("baidu/ERNIE-4.5-0.3B-PT"), HasSubstr("The ernie4_5 family is supported"));
+  EXPECT_THAT(complaint("inclusionAI/Ring-2.6-1T"), HasSubstr("The bailing_hybrid family is supported"));
+  EXPECT_THAT(complaint("inclusionAI/Ring-2.6-1T"), HasSubstr("Similar: inclusionAI/Ling-2.6-flash"));
+}
+
 TEST(ModelCatalogue, the_first_word_of_a_name_does_not_tell_its_family) {
   for (const char* name : {"gpt-5", "zai-org/GLM-9", "nvidia/GLM-9-NVFP4"}) {
     EXPECT_THAT(complaint(name), testing::Not(HasSubstr("supported"))) << name;
