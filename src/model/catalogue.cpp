@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "model/checkpoint_name.h"
+#include "model/family.h"
 #include "model/model_config.h"
 
 namespace foretoken {
