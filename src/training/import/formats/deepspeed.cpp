@@ -1,6 +1,7 @@
 // DeepSpeed's JSON (deepspeed.ai/docs/config-json). It says nothing of the model.
 #include <array>
 
+#include "base/text.h"
 #include "training/import/formats/list.h"
 
 namespace foretoken {
