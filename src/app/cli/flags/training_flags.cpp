@@ -245,8 +245,9 @@ void TrainingFlags::settle_length(TrainingJob& job, const ImportedTraining* impo
   const bool is_too_long = places > 0 && job.sequence_length > places;
   if (given("--seq-length") || (imported != nullptr && imported->said.sequence_length)) {
     if (!is_too_long) return;
-    notes.push_back(fmt::format("{} takes sequences of up to {} tokens; {} need more places in the model than it has",
-                                job.model.name, places, job.sequence_length));
+    notes.push_back(
+        fmt::format("{} supports sequences of up to {} tokens; the prediction assumes that it is extended to {}",
+                    job.model.name, places, job.sequence_length));
     return;
   }
   if (is_too_long) job.sequence_length = places;
@@ -254,8 +255,8 @@ void TrainingFlags::settle_length(TrainingJob& job, const ImportedTraining* impo
     notes.push_back(fmt::format("{} has no sequence length, so {} tokens are assumed (--seq-length)", config_name(),
                                 job.sequence_length));
   } else if (is_too_long) {
-    notes.push_back(fmt::format("{} takes sequences of up to {} tokens, so that many are assumed (--seq-length)",
-                                job.model.name, places));
+    notes.push_back(fmt::format("{} supports sequences of up to {} tokens, so {} tokens are assumed (--seq-length)",
+                                job.model.name, places, places));
   }
 }
 
@@ -460,8 +461,9 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use, const Re
     }
     const std::string& schedule = question.plan.schedule;
     if (question.plan.parallel.pipeline > 1 && std::ranges::find(stack.schedules, schedule) == stack.schedules.end()) {
-      request.notes.push_back(fmt::format("{} runs the schedules {}; {} is predicted as if it did so too", stack.name,
-                                          fmt::join(stack.schedules, " and "), schedule));
+      request.notes.push_back(
+          fmt::format("{} does not run the schedule {}, only {}; the prediction assumes that it does", stack.name,
+                      schedule, fmt::join(stack.schedules, " and ")));
     }
     check_devices(question);
   } else {
